@@ -20,7 +20,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Date, Float, Integer, MetaData, Table, Text, inspect
 
 from healkit.contracts.entries import VaultEntry
-from healkit.errors import HealkitError, ToolExists
+from healkit.errors import HealkitError, ToolExists, ToolRemoved
 from healkit.gallery import LESSONS, SAMPLE_TABLES, SAMPLES
 from healkit.gallery.samples import ColumnType, SampleTable
 from healkit.rendering import plain
@@ -74,8 +74,16 @@ def seed(
     """
     done: dict[str, list[str]] = {"added": [], "kept": [], "reset": []}
     tables = () if debug_tools_only else _create_tables(database, reset)
-    there = {entry.tool_name: entry for entry in vault.list(PERSONA)}
+    if reset:
+        for entry in vault.list(PERSONA, removed=True):
+            if entry.tool_name in {wanted.name for wanted in _wanted(debug_tools_only)}:
+                vault.restore(entry.tool_name, PERSONA, reason=RESET_REASON)
+    there = {entry.tool_name: entry for entry in (*vault.list(PERSONA), *vault.list(PERSONA, removed=True))}
+    former = vault.former_names(PERSONA)
     for wanted in _wanted(debug_tools_only):
+        if wanted.name in former:  # the user has given it a name of his own
+            done["kept"].append(wanted.name)
+            continue
         done[_seed_tool(vault, wanted, there.get(wanted.name), reset)].append(wanted.name)
     return SeedReport(tuple(done["added"]), tuple(done["kept"]), tuple(done["reset"]), tables)
 
@@ -133,9 +141,12 @@ def _seed_tool(vault: Vault, wanted: _Seed, there: VaultEntry | None, reset: boo
             vault.add(
                 wanted.name, wanted.code, persona=PERSONA, author="seed", reason=ADD_REASON, **wanted.add
             )
-        except ToolExists:  # another process seeds the same database, and it has been patched already
+        # Another process seeds the same database, and it has been patched already; or it was renamed and removed.
+        except (ToolExists, ToolRemoved):
             return "kept"
         return "added"
+    if there.removed_at is not None:  # a person removed it on purpose
+        return "kept"
     digest = code_hash(wanted.code)
     if there.code_hash == digest:
         if code_hash(there.code) == digest or not reset:

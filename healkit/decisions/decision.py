@@ -1,0 +1,149 @@
+"""Decision: three outputs, kept apart, and how it ended."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from healkit.contracts.audit import AuditEntry
+from healkit.contracts.audit_panes import ANALYSIS_LABEL, AuditPanes, FirstRows
+from healkit.contracts.data_views import DataView
+from healkit.contracts.decisions import DecisionOutcome, EntityQuestion, Turn
+from healkit.plain_text import count
+from healkit.rendering.document import Card
+from healkit.store.audit_rows import summed
+
+#: Reason of a decision that Ctrl-C ended.
+INTERRUPTED = "It was interrupted."
+
+
+class DecisionRun(NamedTuple):
+    """Run folder of a decision."""
+
+    run_id: str
+    folder: Path
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """Result of a decision.
+
+    raw_data_view_name: the view that is the result, in `hk.views`; None unless the outcome is `finalized`.
+    audit_log: what was done, in order. analysis: a text by a model, empty without one; it is never deterministic, and
+    never part of the data.
+
+    outcome: `finalized`; `halted` by a cap, or by two choices in a row that cannot be taken; `asked`: a person has to
+    answer `asked_for` first; `stopped` by the chooser or the caller. `reason` is a sentence. views: the names of all
+    views by their names in the decision. files: what outputs wrote. sent: everything that the chooser was told.
+    marked: sentences on steps that did not reach their intended state. problem: what is missing in the record. view and
+    first_rows: what the card shows of the result, secret columns hidden. analysis_struck: sentences of the analysis
+    whose numbers or comparisons code has not verified; they are struck out in it.
+    """
+
+    raw_data_view_name: str | None
+    audit_log: tuple[AuditEntry, ...]
+    analysis: str
+    outcome: DecisionOutcome
+    run: DecisionRun
+    analysis_is_non_deterministic: bool = True
+    reason: str = ""
+    question: str = ""
+    views: dict[str, str] = dataclasses.field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+    sent: tuple[Turn, ...] = dataclasses.field(default=(), repr=False)
+    marked: tuple[str, ...] = ()
+    asked_for: EntityQuestion | None = None
+    problem: str = ""
+    view: DataView | None = dataclasses.field(default=None, repr=False)
+    first_rows: FirstRows | None = dataclasses.field(default=None, repr=False)
+    analysis_struck: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """True if there is a result."""
+        return self.outcome == "finalized"
+
+    @property
+    def interrupted(self) -> bool:
+        """True if Ctrl-C ended it."""
+        return self.outcome == "stopped" and self.reason == INTERRUPTED
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the decision as JSON data."""
+        asked = self.asked_for
+        return {
+            "raw_data_view_name": self.raw_data_view_name,
+            "analysis": self.analysis,
+            "analysis_is_non_deterministic": self.analysis_is_non_deterministic,
+            "analysis_label": ANALYSIS_LABEL,
+            "analysis_struck": list(self.analysis_struck),
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "question": self.question,
+            "run_id": self.run.run_id,
+            "folder": str(self.run.folder),
+            "views": self.views,
+            "files": [str(file) for file in self.files],
+            "marked": list(self.marked),
+            "asked_for": asked
+            and {"entity": asked.entity, "column": asked.column, "candidates": asked.candidates},
+            "problem": self.problem,
+            "audit_log": msgspec.to_builtins(self.audit_log),
+        }
+
+    def __repr__(self) -> str:
+        data = "" if self.raw_data_view_name is None else f", data {self.raw_data_view_name!r}"
+        return (
+            f"<Decision {self.outcome}{data}, {count(len(self.audit_log), 'entry')}, run {self.run.run_id}>"
+        )
+
+    def __str__(self) -> str:
+        lines = [f"{self.outcome}: {self.reason}"]
+        if self.raw_data_view_name is not None:
+            lines.append(f"data: {self.raw_data_view_name}")
+        lines += [f"file: {file}" for file in self.files]
+        lines += [f"⚠ {said}" for said in self.marked]
+        if self.asked_for is not None:
+            lines.append(f"candidates: {', '.join(map(repr, self.asked_for.candidates))}")
+        lines.append(f"audit: {count(len(self.audit_log), 'entry')}, run {self.run.run_id}")
+        if self.analysis:
+            lines.append(f"{ANALYSIS_LABEL}:\n{self.analysis}")
+        return "\n".join(lines)
+
+    def panes(self) -> AuditPanes:
+        """Return what a card or a panel shows: audit, data and analysis, kept apart."""
+        return AuditPanes(
+            self.run.run_id,
+            "decide",
+            self.audit_log,
+            summed(self.audit_log),
+            self.question,
+            self.outcome,
+            self.reason,
+            (*self.marked, *([self.problem] if self.problem else [])),
+            self.view,
+            self.first_rows,
+            self.views,
+            self.files,
+            self.asked_for,
+            self.analysis,
+        )
+
+    def card(self) -> Card:
+        """Build the card: one pane each for the audit, the data and the analysis."""
+        from healkit.rendering import audit_panes
+
+        return audit_panes.card(self.panes())
+
+    def _repr_html_(self) -> str:
+        from healkit.rendering import html_of
+
+        return html_of(self.card())
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        from healkit.rendering import text_of
+
+        printer.text(text_of(self.card()))

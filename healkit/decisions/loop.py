@@ -1,0 +1,342 @@
+"""Loop of a decision: a turn, a choice, a step, until the end.
+
+The chooser sees metadata only. Code checks each choice, runs it, compares what came of it with what was intended, and
+writes it down before the next turn.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from healkit.contracts.decisions import (
+    Choice,
+    DecisionOutcome,
+    EntityQuestion,
+    ExecuteDataOp,
+    ExecuteOutput,
+    Finalize,
+    GatherInfo,
+    StateGap,
+    StepFacts,
+    ToolFacts,
+    Turn,
+)
+from healkit.contracts.run_policy import Halt
+from healkit.decisions.choosers import Chooser
+from healkit.decisions.correction import Corrected, Corrector
+from healkit.decisions.decision import INTERRUPTED
+from healkit.decisions.intent import Missing, gap_of
+from healkit.decisions.performing import Attempt, Workshop, kind_of, unique_counts
+from healkit.decisions.record import DecideRecord, StepResult, StepType
+from healkit.errors import HealkitError, PolicyHalted
+from healkit.runtime.runs import OpenRun
+
+#: The same choice that halts the decision when it is made that often, and the bytes of one.
+REPEATED_MAX, CHOICE_MAX_BYTES = 10, 64 * 1024
+
+
+class Ended(NamedTuple):
+    """Ending of the loop; `view` is a name of the decision's own."""
+
+    outcome: DecisionOutcome
+    reason: str
+    view: str | None = None
+    asked_for: EntityQuestion | None = None
+
+
+class _Refused(Exception):
+    """Choice that cannot be taken, with the reason for the chooser."""
+
+
+class DecideLoop:
+    """Loop of one decision."""
+
+    def __init__(
+        self, question: str, chooser: Chooser, shop: Workshop, corrector: Corrector, record: DecideRecord,
+        tools: list[ToolFacts], shared: tuple[str, ...], hard_cap: int, stop: threading.Event,
+    ) -> None:  # fmt: skip
+        self.sent: list[Turn] = []
+        self.marked: list[str] = []
+        self._question, self._chooser, self._shop = question, chooser, shop
+        self._corrector, self._record, self._run = corrector, record, record.run
+        self._tools, self._shared, self._hard_cap, self._stop = tools, shared, hard_cap, stop
+        self._steps: list[StepFacts] = []
+        self._made: Counter[bytes] = Counter()
+
+    def go(self) -> Ended:
+        """Take turns until the end; what a chooser of the caller's own raises goes through."""
+        try:
+            return self._turns()
+        except PolicyHalted as halted:
+            return Ended("halted", halted.message)
+        except KeyboardInterrupt:
+            return Ended("stopped", INTERRUPTED)
+
+    def _turns(self) -> Ended:
+        problem: str | None = None
+        while True:
+            if self._stop.is_set():
+                return Ended("stopped", "It was stopped by the caller.")
+            if len(self.sent) >= self._hard_cap:
+                said = f"The decision has taken {self._hard_cap} turns, which is all it may take."
+                return self._halt("hard_cap_steps", said, len(self.sent), self._hard_cap)
+            turn = self._turn(problem)
+            try:
+                chosen = self._chooser.choose(turn)
+            except HealkitError as error:
+                if self._stop.is_set():
+                    return Ended("stopped", "It was stopped by the caller.")
+                return Ended("halted", f"The chooser failed ({error.code}): {error.message}")
+            if chosen is None:
+                return Ended("stopped", self._why_stopped(problem))
+            try:
+                choice = self._checked(chosen)
+            except _Refused as refused:
+                self._refuse(str(refused))
+                if problem is not None:
+                    return Ended("halted", f"Two choices in a row cannot be taken: {refused}")
+                problem = str(refused)
+                continue
+            problem = None
+            ended = self._take(choice)
+            if ended is not None:
+                return ended
+
+    def _why_stopped(self, problem: str | None) -> str:
+        said = "The chooser made no further choice"
+        if problem is not None:
+            return f"{said}: {problem}"
+        if self._steps and not self._steps[-1].success:
+            step = self._steps[-1]
+            return f"{said}: step {step.number}, {step.choice['tool']}, failed with {step.error_code}."
+        return f"{said}, and none was finalize."
+
+    def last_turn(self) -> Turn:
+        """Return what an analyst is told, recorded as a turn without tools."""
+        self._tools = []
+        return self._turn(None)
+
+    def _turn(self, problem: str | None) -> Turn:
+        views = [held.facts for held in self._shop.views.values()]
+        turn = Turn(
+            self._question,
+            len(self.sent) + 1,
+            views,
+            self._tools,
+            list(self._steps),
+            problem,
+            list(self._shared),
+        )
+        self._record.sent(turn)
+        self.sent.append(turn)
+        return turn
+
+    def _checked(self, chosen: Any) -> Choice:
+        """Return a choice that can be taken; raise `_Refused` with the reason."""
+        try:
+            encoded = msgspec.json.encode(chosen)
+            if len(encoded) > CHOICE_MAX_BYTES:
+                raise _Refused(f"The choice is longer than {CHOICE_MAX_BYTES:,} bytes.")
+            choice: Choice = msgspec.json.decode(encoded, type=Choice)
+        except msgspec.ValidationError as error:
+            raise _Refused(f"The choice does not fit its schema: {error}.") from None
+        except (TypeError, ValueError, RecursionError):
+            raise _Refused("The choice is not JSON.") from None
+        self._shop.names.hear(msgspec.to_builtins(choice))
+        self._check_names(choice)
+        self._made[encoded] += 1
+        return choice
+
+    def _check_names(self, choice: Choice) -> None:
+        views = self._shop.views
+        if isinstance(choice, Finalize):
+            if choice.final_view_name not in views:
+                raise _Refused(f"There is no view {choice.final_view_name!r}. There is: {', '.join(views)}.")
+            return
+        if choice.tool not in self._shop.tools:
+            raise _Refused(f"The tool {choice.tool!r} is not among the tools: {', '.join(self._shop.tools)}.")
+        for name in self._shop.frame_params(choice.tool, choice.params):
+            value = choice.params[name]
+            if value is not None and (not isinstance(value, str) or value not in views):
+                raise _Refused(f"{name!r} must be the name of a view: {', '.join(views)}.")
+        if isinstance(choice, ExecuteDataOp) and choice.view_name in views:
+            raise _Refused(f"The view {choice.view_name!r} exists already; views are written once.")
+
+    def _refuse(self, reason: str) -> None:
+        known = {"why": reason}
+        refused = StepResult(
+            sentence=f"The choice cannot be taken. {reason}",
+            success=False,
+            code="CHOICE_INVALID",
+            known=known,
+        )
+        self._record.step("self_correction", refused, in_run=False)
+
+    def _take(self, choice: Choice) -> Ended | None:
+        repeated = max(self._made.values(), default=0)
+        if repeated >= REPEATED_MAX:
+            return self._halt("same_choice", "The same choice was made ten times.", repeated, REPEATED_MAX)
+        match choice:
+            case Finalize():
+                return self._finalize(choice)
+            case ExecuteDataOp():
+                return self._data_op(choice)
+            case GatherInfo():
+                self._gather(choice)
+            case ExecuteOutput():
+                self._output(choice)
+        return None
+
+    def _finalize(self, choice: Finalize) -> Ended:
+        held = self._shop.views[choice.final_view_name]
+        self._record.step(
+            "finalize",
+            StepResult(
+                params={"finalViewName": choice.final_view_name},
+                sentence=f"The result is the view {choice.final_view_name}.",
+                rows=held.facts.row_count,
+                columns=held.facts.column_count,
+                unique_values=unique_counts(held.facts),
+                known={"view": held.kept_as},
+            ),
+            in_run=False,
+        )
+        return Ended("finalized", f"The result is the view {choice.final_view_name}.", choice.final_view_name)
+
+    def _gather(self, choice: GatherInfo) -> None:
+        attempt = self._shop.perform(choice.tool, choice.params)
+        frame = attempt.frame
+        size = (
+            (len(frame), len(frame.columns)) if frame is not None
+            else (len(attempt.value), None) if isinstance(attempt.value, list | tuple | dict | set | frozenset)
+            else (None, None)
+        )  # fmt: skip
+        self._note("gather_info", choice, attempt, rows=size[0], columns=size[1])
+
+    def _output(self, choice: ExecuteOutput) -> None:
+        attempt = self._shop.perform(choice.tool, choice.params)
+        file: Path | None = None
+        if attempt.code is None:
+            code = None
+            try:
+                file = self._shop.write(choice.tool, attempt.value)
+                code = None if file else "RESULT_NO_FILE"
+            except OSError:
+                code = "OUTPUT_NOT_WRITTEN"
+            if code:
+                attempt = Attempt(attempt.duration_ms, code=code, log_id=attempt.log_id)
+        self._note("execute_output", choice, attempt, known={"file": file.name} if file else {})
+
+    def _data_op(self, choice: ExecuteDataOp) -> Ended | None:
+        attempt = self._shop.perform(choice.tool, choice.params)
+        gap = StateGap()
+        missing: list[Missing] = []
+        if attempt.code is None and attempt.frame is None:
+            attempt = Attempt(attempt.duration_ms, code="RESULT_NO_FRAME", log_id=attempt.log_id)
+        if attempt.frame is not None:
+            gap, missing = gap_of(choice.intended, attempt.frame, self._shop.names)
+        if not missing:
+            attempt = self._kept(choice, attempt)
+        self._record_op(choice, attempt, gap)
+        corrected: Corrected | None = None
+        if missing:
+            corrected = self._corrector.resolve(choice, missing)
+        elif attempt.code is not None:
+            corrected = self._corrector.heal(choice, attempt)
+        final = attempt
+        if corrected is not None and corrected.attempt is not None:
+            final, gap = corrected.attempt, corrected.gap
+        if choice.view_name not in self._shop.views:
+            final = self._kept(choice, final)
+        if gap or (corrected is not None and corrected.applied is False):
+            self.marked.append(f"The view {choice.view_name} does not have the intended state.")
+        facts = self._shop.views.get(choice.view_name)
+        self._remember(
+            choice, final,
+            row_count=facts.facts.row_count if facts else None,
+            column_count=facts.facts.column_count if facts else None,
+            differs=gap or None,
+            corrected=None if corrected is None else corrected.applied,
+        )  # fmt: skip
+        if corrected is not None and corrected.question is not None:
+            asked = corrected.question
+            return Ended("asked", f"{asked.entity!r} may mean one of several values.", asked_for=asked)
+        return None
+
+    def _kept(self, choice: ExecuteDataOp, attempt: Attempt) -> Attempt:
+        """Keep a frame as a view; return the attempt, failed where that was not possible."""
+        if attempt.frame is None:
+            return attempt
+        code = self._shop.keep(choice.view_name, choice.tool, choice.params, attempt.value, attempt.frame)
+        return attempt if code is None else Attempt(attempt.duration_ms, code=code, log_id=attempt.log_id)
+
+    def _record_op(self, choice: ExecuteDataOp, attempt: Attempt, gap: StateGap) -> None:
+        frame, held = attempt.frame, self._shop.views.get(choice.view_name)
+        self._record.step(
+            "execute_data_op",
+            StepResult(
+                tool=choice.tool,
+                params=self._params(choice),
+                sentence=_sentence(f"view {choice.view_name} by {choice.tool}", attempt),
+                success=attempt.code is None,
+                code=attempt.code,
+                column=attempt.column,
+                duration_ms=attempt.duration_ms,
+                rows=None if frame is None else len(frame),
+                columns=None if frame is None else len(frame.columns),
+                unique_values=unique_counts(held.facts) if held else None,
+                intended=choice.intended,
+                actual=gap if choice.intended is not None and frame is not None else None,
+                known={"viewName": choice.view_name, "log_id": attempt.log_id},
+            ),
+        )
+
+    def _note(
+        self, kind: StepType, choice: GatherInfo | ExecuteOutput, attempt: Attempt, *, rows: int | None = None,
+        columns: int | None = None, known: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        result = StepResult(
+            tool=choice.tool, params=self._params(choice), sentence=_sentence(choice.tool, attempt),
+            success=attempt.code is None, code=attempt.code, column=attempt.column, duration_ms=attempt.duration_ms,
+            rows=rows, columns=columns, known={**(known or {}), "log_id": attempt.log_id},
+        )  # fmt: skip
+        self._record.step(kind, result)
+        returned = kind_of(attempt.value) if attempt.code is None else None
+        self._remember(choice, attempt, result=returned, row_count=rows, column_count=columns)
+
+    def _remember(
+        self, choice: GatherInfo | ExecuteDataOp | ExecuteOutput, attempt: Attempt, **facts: Any
+    ) -> None:
+        """Add a step to what later turns tell."""
+        own = msgspec.to_builtins(choice)
+        own["params"] = self._params(choice)
+        step = StepFacts(
+            len(self._steps) + 1, own, attempt.code is None, attempt.duration_ms, attempt.code, attempt.ename,
+            attempt.column, **facts,
+        )  # fmt: skip
+        self._steps.append(step)
+
+    def _params(self, choice: GatherInfo | ExecuteDataOp | ExecuteOutput) -> dict[str, Any]:
+        """Return a choice's parameters; none for a tool that is kept off the record."""
+        return choice.params if self._shop.tools[choice.tool].logged else {}
+
+    def _halt(self, rule: str, reason: str, found: int, cap: int) -> Ended:
+        _halt(self._run, Halt(rule, reason, found, cap))
+        return Ended("halted", reason)
+
+
+def _halt(run: OpenRun, halt: Halt) -> None:
+    run.halt(halt, None, None, None)
+
+
+def _sentence(what: str, attempt: Attempt) -> str:
+    if attempt.code is None:
+        return f"{what}: done in {attempt.duration_ms:,.0f} ms."
+    column = f" in column {attempt.column!r}" if attempt.column else ""
+    return f"{what}: failed with {attempt.code}{column}."

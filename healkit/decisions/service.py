@@ -1,0 +1,300 @@
+"""Decision service of a Healkit: `hk.decide`.
+
+What decides is loaded by the first decision: a plain execution has no use for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from healkit.config import Config
+from healkit.contracts.entries import VaultEntry
+from healkit.contracts.runs import PolicyDefaults
+from healkit.errors import UsageInvalid
+from healkit.runtime.runner import Runner
+from healkit.runtime.runs import Runs
+from healkit.runtime.traces import Traces
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from healkit.decisions.analysis import Analyst
+    from healkit.decisions.choosers import Chooser
+    from healkit.decisions.correction import Ask, HealConsent, Heals
+    from healkit.decisions.decision import Decision
+    from healkit.runtime.views import Views
+    from healkit.store.audit import Audit
+    from healkit.store.vault import Vault
+
+#: Group of the tools that a decision offers where none are named.
+TOOL_GROUP = "decide"
+_QUESTION_MAX_CHARS = 10_000
+
+
+class Parts(Protocol):
+    """Parts of a Healkit that a decision uses; each is asked for when it begins."""
+
+    config: Config
+    runs: Runs
+    runner: Runner
+    traces: Traces
+
+    @property
+    def healing(self) -> Heals: ...
+    @property
+    def vault(self) -> Vault: ...
+    @property
+    def views(self) -> Views: ...
+    @property
+    def audit(self) -> Audit: ...
+
+
+class DecideService:
+    """Decides with the tools of one Healkit."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def decide(
+        self,
+        question: str,
+        data: Mapping[str, Any],
+        *,
+        chooser: Chooser | Sequence[Mapping[str, Any]] | str,
+        tools: Sequence[str] | None = None,
+        persona: str = "default",
+        share: Sequence[str] = (),
+        aliases: Mapping[str, Sequence[str]] | None = None,
+        heal: HealConsent = False,
+        ask: Ask | None = None,
+        analyst: Analyst | str | None = None,
+        policy: PolicyDefaults | None = None,
+        timeout: float | None = None,
+        stop: threading.Event | None = None,
+    ) -> Decision:
+        """Answer a question about data with tools, chosen by a chooser that sees metadata only.
+
+        data: frames, or names of data views, by the names that choices use. tools: names of vault tools, by default
+        those of the group `decide`, where `healkit.decisions.operations.install(hk)` puts the built-in ones. chooser: a
+        list of choices, `person` for a prompt on the terminal, `model` for the configured language model, or an object
+        with `name` and `choose(turn)`.
+
+        share: columns whose distinct values the chooser is told; nothing else of the cells is. aliases: other names of
+        entities, such as `{"Meta": ["Facebook", "FB"]}`. heal: whether a failing tool may be healed: True keeps what
+        passes every check, a function is asked about each patch. ask: gets an `EntityQuestion` where several values may
+        be meant, and returns one; without it the decision ends as `asked`.
+
+        analyst: `model`, or an object with `name` and `write(turn)`: it writes the analysis of the result, told
+        metadata only. policy: the caps of the run. timeout: seconds of each execution. stop: set it, from any thread,
+        to end after the step that is going on.
+
+        Raises `UsageInvalid` for a call that cannot be answered, and as `vault.lookup`, `views.put` and `runs` do. What
+        a tool or a choice does is never raised; it is in the `Decision`.
+        """
+        from healkit.decisions.correction import Corrector
+        from healkit.decisions.loop import DecideLoop
+        from healkit.decisions.performing import Workshop
+        from healkit.decisions.record import DecideRecord, decide_steps
+
+        parts, stop = self._parts, stop or threading.Event()
+        who = _chooser(chooser, parts.config, stop)
+        writer = _analyst(analyst, parts.config, stop)
+        entries = self._entries(tools, persona)
+        frames = self._frames(data, share)
+        others = _aliases(aliases)
+        cleaner = parts.traces.tracer.sanitizer
+        asked = _text(question, cleaner)
+        offered = _offered(entries, cleaner)
+        run = parts.runs.begin(
+            "decide",
+            allow=tuple(entries),
+            policy=policy,
+            parameters={"question": asked, "chooser": who.name, "share": list(share)},
+            audited=decide_steps(is_clean=not parts.config.trace_raw),
+        )
+        with run:
+            shop = Workshop(parts.runner, parts.views, run, cleaner, entries, tuple(share), persona, timeout)
+            shop.begin(frames)
+            record = DecideRecord(run)
+            record.begun(
+                asked,
+                who.name,
+                {name: held.kept_as for name, held in shop.views.items()},
+                list(entries),
+                share,
+            )
+            lookup = functools.partial(parts.vault.lookup, persona=persona)
+            corrector = Corrector(shop, record, parts.healing, lookup, others, heal, ask, stop)
+            caps = policy or PolicyDefaults()
+            loop = DecideLoop(
+                asked, who, shop, corrector, record, offered, tuple(share), caps.hard_cap_steps, stop
+            )
+            ended = loop.go()
+            analysis = (
+                _analysis(writer, loop, shop, record, cleaner) if ended.outcome == "finalized" else None
+            )
+            run.finish("completed", f"{ended.outcome}: {ended.reason}")
+        return _decision(ended, loop, shop, run, asked, parts, analysis)
+
+    async def adecide(self, *args: Any, **kwargs: Any) -> Decision:
+        """Do as `decide`, for async code, in a thread of its own; cancelling it ends the decision after its step."""
+        stop = kwargs.setdefault("stop", threading.Event())
+        try:
+            return await asyncio.to_thread(functools.partial(self.decide, *args, **kwargs))
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
+    def _entries(self, tools: Sequence[str] | None, persona: str) -> dict[str, VaultEntry]:
+        vault = self._parts.vault
+        if tools is None:
+            tools = sorted({entry.tool_name for entry in vault.list() if entry.group == TOOL_GROUP})
+        if isinstance(tools, str):
+            raise UsageInvalid(f"tools={tools!r} is a text.", hint=f"Give a list: tools=[{tools!r}].")
+        if not tools:
+            raise UsageInvalid(
+                "A decision needs tools.",
+                hint="Give names of vault tools: tools=['by_region']. Or put the built-in operations into the vault: "
+                "healkit.decisions.operations.install(hk).",
+            )
+        return {name: vault.lookup(name, persona) for name in tools}
+
+    def _frames(
+        self, data: Mapping[str, Any], share: Sequence[str]
+    ) -> dict[str, tuple[Any, pd.DataFrame, str | None]]:
+        import msgspec
+
+        from healkit.contracts.decisions import ViewName
+        from healkit.decisions.metadata import as_frame
+
+        if not isinstance(data, Mapping) or not data:
+            raise UsageInvalid("A decision needs data.", hint="Give frames by name: data={'sales': frame}.")
+        if isinstance(share, str):
+            raise UsageInvalid(f"share={share!r} is a text.", hint=f"Give a list: share=[{share!r}].")
+        found: dict[str, tuple[Any, pd.DataFrame, str | None]] = {}
+        for name, given in data.items():
+            try:
+                msgspec.convert(name, ViewName)
+            except msgspec.ValidationError:
+                raise UsageInvalid(
+                    f"{name!r} cannot be the name of data.", hint="Take letters, digits and _, up to 64."
+                ) from None
+            value = self._parts.views.load(given) if isinstance(given, str) else given
+            frame = as_frame(value)
+            if frame is None:
+                raise UsageInvalid(
+                    f"data[{name!r}] is a {type(value).__name__}, not a table.", hint="Give a DataFrame."
+                )
+            found[name] = value, frame, given if isinstance(given, str) else None
+        known = {label for _, frame, _ in found.values() for label in frame.columns}
+        if unknown := [column for column in share if column not in known]:
+            raise UsageInvalid(f"No data has a column {unknown[0]!r} to share.")
+        return found
+
+
+def _chooser(given: Any, config: Config, stop: threading.Event) -> Chooser:
+    from healkit.decisions.choosers import Person, Plan
+
+    if given == "person":
+        return Person()
+    if given == "model":
+        from healkit.decisions.model_chooser import ModelChooser
+
+        given = ModelChooser(config)
+    if isinstance(given, list | tuple):
+        return Plan(given)
+    if not isinstance(given, str) and callable(getattr(given, "choose", None)):
+        found: Chooser = given
+        if prepare := getattr(found, "prepare", None):
+            prepare(stop)
+        return found
+    raise UsageInvalid(
+        f"chooser={given!r} cannot choose.",
+        hint="Give a list of choices, 'person', 'model', or an object with choose(turn).",
+    )
+
+
+def _analyst(given: Any, config: Config, stop: threading.Event) -> Analyst | None:
+    if given == "model":
+        from healkit.decisions.analysis import ModelAnalyst
+
+        given = ModelAnalyst(config)
+    if given is not None and (isinstance(given, str) or not callable(getattr(given, "write", None))):
+        raise UsageInvalid(
+            f"analyst={given!r} cannot write.", hint="Give 'model', or an object with write(turn)."
+        )
+    if prepare := getattr(given, "prepare", None):
+        prepare(stop)
+    found: Analyst | None = given
+    return found
+
+
+def _analysis(writer: Analyst | None, loop: Any, shop: Any, record: Any, cleaner: Any) -> Any:
+    if writer is None:
+        return None
+    from healkit.decisions.analysis import analyse
+
+    turn = loop.last_turn()
+    analysis, problem = analyse(writer, turn, shop.views, shop.names, cleaner)
+    record.analysed(writer.name, turn.number, analysis.text, analysis.filled, len(analysis.struck), problem)
+    if problem:
+        loop.marked.append(problem)
+    return analysis
+
+
+def _aliases(given: Any) -> Mapping[str, Sequence[str]]:
+    given = {} if given is None else given
+    if isinstance(given, Mapping) and not any(isinstance(others, str) for others in given.values()):
+        return given
+    raise UsageInvalid(
+        f"aliases={given!r} are no lists of names.",
+        hint="Give a list for each name: {'Meta': ['Facebook', 'FB']}.",
+    )
+
+
+def _text(question: Any, cleaner: Any) -> str:
+    """Return the question without what the sanitiser hides: the chooser is told it, and the run keeps it."""
+    if not isinstance(question, str) or not 0 < len(question.strip()) <= _QUESTION_MAX_CHARS:
+        raise UsageInvalid(f"A question is a text of up to {_QUESTION_MAX_CHARS:,} characters.")
+    return str(cleaner.clean(question, limit_bytes=1 << 20).value)
+
+
+def _offered(entries: Mapping[str, VaultEntry], cleaner: Any) -> list[Any]:
+    from healkit.contracts.decisions import ToolFacts
+
+    found = []
+    for name, entry in entries.items():
+        schema = cleaner.clean(entry.input_schema, limit_bytes=1 << 20).value
+        described = str(cleaner.clean(entry.description, limit_bytes=1 << 20).value)
+        found.append(ToolFacts(name, described, schema if isinstance(schema, dict) else {}))
+    return found
+
+
+def _decision(
+    ended: Any, loop: Any, shop: Any, run: Any, question: str, parts: Parts, analysis: Any
+) -> Decision:
+    from healkit.decisions.decision import Decision, DecisionRun
+
+    held = None if ended.view is None else shop.views[ended.view]
+    return Decision(
+        raw_data_view_name=None if held is None else held.kept_as,
+        audit_log=tuple(parts.audit.get(run.run_id)),
+        analysis=analysis.text if analysis else "",
+        analysis_struck=analysis.struck if analysis else (),
+        outcome=ended.outcome,
+        run=DecisionRun(run.run_id, run.folder),
+        reason=ended.reason,
+        question=question,
+        views={name: held.kept_as for name, held in shop.views.items()},
+        files=tuple(shop.files),
+        sent=tuple(loop.sent),
+        marked=tuple(loop.marked),
+        asked_for=ended.asked_for,
+        problem=run.problem,
+        view=None if held is None else parts.views.get(held.kept_as),
+        first_rows=None if held is None else parts.views.first_rows(held.frame),
+    )

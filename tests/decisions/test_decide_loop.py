@@ -1,0 +1,396 @@
+"""Loop of a decision, choice by choice.
+
+Choices are checked, run on the execution path, recorded, and answered with metadata.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pandas as pd
+import pytest
+
+from healkit import Healkit
+from healkit.contracts.runs import PolicyDefaults
+from healkit.decisions import Person, Turn, told
+from healkit.decisions.metadata import THREADS_FROM_ROWS, counts_of
+from healkit.errors import ModelUnavailable, UsageInvalid
+from healkit.tracing.reader import read_run
+from healkit.tracing.validate import in_order, validate_run
+
+ALL = ["pick", "totals", "spread", "regions", "as_numbers", "to_csv"]
+Choice = dict[str, Any]
+
+
+def op(tool: str, view: str, **params: Any) -> Choice:
+    return {"type": "execute_data_op", "tool": tool, "params": {"df": "sales", **params}, "viewName": view}
+
+
+def end(view: str) -> Choice:
+    return {"type": "finalize", "finalViewName": view}
+
+
+class Scripted:
+    """Chooser that makes each choice in turn, whatever it is told."""
+
+    name = "scripted"
+
+    def __init__(self, *choices: Any) -> None:
+        self._choices = iter(choices)
+
+    def choose(self, turn: Turn) -> Any:
+        chosen = next(self._choices, None)
+        if isinstance(chosen, BaseException):
+            raise chosen
+        return chosen
+
+
+@pytest.mark.requirement("DECIDE-1", "DECIDE-3", "DECIDE-5")
+def test_a_plan_ends_in_a_view_a_file_and_an_audit_that_verifies(
+    deciding: Healkit, sales: pd.DataFrame
+) -> None:
+    before = sales.copy(deep=True)
+    plan = [
+        {"type": "gather_info", "tool": "regions", "params": {"df": "sales"}},
+        op("totals", "by_region"),
+        {"type": "execute_output", "tool": "to_csv", "params": {"df": "by_region"}},
+        end("by_region"),
+    ]
+    decision = deciding.decide("Which region sells most?", {"sales": sales}, tools=ALL, chooser=plan)
+    assert (decision.outcome, decision.ok, decision.problem) == ("finalized", True, "")
+    assert decision.raw_data_view_name is not None
+    expected = pd.DataFrame({"region": ["Meta Inc", "North", "South"], "total": [3.0, 5.0, 2.0]})
+    pd.testing.assert_frame_equal(deciding.views.load(decision.raw_data_view_name), expected)
+    pd.testing.assert_frame_equal(sales, before)
+    (file,) = decision.files
+    assert file.read_text() == expected.to_csv(index=False)
+    assert (decision.analysis, decision.analysis_is_non_deterministic) == ("", True)
+    entries = decision.audit_log
+    assert [entry.choice_type for entry in entries] == [
+        "decision_started", "gather_info", "execute_data_op", "execute_output", "finalize", "run_finished",
+    ]  # fmt: skip
+    assert [entry.seq for entry in entries] == list(range(1, 7))
+    assert {entry.execution_type for entry in entries} == {"decide"}
+    made = entries[2]
+    assert (made.tool_name, made.tool_params) == ("totals", {"df": "sales"})
+    assert (made.metadata.row_count, made.metadata.column_count, made.metadata.success) == (3, 2, True)
+    assert made.metadata.unique_values == {"region": 3, "total": 3}
+    run = read_run(decision.run.folder)
+    by_seq = {event.seq: event.event_type for event in run.events}
+    assert [by_seq[entry.event_seq or 0] for entry in entries[1:5]] == [
+        "trace.gather_info", "trace.execute_data_op", "trace.execute_output", "trace.finalize",
+    ]  # fmt: skip
+    assert in_order(validate_run(run))
+    assert deciding.audit.verify().ok
+    rows = deciding.log.query().rows
+    assert {row.tool_name for row in rows} == {"regions", "totals", "to_csv"}
+    assert {row.run_id for row in rows} == {decision.run.run_id}
+
+
+@pytest.mark.requirement("DECIDE-1")
+def test_a_chooser_gets_counts_names_and_types_and_no_cell(deciding: Healkit, sales: pd.DataFrame) -> None:
+    plan = [op("totals", "by_region"), op("spread", "wide", column="region"), end("wide")]
+    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=plan)
+    assert decision.ok
+    last = decision.sent[-1]
+    source, totals, wide = last.views
+    assert [(c.name, c.dtype.replace("str", "object"), c.nulls, c.distinct) for c in source.columns] == [
+        ("region", "object", 1, 3), ("sales", "float64", 0, 5),
+    ]  # fmt: skip
+    assert [column.name for column in totals.columns] == ["region", "total"]
+    assert [column.name for column in wide.columns] == ["sales", "wide#2", "wide#3", "wide#4"]
+    assert wide.columns_numbered == 3
+    for value in ("North", "South", "Meta"):
+        assert value not in "".join(map(told, decision.sent))
+
+
+def test_a_numbered_column_can_be_chosen_by_its_number(deciding: Healkit, sales: pd.DataFrame) -> None:
+    wide = {"type": "execute_data_op", "tool": "pick", "viewName": "some", "params": {"df": "wide", "column": "wide#2", "values": [1.0]}}  # fmt: skip
+    plan = [op("spread", "wide", column="region"), wide, end("some")]
+    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=plan)
+    assert decision.ok, decision
+    assert deciding.views.load(str(decision.raw_data_view_name))["Meta Inc"].tolist() == [1.0]
+
+
+def test_a_failed_step_is_told_by_its_code_and_never_by_its_message(
+    deciding: Healkit, sales: pd.DataFrame
+) -> None:
+    chooser = Scripted(
+        op("as_numbers", "numbers", column="region"),
+        op("as_numbers", "others", column="regoin"),
+        end("sales"),
+    )
+    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser)
+    first, second = decision.sent[-1].steps
+    assert (first.error_code, first.error_type, first.error_column) == ("TOOL_EXCEPTION", "ValueError", None)
+    assert (second.error_code, second.error_type, second.error_column) == (
+        "TOOL_EXCEPTION",
+        "KeyError",
+        "regoin",
+    )
+    assert "North" not in "".join(map(told, decision.sent))
+    assert [e.metadata.error_message for e in decision.audit_log if e.metadata.success is False] == [
+        "TOOL_EXCEPTION", "TOOL_EXCEPTION in column 'regoin'",
+    ]  # fmt: skip
+
+
+@pytest.mark.requirement("DECIDE-1")
+def test_a_shared_column_is_told_by_its_values_and_the_audit_says_so(
+    deciding: Healkit, sales: pd.DataFrame
+) -> None:
+    decision = deciding.decide(
+        "Which?", {"sales": sales}, tools=ALL, chooser=[end("sales")], share=["region"]
+    )
+    region, amount = decision.sent[0].views[0].columns
+    assert (sorted(region.values or []), amount.values) == (["Meta Inc", "North", "South"], None)
+    assert decision.sent[0].shared == ["region"]
+    assert decision.audit_log[0].description.endswith("The values of region are shared with the chooser.")
+
+
+def test_all_that_was_sent_is_kept_with_the_run(deciding: Healkit, sales: pd.DataFrame) -> None:
+    decision = deciding.decide(
+        "Who is jane@example.com?", {"sales": sales}, tools=ALL, chooser=[op("totals", "t"), end("t")]
+    )
+    assert "jane" not in decision.sent[0].question
+    run = read_run(decision.run.folder)
+    kept = [
+        msgspec.json.decode((run.path / ref.uri).read_bytes(), type=Turn)
+        for event in run.events for ref in event.evidence_refs if ref.kind == "turn"
+    ]  # fmt: skip
+    assert kept == list(decision.sent)
+
+
+NONSENSE: dict[str, Any] = {
+    "a text": "finalize",
+    "a number": 7,
+    "no type": {"tool": "pick"},
+    "an unknown type": {"type": "drop_table", "tool": "pick"},
+    "a field too many": {**end("sales"), "sql": "DROP"},
+    "no view name": {"type": "execute_data_op", "tool": "totals", "params": {"df": "sales"}},
+    "a path as a view name": op("totals", "../../etc"),
+    "an unknown tool": op("rm", "gone"),
+    "a view that does not exist": end("never"),
+    "a frame that does not exist": op("totals", "t", df="never"),
+    "a view that exists": op("totals", "sales"),
+    "an object that is no JSON": op("totals", "t", df=object()),
+    "a choice of a megabyte": op("totals", "t", x="x" * 1_000_000),
+}
+
+
+@pytest.mark.parametrize("choice", NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_is_answered_once_and_halts_the_second_time(
+    deciding: Healkit, sales: pd.DataFrame, choice: Any
+) -> None:
+    chooser = Scripted(choice, choice, end("sales"))
+    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser)
+    assert decision.outcome == "halted", decision
+    assert [turn.problem is None for turn in decision.sent] == [True, False]
+    refused = [entry for entry in decision.audit_log if entry.choice_type == "self_correction"]
+    assert [entry.metadata.error_message for entry in refused] == ["CHOICE_INVALID"] * 2
+    again = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=Scripted(choice, end("sales")))
+    assert again.ok
+    assert deciding.audit.verify().ok
+
+
+@pytest.mark.slow
+def test_ten_identical_choices_halt(deciding: Healkit, sales: pd.DataFrame) -> None:
+    look = {"type": "gather_info", "tool": "regions", "params": {"df": "sales"}}
+    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=Scripted(*[look] * 20))
+    assert decision.outcome == "halted"
+    assert sum(entry.choice_type == "gather_info" for entry in decision.audit_log) == 9
+    (halt,) = [entry for entry in decision.audit_log if entry.choice_type == "policy_halt"]
+    assert "same_choice" in halt.description
+
+
+@pytest.mark.slow
+def test_the_caps_of_the_run_halt_a_decision(deciding: Healkit, sales: pd.DataFrame) -> None:
+    failing = [op("as_numbers", f"n{number}", column="region") for number in range(9)]
+    decision = deciding.decide(
+        "Which?",
+        {"sales": sales},
+        tools=ALL,
+        chooser=Scripted(*failing),
+        policy=PolicyDefaults(same_state_revisits=1),
+    )
+    assert decision.outcome == "halted"
+    assert sum(entry.choice_type == "execute_data_op" for entry in decision.audit_log) == 2
+    many = [op("totals", f"t{number}") for number in range(9)]
+    capped = deciding.decide(
+        "Which?",
+        {"sales": sales},
+        tools=ALL,
+        chooser=Scripted(*many),
+        policy=PolicyDefaults(hard_cap_steps=3),
+    )
+    assert (capped.outcome, len(capped.views)) == ("halted", 4)
+
+
+def test_a_tool_that_returns_no_frame_makes_no_view(deciding: Healkit, sales: pd.DataFrame) -> None:
+    chooser = Scripted(
+        op("regions", "names"),
+        {"type": "execute_output", "tool": "regions", "params": {"df": "sales"}},
+        end("sales"),
+    )
+    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser)
+    assert [step.error_code for step in decision.sent[-1].steps] == ["RESULT_NO_FRAME", "RESULT_NO_FILE"]
+    assert list(decision.views) == ["sales"]
+
+
+STRANGE: dict[str, pd.DataFrame] = {
+    "no rows": pd.DataFrame({"region": pd.Series([], dtype="str"), "sales": pd.Series([], dtype="float64")}),
+    "no columns": pd.DataFrame(),
+    "duplicate labels": pd.DataFrame([[1, 2]], columns=["a", "a"]),
+    "a column __proto__": pd.DataFrame({"__proto__": [1]}),
+    "a long name": pd.DataFrame({"x" * 2000: [1]}),
+    "names that are numbers": pd.DataFrame([[1, 2]], columns=[2024, 2025]),
+    "names in two levels": pd.DataFrame(
+        [[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])
+    ),
+    "names that are dates": pd.DataFrame([[1, 2]], columns=pd.to_datetime(["2026-01-02", "2026-01-03"])),
+    "cells that cannot be hashed": pd.DataFrame({"a": [[1], [2]], "b": [{"x": 1}, None]}),
+}
+
+
+WIDE = pd.DataFrame([range(10_000)], columns=[f"c{number}" for number in range(10_000)])
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        *(pytest.param(frame, id=name) for name, frame in STRANGE.items()),
+        pytest.param(WIDE, id="10,000 columns", marks=pytest.mark.slow),
+    ],
+)
+def test_a_strange_frame_is_told_in_counts(deciding: Healkit, frame: pd.DataFrame) -> None:
+    decision = deciding.decide("Which?", {"sales": frame}, tools=ALL, chooser=[end("sales")])
+    assert decision.ok
+    (view,) = decision.sent[0].views
+    assert (view.row_count, view.column_count) == frame.shape
+    assert len(view.columns) + view.columns_left_out == view.column_count
+    assert len(told(decision.sent[0])) < 60_000
+    assert "x" * 100 not in told(decision.sent[0])
+    assert len({column.name for column in view.columns}) == len(view.columns)
+
+
+def test_a_long_frame_is_counted_as_a_short_one_is() -> None:
+    """It is counted in threads; a column of each kind must still be counted as itself, in its own place."""
+    number = pd.Series(range(THREADS_FROM_ROWS))
+    frame = pd.DataFrame(
+        {
+            "whole": number,
+            "half": number.where(number % 2 == 0),
+            "text": (number % 7).astype(str),
+            "kind": pd.Categorical(number % 3),
+            "time": pd.to_datetime(number % 5, unit="D"),
+            "list": pd.Series([[1], None] * (THREADS_FROM_ROWS // 2), dtype=object),
+        }
+    )
+    half = THREADS_FROM_ROWS // 2
+    assert counts_of(frame) == [(0, 2 * half), (half, half), (0, 7), (0, 3), (0, 5), (half, None)]
+    assert [nulls for nulls, _ in counts_of(frame.head(half))] == [0, half // 2, 0, 0, 0, half // 2]
+
+
+def test_a_decision_that_is_stopped_keeps_what_was_done(deciding: Healkit, sales: pd.DataFrame) -> None:
+    stop = threading.Event()
+
+    class Stopping(Scripted):
+        def choose(self, turn: Turn) -> Any:
+            if turn.number == 2:
+                stop.set()
+            return super().choose(turn)
+
+    chooser = Stopping(op("totals", "t"), op("totals", "u"), end("u"))
+    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser, stop=stop)
+    assert (decision.outcome, list(decision.views)) == ("stopped", ["sales", "t", "u"])
+    pressed = deciding.decide(
+        "Which?", {"sales": sales}, tools=ALL, chooser=Scripted(op("totals", "t"), KeyboardInterrupt())
+    )
+    assert (pressed.outcome, list(pressed.views)) == ("stopped", ["sales", "t"])
+    assert deciding.audit.verify().ok
+
+
+def test_a_chooser_that_fails_halts_and_one_of_your_own_that_raises_is_yours(
+    deciding: Healkit, sales: pd.DataFrame
+) -> None:
+    gone = deciding.decide(
+        "Which?", {"sales": sales}, tools=ALL, chooser=Scripted(ModelUnavailable("It is away."))
+    )
+    assert (gone.outcome, "MODEL_UNAVAILABLE" in gone.reason) == ("halted", True)
+    with pytest.raises(ZeroDivisionError):
+        deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=Scripted(ZeroDivisionError()))
+    assert deciding.audit.verify().ok
+
+
+def test_a_person_is_shown_what_a_model_would_get(deciding: Healkit, sales: pd.DataFrame) -> None:
+    shown: list[str] = []
+    lines = iter(["no JSON", "[]", '{"type": "finalize", "finalViewName": "sales"}'])
+    person = Person(lambda _: next(lines), shown.append)
+    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=person)
+    assert decision.ok
+    assert shown == [told(decision.sent[0]), *shown[1:3]]
+    assert all('{"type": "finalize", "finalViewName": "sales"}' in said for said in shown[1:3])
+    silent = deciding.decide(
+        "Which?", {"sales": sales}, tools=ALL, chooser=Person(lambda _: "", shown.append)
+    )
+    assert silent.outcome == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("chooser", "why"),
+    [
+        ([{"type": "execute_data_op", "tool": "totals", "params": {"df": "sales"}}], "`viewName`"),
+        ([{"type": "gather_info", "tool": "regions"}], "step 1, regions, failed with ARGUMENTS_INVALID."),
+        ([{"type": "gather_info", "tool": "regions", "params": {"df": "sales"}}], "none was finalize."),
+    ],
+    ids=["refused", "failed", "without a result"],
+)
+def test_a_decision_that_stops_says_at_what(
+    deciding: Healkit, sales: pd.DataFrame, chooser: Any, why: str
+) -> None:
+    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser)
+    assert decision.outcome == "stopped"
+    assert decision.reason.startswith("The chooser made no further choice")
+    assert why in decision.reason
+
+
+WRONG_CALLS: dict[str, Mapping[str, Any]] = {
+    "no question": {"question": " "},
+    "no data": {"data": {}},
+    "data that is no table": {"data": {"sales": 7}},
+    "a name that is no name": {"data": {"a b": pd.DataFrame()}},
+    "no tools": {"tools": []},
+    "tools as a text": {"tools": "by_region"},
+    "no chooser": {"chooser": "nobody"},
+    "other names that are one text": {"aliases": {"Meta Inc": "Facebook"}},
+    "other names that are a list": {"aliases": ["Meta Inc"]},
+    "a shared column that is not there": {"share": ["none"]},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_CALLS.values(), ids=WRONG_CALLS)
+def test_a_wrong_call_is_refused_before_a_run_begins(
+    deciding: Healkit, sales: pd.DataFrame, wrong: Mapping[str, Any]
+) -> None:
+    call: dict[str, Any] = {
+        "question": "Which?",
+        "data": {"sales": sales},
+        "tools": ALL,
+        "chooser": [],
+        **wrong,
+    }
+    with pytest.raises(UsageInvalid):
+        deciding.decide(call.pop("question"), call.pop("data"), **call)
+    assert not deciding.runs_dir.exists() or not list(deciding.runs_dir.iterdir())
+
+
+async def _decided(deciding: Healkit, sales: pd.DataFrame) -> bool:
+    return (await deciding.adecide("Which?", {"sales": sales}, tools=ALL, chooser=[end("sales")])).ok
+
+
+def test_the_async_twin_decides_too(deciding: Healkit, sales: pd.DataFrame) -> None:
+    import asyncio
+
+    assert asyncio.run(_decided(deciding, sales))

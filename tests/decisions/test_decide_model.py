@@ -1,0 +1,291 @@
+"""Model as the chooser, asked over real HTTP.
+
+It speaks both protocols; it is told turns and nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+from model_server import (
+    SECRET_KEY,
+    ModelServer,
+    Received,
+    Turn,
+    call_events,
+    calls,
+    fails,
+    hangs,
+    model_server,
+    says,
+    sends,
+)
+from tiers import slow_but
+
+from healkit import Healkit
+from healkit.contracts.decisions import ExecuteDataOp, ExecuteOutput, Finalize, GatherInfo, Intended
+from healkit.decisions import ModelChooser
+from healkit.decisions.choosers import told
+from healkit.decisions.decision import Decision
+from healkit.decisions.model_chooser import FUNCTIONS
+from healkit.errors import UsageInvalid
+
+ALL = ["pick", "totals", "spread", "regions", "as_numbers", "to_csv"]
+PROVIDERS = pytest.mark.parametrize("provider", ["openai", "anthropic"])
+LOOK = {"type": "gather_info", "tool": "regions", "params": {"df": "sales"}}
+TOTALS = {"type": "execute_data_op", "tool": "totals", "params": {"df": "sales"}, "viewName": "by_region"}
+WIDE = {"type": "execute_data_op", "tool": "spread", "params": {"df": "sales", "column": "region"}, "viewName": "wide"}  # fmt: skip
+BROKEN = {"type": "execute_data_op", "tool": "as_numbers", "params": {"df": "sales", "column": "region"}, "viewName": "n"}  # fmt: skip
+END = {"type": "finalize", "finalViewName": "by_region"}
+KEY = {"HEALKIT_MODEL_KEY": SECRET_KEY}
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with model_server() as running:
+        yield running
+
+
+def decided(
+    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, *plan: Turn, provider: str = "openai",
+    question: str = "Which region sells most?", config: dict[str, Any] | None = None, **more: Any,
+) -> Decision:  # fmt: skip
+    server.plan.extend(plan)
+    chooser = ModelChooser(server.config(provider, **(config or {})), environ=KEY)
+    return deciding.decide(question, {"sales": sales}, tools=ALL, chooser=chooser, **more)
+
+
+def user_of(request: Received) -> str:
+    (found,) = [one["content"] for one in request.body["messages"] if one["role"] == "user"]
+    return str(found)
+
+
+def without_turn(request: Received) -> dict[str, Any]:
+    """Return all of a request but the turn: path, headers, body."""
+    kept = [one for one in request.body["messages"] if one["role"] != "user"]
+    headers = {name: value for name, value in request.headers.items() if name != "content-length"}
+    return {"path": request.path, "headers": headers, "body": {**request.body, "messages": kept}}
+
+
+@PROVIDERS
+@pytest.mark.requirement("DECIDE-1")
+def test_a_model_calls_functions_and_the_decision_ends_in_the_right_view(
+    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, provider: str
+) -> None:
+    decision = decided(deciding, sales, server, calls(LOOK), calls(TOTALS), calls(END), provider=provider)
+    assert (decision.outcome, decision.problem) == ("finalized", ""), decision
+    view = deciding.views.load(str(decision.raw_data_view_name))
+    assert dict(zip(view["region"], view["total"], strict=True)) == {
+        "Meta Inc": 3.0,
+        "North": 5.0,
+        "South": 2.0,
+    }
+    assert [entry.choice_type for entry in decision.audit_log] == [
+        "decision_started", "gather_info", "execute_data_op", "finalize", "run_finished",
+    ]  # fmt: skip
+    assert "chooser: model" in decision.audit_log[0].description
+    first = server.requests[0].body
+    names = [one.get("function", one)["name"] for one in first["tools"]]
+    assert names == ["gather_info", "execute_data_op", "execute_output", "finalize"]
+    expected = {"openai": "required", "anthropic": {"type": "any", "disable_parallel_tool_use": True}}
+    assert first["tool_choice"] == expected[provider]
+
+
+@PROVIDERS
+@pytest.mark.requirement("DECIDE-1")
+def test_a_model_receives_the_turn_word_for_word_and_nothing_else(
+    deciding: Healkit, server: ModelServer, provider: str
+) -> None:
+    """Whatever the data is, all of a request but the turn is the same; and no marker is in any of it."""
+    rng = random.Random(7)
+
+    def marker() -> str:
+        return "".join(rng.choices("bcdfghjklmnpqrstvwxz", k=14))
+
+    markers = [marker() for _ in range(5)]
+    frame = pd.DataFrame({"region": [*markers, markers[0]], "sales": [1.5, 2.5, 3.5, 4.5, 5.5, 987654.321]})
+    frame.attrs["source"] = markers[0]
+    frame.index = pd.Index([f"row {markers[1]} {number}" for number in range(6)], name=markers[2])
+    wrong = {"type": "finalize", "finalViewName": "never"}
+    plan = [calls(LOOK), calls(WIDE), calls(BROKEN), calls(wrong), calls(TOTALS), calls(END)]
+    decision = decided(deciding, frame, server, *plan, provider=provider)
+    assert decision.outcome == "finalized", decision
+    assert [user_of(request) for request in server.requests] == [told(turn) for turn in decision.sent]
+    assert len(server.requests) == 6
+    whole = "".join(json.dumps([request.path, request.headers, request.body]) for request in server.requests)
+    for word in markers:
+        for form in (word, word[::-1], word.upper(), word[3:11], word.encode().hex()):
+            assert form not in whole
+    assert "987654" not in whole
+    other = decided(deciding, pd.DataFrame({"a": [1]}), server, calls({**END, "finalViewName": "sales"}), provider=provider, question="How many?")  # fmt: skip
+    assert other.ok
+    rest = [without_turn(request) for request in server.requests]
+    assert all(one == rest[0] for one in rest)
+
+
+def test_the_functions_take_what_choices_have() -> None:
+    kinds: list[Any] = [GatherInfo, ExecuteDataOp, ExecuteOutput, Finalize]
+    for function, kind in zip(FUNCTIONS, kinds, strict=True):
+        schema = function.parameters
+        assert function.name == kind.__struct_config__.tag
+        assert set(schema["properties"]) == set(kind.__struct_encode_fields__)
+        assert schema["additionalProperties"] is False
+    intended = FUNCTIONS[1].parameters["properties"]["intended"]["properties"]
+    assert set(intended) == set(Intended.__struct_fields__)
+
+
+@PROVIDERS
+def test_a_server_without_calls_is_asked_for_json_from_then_on(
+    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, provider: str
+) -> None:
+    refused = fails(400, {"error": {"message": "teacher-1 does not support tools", "type": "api_error"}})
+    fenced = f"I take the totals {{of course}}:\n```json\n{json.dumps(TOTALS, indent=1)}\n```\nThen we see."
+    decision = decided(
+        deciding, sales, server, refused, says(fenced), says(json.dumps(END)), provider=provider
+    )
+    assert decision.ok, decision
+    assert ["tools" in request.body for request in server.requests] == [True, False, False]
+    assert not any("tool_choice" in request.body for request in server.requests[1:])
+
+
+def test_only_the_choice_of_a_call_is_left_out_where_that_is_unknown(
+    deciding: Healkit, sales: pd.DataFrame, server: ModelServer
+) -> None:
+    refused = fails(422, {"detail": "tool_choice: Input should be 'auto' or 'none'"})
+    decision = decided(deciding, sales, server, refused, calls(TOTALS), calls(END))
+    assert decision.ok, decision
+    assert [sorted({"tools", "tool_choice"} & set(request.body)) for request in server.requests] == [
+        ["tool_choice", "tools"], ["tools"], ["tools"],
+    ]  # fmt: skip
+
+
+def test_of_several_calls_the_first_counts(
+    deciding: Healkit, sales: pd.DataFrame, server: ModelServer
+) -> None:
+    one, two = {"df": "sales"}, {"finalViewName": "sales"}
+    pieces = [
+        {"index": 0, "id": "a", "function": {"name": "execute_data_op", "arguments": json.dumps({"tool": "totals", "params": one, "viewName": "by_region"})}},
+        {"index": 1, "id": "b", "function": {"name": "finalize", "arguments": json.dumps(two)}},
+    ]  # fmt: skip
+    chunk = {"choices": [{"index": 0, "delta": {"tool_calls": pieces}, "finish_reason": "tool_calls"}]}
+    both = sends(b"data: %s\n\ndata: [DONE]\n\n" % json.dumps(chunk).encode())
+    decision = decided(deciding, sales, server, both, calls(END))
+    assert (decision.ok, list(decision.views)) == (True, ["sales", "by_region"])
+
+
+NONSENSE: dict[str, Turn] = {
+    "words": says("I think that the North sells most."),
+    "an unknown function": calls({"type": "run_sql", "query": "DROP TABLE sales"}),
+    "a tool as a function": calls({"type": "totals", "df": "sales"}),
+    "a field too many": calls({**END, "sql": "1"}),
+    "a view that does not exist": calls({"type": "finalize", "finalViewName": "never"}),
+    "arguments that are a list": sends(call_events("/v1/chat/completions", "finalize", "[1]")),
+    "arguments that are no JSON": sends(
+        call_events("/v1/chat/completions", "finalize", '{"finalViewName": ')
+    ),
+    "no arguments": sends(call_events("/v1/chat/completions", "finalize", "")),
+    "deep JSON": says('{"type": ' * 3000),
+    "an empty answer": says(""),
+}
+
+
+@pytest.mark.parametrize("turn", slow_but(NONSENSE, {"words", "an unknown function", "a field too many"}))
+def test_nonsense_is_corrected_once_and_halts_the_second_time(
+    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, turn: Turn
+) -> None:
+    decision = decided(deciding, sales, server, turn, turn, calls(END))
+    assert decision.outcome == "halted", decision
+    assert len(server.requests) == 2
+    assert '"problem"' in user_of(server.requests[1])
+    refused = [entry for entry in decision.audit_log if entry.choice_type == "self_correction"]
+    assert [entry.metadata.error_message for entry in refused] == ["CHOICE_INVALID"] * 2
+    server.plan.clear()
+    again = decided(deciding, sales, server, calls(TOTALS), turn, calls(END))
+    assert again.ok, again
+
+
+GONE: dict[str, tuple[list[Turn], str]] = {
+    "a wrong key": ([fails(401, {"error": {"message": f"Incorrect API key: {SECRET_KEY}"}})], "MODEL_KEY_REFUSED"),
+    "a rate limit": ([fails(429, {"error": {"message": "slow down"}})] * 9, "MODEL_UNAVAILABLE"),
+    "a rate limit for an hour": (
+        [fails(429, {"error": {"message": "slow down"}}, Retry_After="3600")], "MODEL_UNAVAILABLE"
+    ),
+    "no quota": ([fails(429, {"error": {"type": "insufficient_quota", "message": "used up"}})], "MODEL_ERROR"),
+    "a refusal": ([says("No.", "refused")], "MODEL_REFUSED"),
+    "half an answer": ([says("I", "length")], "MODEL_ERROR"),
+    "no answer in time": ([hangs], "MODEL_UNAVAILABLE"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("plan", "code"), slow_but(GONE, {"a wrong key", "a refusal"}))
+def test_a_model_that_cannot_answer_halts_the_decision_with_its_code(
+    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, plan: list[Turn], code: str
+) -> None:
+    quick = {"heal_model_timeout_s": 0.5} if hangs in plan else {}
+    decision = decided(deciding, sales, server, calls(TOTALS), *plan, config=quick)
+    assert (decision.outcome, f"({code})" in decision.reason) == ("halted", True), decision.reason
+    assert list(decision.views) == ["sales", "by_region"]
+    kept = "".join(
+        path.read_text(errors="replace") for path in decision.run.folder.rglob("*") if path.is_file()
+    )
+    assert SECRET_KEY not in f"{decision}{decision.audit_log}{kept}"
+    assert deciding.audit.verify().ok
+
+
+def test_a_dead_server_halts_the_decision(deciding: Healkit, sales: pd.DataFrame) -> None:
+    with model_server() as server:
+        config = server.config(heal_model_retries=1)
+    chooser = ModelChooser(config, environ=KEY)
+    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser)
+    assert (decision.outcome, "(MODEL_UNAVAILABLE)" in decision.reason) == ("halted", True), decision.reason
+
+
+def test_a_turn_that_is_too_long_is_not_sent(
+    deciding: Healkit, sales: pd.DataFrame, server: ModelServer
+) -> None:
+    decision = decided(deciding, sales, server, calls(END), config={"heal_model_input_max_bytes": 1000})
+    assert (decision.outcome, "(MODEL_INPUT_TOO_LARGE)" in decision.reason) == ("halted", True)
+    assert not server.requests
+
+
+def test_a_stop_is_heard_while_the_model_is_thinking(
+    deciding: Healkit, sales: pd.DataFrame, server: ModelServer
+) -> None:
+    stop = threading.Event()
+
+    def stops(handler: Any) -> None:
+        stop.set()
+        hangs(handler)
+
+    decision = decided(deciding, sales, server, calls(TOTALS), stops, stop=stop)
+    assert (decision.outcome, list(decision.views)) == ("stopped", ["sales", "by_region"])
+
+
+def test_the_configured_model_is_chosen_by_its_word(
+    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageInvalid, match="HEALKIT_HEAL_MODEL"):
+        deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser="model")
+    assert not deciding.runs_dir.exists() or not list(deciding.runs_dir.iterdir())
+    monkeypatch.setenv("HEALKIT_MODEL_KEY", SECRET_KEY)
+    named = server.config()
+    fields = ("heal_model", "heal_model_url", "heal_model_provider")
+    config = dataclasses.replace(deciding.config, **{field: getattr(named, field) for field in fields})
+    server.plan.extend([calls(TOTALS), calls(END)])
+    with Healkit(deciding.path, config=config) as opened:
+        assert opened.decide("Which?", {"sales": sales}, tools=ALL, chooser="model").ok
+    assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {SECRET_KEY}"}
+
+
+def test_a_chooser_adds_up_what_it_used(deciding: Healkit, sales: pd.DataFrame, server: ModelServer) -> None:
+    server.plan.extend([calls(TOTALS), calls(END)])
+    chooser = ModelChooser(server.config(), environ=KEY)
+    deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser)
+    assert chooser.usage == {"requests": 2, "input_tokens": 200, "output_tokens": 40}

@@ -1,0 +1,133 @@
+"""Built-in operations in a vault: added once, whole.
+
+They are never put over a tool of the user's.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_operations_tasks import in_process
+
+from healkit import Healkit
+from healkit.decisions.operations import GROUP, OPERATIONS, InstallReport, install, operation
+from healkit.decisions.operations.examples import examples_of
+
+NAMES = tuple(one.name for one in OPERATIONS)
+
+
+def test_each_file_of_code_is_an_operation() -> None:
+    folder = Path(__file__).parents[2] / "healkit" / "decisions" / "operations" / "tools"
+    assert sorted(NAMES) == sorted(path.stem for path in folder.glob("*.py") if path.stem != "_common")
+
+
+def test_an_unknown_operation_is_refused() -> None:
+    with pytest.raises(KeyError, match="no operation 'nope'"):
+        operation("nope")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_code_of_an_operation_is_whole(name: str) -> None:
+    tree = ast.parse(operation(name).code)
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    bound = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    bound |= {
+        (alias.asname or alias.name).partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    bound |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name}
+    used = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    assert used - defined - bound - set(dir(builtins)) == set()
+    unused = {one for one in defined if one.startswith("_")} - used
+    assert unused == set(), "a common function came along that is not needed"
+    assert ast.get_docstring(next(node for node in tree.body if isinstance(node, ast.FunctionDef)))
+
+
+def test_nearly_every_operation_has_an_example_and_does_what_it_says() -> None:
+    without = {name for name in NAMES if not examples_of(name)}
+    assert without == {"view_sql", "draw_chart", "export_parquet", "export_notebook"}
+    for name in set(NAMES) - without:
+        for example in examples_of(name):
+            value = in_process(name)(**example["arguments"])
+            if isinstance(value, pd.DataFrame):
+                pd.testing.assert_frame_equal(value, example["result"])
+            else:
+                assert value == example["result"]
+
+
+@pytest.mark.slow
+def test_installing_twice_changes_nothing(healkit: Healkit) -> None:
+    assert install(healkit) == InstallReport(added=NAMES)
+    before = [(entry.tool_name, entry.revision, entry.code_hash) for entry in healkit.vault.list()]
+    assert install(healkit) == InstallReport(kept=NAMES)
+    assert [(entry.tool_name, entry.revision, entry.code_hash) for entry in healkit.vault.list()] == before
+    entries = {entry.tool_name: entry for entry in healkit.vault.list()}
+    assert {entry.group for entry in entries.values()} == {GROUP}
+    assert all(entry.description for entry in entries.values())
+    assert entries["filter_rows"].input_schema["properties"]["data"] == {
+        "type": "object",
+        "format": "dataframe",
+    }
+    assert entries["filter_rows"].input_schema["required"] == ["data", "column", "operator"]
+    assert "between" in entries["filter_rows"].input_schema["properties"]["operator"]["enum"]
+
+
+@pytest.mark.slow
+def test_tools_of_the_user_are_never_overwritten(healkit: Healkit) -> None:
+    healkit.vault.add("filter_rows", "def filter_rows():\n    return 'mine'\n")
+    healkit.vault.add("gone", "def gone():\n    return 1\n")
+    healkit.vault.rename("gone", "still_here")
+    report = install(healkit)
+    assert report.yours == ("filter_rows",)
+    assert "filter_rows" not in report.added
+    assert "left alone, since you have a tool of that name: filter_rows" in str(report)
+    assert healkit.vault.get("filter_rows").code == "def filter_rows():\n    return 'mine'\n"
+    # One that was patched or removed afterwards is the user's own from then on.
+    healkit.vault.patch("sort_rows", "def sort_rows():\n    return 'patched'\n")
+    healkit.vault.remove("top_rows")
+    healkit.vault.rename("drop_nulls", "without_nulls")
+    report = install(healkit)
+    assert report.yours == ("filter_rows", "sort_rows", "top_rows", "drop_nulls")
+    assert report.added == report.updated == ()
+    assert healkit.vault.get("sort_rows").code == "def sort_rows():\n    return 'patched'\n"
+
+
+@pytest.mark.slow
+def test_an_operation_of_an_earlier_version_gets_the_code_of_this_one(healkit: Healkit) -> None:
+    old = "def top_rows(data):\n    return data.head()\n"
+    healkit.vault.add("top_rows", old, group=GROUP, author="seed")
+    report = install(healkit)
+    assert report.updated == ("top_rows",)
+    assert healkit.vault.get("top_rows").code == operation("top_rows").code
+    assert healkit.vault.get("top_rows", revision=1).code == old
+    assert install(healkit).kept == NAMES
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DECIDE-2")
+def test_an_operation_reads_and_makes_views_in_a_restricted_worker(healkit: Healkit) -> None:
+    install(healkit)
+    sales = pd.DataFrame({"city": ["Bern", "Basel"] * 400, "sold": range(800)})
+    healkit.views.put(sales, "sales")
+    kept = healkit.views.to_pandas("sales")
+    done = healkit.execute(
+        "filter_rows", arguments={"data": kept, "column": "city", "operator": "==", "value": "Bern"}
+    )
+    assert done.failure is None
+    assert done.isolation in ("namespaces", "landlock")
+    pd.testing.assert_frame_equal(done.value, sales[sales["city"] == "Bern"].reset_index(drop=True))
+    pd.testing.assert_frame_equal(healkit.views.to_pandas("sales"), sales)
+    wrong = healkit.execute("sort_rows", arguments={"data": kept, "by": ["solt"]})
+    assert wrong.failure is not None
+    assert wrong.failure.evalue == "data has no column 'solt'. Did you mean 'sold'?"
