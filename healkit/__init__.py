@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from healkit.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit, execute_tool
+    from healkit.app import Healkit
     from healkit.config import Config
     from healkit.contracts.tools import Tool
+    from healkit.defaults import execute_tool
     from healkit.errors import HealkitError, ToolExecutionError
     from healkit.notebook.ipython_extension import load_ipython_extension, unload_ipython_extension
     from healkit.runtime.execution import Execution
@@ -27,7 +28,7 @@ _HOMES = {
     "HealkitError": "errors",
     "Tool": "contracts.tools",
     "ToolExecutionError": "errors",
-    "execute_tool": "app",
+    "execute_tool": "defaults",
     "load_ipython_extension": "notebook.ipython_extension",
     "sanitize": "sanitizer",
     "unload_ipython_extension": "notebook.ipython_extension",

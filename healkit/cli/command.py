@@ -6,18 +6,22 @@ import dataclasses
 import functools
 import inspect
 import json
+import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
 import typer
 
 from healkit import options
 from healkit.config import Config
-from healkit.errors import CodeDoesNotParse, HealkitError, UsageInvalid
+from healkit.errors import HealkitError, UsageInvalid
 from healkit.options import Option
+from healkit.plain_text import seen_json, visible
+from healkit.values import readable
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -25,6 +29,18 @@ if TYPE_CHECKING:
     from healkit.runtime.execution import Execution
 
 OK, TOOL_FAILED, WRONG_CALL, INTERRUPTED = 0, 1, 2, 130
+_FIRST_START_S = 60.0
+#: Python in a hint → the same on the command line.
+_AS_TYPED = {
+    "draft=True": "--draft",
+    "hk.executions()": "healkit log",
+    "older_than=…": "--older-than",
+    "keep=… (rows)": "--keep",
+    "tools=['by_region']": "--tools by_region",
+}
+#: A line or cell that begins with a sign → its colour; the lines of a diff, likewise.
+_SIGNS = {"32": re.compile(r"(?m)^✓ .*$|(?<=  )✓ \S+"), "31": re.compile(r"(?m)^✗ .*$|(?<=  )✗ \S+")}
+_SIDES = {"32": re.compile(r"(?m)^\+.*$"), "31": re.compile(r"(?m)^-.*$"), "36": re.compile(r"(?m)^@@.*$")}
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
 
@@ -68,7 +84,10 @@ def takes(name: str, group: Sequence[Option], read: Callable[[dict[str, Any]], A
 DbOption = Annotated[
     str | None,
     typer.Option(
-        "--db", metavar="URL", help="The database: a path or a URL. [default: HEALKIT_DB, then healkit.db]"
+        "--db",
+        metavar="URL",
+        help="The database: a path or a URL.",
+        show_default="HEALKIT_DB, then healkit.db",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
@@ -115,13 +134,13 @@ def guarded(function: Callable[..., int], on_error: ErrorJson = error_json) -> C
         try:
             code = function(**options)
         except HealkitError as error:
-            if isinstance(error, CodeDoesNotParse):
-                error.hint = error.hint.replace("draft=True", "--draft")
+            for in_python, typed_here in _AS_TYPED.items():
+                error.hint = error.hint.replace(in_python, typed_here)
             if options.get("as_json"):
                 print_json(on_error(error))
             say(f"{error.code}: {error}")
             code = WRONG_CALL
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, typer.Abort):  # Abort: at a question
             say("Stopped.")
             code = INTERRUPTED
         if code:
@@ -133,26 +152,47 @@ def guarded(function: Callable[..., int], on_error: ErrorJson = error_json) -> C
 def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> Healkit:
     """Open the Healkit of `--db`; a command that only reads passes create=False and never makes a database.
 
-    `many_runs` says that the command executes several times, so that it is worth keeping workers warm.
+    many_runs: for the demo. It executes several times, so that workers are worth keeping warm, and it may be the very
+    first start on a slow machine, which reads everything from disk.
     """
     from healkit.app import Healkit  # here, not above: `--help` needs no database
 
     config = dataclasses.replace(Config.from_environment(), post_mortem_kept=0)
-    if not many_runs:
+    if many_runs:
+        config = dataclasses.replace(config, start_timeout_s=max(config.start_timeout_s, _FIRST_START_S))
+    else:
         # One tool is run and the process ends: what would be kept warm for the next one is of no use to it.
         config = dataclasses.replace(config, nursery=False, spares=0)
     return Healkit(db, config=config, create=create)
 
 
 def say(text: str) -> None:
-    """Print a line for the person, on stderr."""
-    typer.echo(text, err=True)
+    """Print a line for the person, on stderr, with control characters spelt out."""
+    typer.echo(_coloured(visible(text), sys.stderr), err=True)
+
+
+def put(text: str, *, exact: bool = False) -> None:
+    """Print an answer on stdout, with control characters spelt out: much of it is text of tools.
+
+    exact: code, which a file or another program gets as it is.
+    """
+    typer.echo(text if exact and not sys.stdout.isatty() else _coloured(visible(text), sys.stdout))
+
+
+def _coloured(text: str, stream: TextIO) -> str:
+    """Colour outcomes and diffs for a terminal, but not under NO_COLOR (no-color.org) or on a dumb one."""
+    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    for colours in (_SIGNS, _SIDES if "\n@@ " in text else {}):
+        for code, pattern in colours.items():
+            text = pattern.sub(f"\x1b[{code}m\\g<0>\x1b[0m", text)
+    return text
 
 
 def print_json(value: Any) -> None:
-    """Print the value on stdout, as JSON that any terminal's encoding can hold."""
+    """Print the value on stdout, as JSON that any terminal can show: no control characters, in its encoding."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    typer.echo(json.dumps(value, ensure_ascii=not utf8, default=str, indent=2))
+    typer.echo(seen_json(json.dumps(value, ensure_ascii=not utf8, default=str, indent=2)))
 
 
 def terminal_width() -> int | None:
@@ -192,7 +232,7 @@ def execution_json(execution: Execution) -> dict[str, Any]:
         "persona": execution.persona,
         "revision": execution.revision,
         "status": execution.status,
-        "arguments": execution.arguments,
+        "arguments": readable(execution.arguments)[0],
         "result_summary": execution.result_summary,
         "duration_ms": execution.duration_ms,
         "isolation": execution.isolation,

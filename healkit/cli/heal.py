@@ -24,12 +24,14 @@ from healkit.cli.command import (
     PersonaOption,
     open_healkit,
     print_json,
+    put,
     say,
     typed,
 )
 from healkit.contracts.temporary import temporary_folder
 from healkit.errors import UsageInvalid
 from healkit.parsing import ANSWER_PROMPT, DECISION_PROMPT, parse_decision, split_label
+from healkit.plain_text import untick
 
 if TYPE_CHECKING:
     from healkit.contracts.healing import Attempt
@@ -49,7 +51,7 @@ def heal(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """Look for a patch of a failing tool, and keep it with your consent. Exit 0: kept, or nothing to mend; 1: not."""
+    """Look for a patch of a failing tool, and keep it with your consent. Exit 0: kept, or nothing to fix; 1: not."""
     name, in_label, _ = split_label(tool)
     alone = as_json or not sys.stdin.isatty()
     with open_healkit(db, create=False) as healkit:
@@ -63,12 +65,12 @@ def heal(
             dry_run=dry_run,
             ask=None if alone else _ask,
             confirm=None if alone else _confirm,
-            progress=None if as_json else lambda sentence: say(f"· {sentence}"),
+            progress=None if as_json else lambda sentence: say(f"· {untick(sentence)}"),
         )
     if as_json:
         print_json(report_json(report))
     else:
-        typer.echo(str(report))
+        put(str(report))
     if report.outcome == "stopped":
         return INTERRUPTED
     return OK if report.ok else TOOL_FAILED
@@ -105,7 +107,9 @@ def _advisors(text: str, *, alone: bool) -> list[str | Advisor]:
             found.append(name)
             continue
         if alone:
-            raise UsageInvalid("There is nobody at this terminal to edit code.", hint="Leave out `person`.")
+            raise UsageInvalid(
+                "This terminal is not interactive, so code cannot be edited here.", hint="Leave out `person`."
+            )
         from healkit.healing.advisors.person import PersonAdvisor
 
         found.append(PersonAdvisor(_edit))
@@ -140,7 +144,7 @@ def _ask(question: Question) -> Answer | None:
     from healkit.healing.questions import answer_of
     from healkit.rendering.healing import question_text
 
-    say(f"\n{question_text(question.call, (choice.text for choice in question.choices))}")
+    say(f"\n{question_text(question.call, (choice.lines for choice in question.choices), question.tables)}")
     return answer_of(question, typer.prompt(ANSWER_PROMPT, default="", show_default=False, err=True))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from healkit.cli.command import HELP_OPTIONS, OK, JsonOption, command, print_json, say, wrong
+from healkit.cli.command import HELP_OPTIONS, OK, JsonOption, command, print_json, put, say, wrong
 
 app = typer.Typer(
     help='The kernel "Python 3 (restricted)", for whole notebooks.',
@@ -73,9 +73,9 @@ def install(
     if as_json:
         print_json({"name": target.name, "path": str(target), "grants": grants})
     else:
-        typer.echo(f"{display_name} installed as {target.name}")
+        put(f"{display_name} installed as {target.name}")
         for key, value in grants.items():
-            typer.echo(f"  {key}  {', '.join(map(_explained, value)) if isinstance(value, list) else value}")
+            put(f"  {key}  {', '.join(map(_explained, value)) if isinstance(value, list) else value}")
     if not kernelspec.is_found(target):
         say(
             f"Jupyter does not take it from {target.parent} yet: put {target.parent.parent} into JUPYTER_PATH."
@@ -97,7 +97,7 @@ def remove(
     if as_json:
         print_json({"name": target.name, "path": str(target)})
     else:
-        typer.echo(f"{target.name} removed")
+        put(f"{target.name} removed")
     return OK
 
 

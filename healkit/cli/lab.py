@@ -7,19 +7,24 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import healkit
 from healkit.cli.command import DbOption, open_healkit, say, wrong
+from healkit.plain_text import count
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
 
 #: Where the wheel has them.
 _SHIPPED = Path(healkit.__file__).parent / "_notebooks"
 #: Where a checkout has them.
 _CHECKOUT = Path(healkit.__file__).parent.parent / "notebooks"
+_FIRST = "01_first_repair.ipynb"
 #: Options that are not ours are JupyterLab's.
-PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
+REGISTRATION = {"lab": {"context": {"ignore_unknown_options": True, "allow_extra_args": True}}}
 
 
 def lab(
@@ -28,11 +33,18 @@ def lab(
     extra: Annotated[list[str] | None, typer.Argument(help="Any other option goes to JupyterLab.")] = None,
     db: DbOption = None,
 ) -> int:
-    """Start JupyterLab on healkit's notebooks, with a seeded database and the extension ready to load."""
+    """Start JupyterLab on the lessons; a vault without tools gets the lessons' own."""
     with open_healkit(db, create=True) as healkit:
-        say(f"Database {healkit.database.shown_url}: {healkit.seed()}")
+        say(f"Database {healkit.database.shown_url}: {seeded(healkit)}")
         url = healkit.url
     return start_lab(url, port=port, browser=browser, extra=extra or [])
+
+
+def seeded(healkit: Healkit) -> str:
+    """Seed a vault that has no tools; return what was done, in words. Your own vault is not filled with lessons."""
+    if own := len(healkit.vault.list()):
+        return f"{count(own, 'tool')}; healkit seed adds those of the lessons"
+    return str(healkit.seed())
 
 
 def notebooks_folder() -> Path:
@@ -57,6 +69,8 @@ def notebooks_folder() -> Path:
 def lab_command(folder: Path, *, port: int | None, browser: bool, extra: list[str]) -> list[str]:
     """Return the command line of JupyterLab."""
     words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
+    if (folder / _FIRST).is_file():  # and not on an empty launcher
+        words.append(f"--LabApp.default_url=/lab/tree/{_FIRST}")
     words += [] if port is None else [f"--port={port}"]
     words += [] if browser else ["--no-browser"]
     if hasattr(os, "geteuid") and os.geteuid() == 0 and "--allow-root" not in extra:

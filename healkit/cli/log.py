@@ -21,6 +21,7 @@ from healkit.cli.command import (
     guarded,
     open_healkit,
     print_json,
+    put,
     say,
     takes,
     terminal_width,
@@ -89,7 +90,7 @@ def _listed(
     if as_json:
         print_json([execution_json(row) for row in rows])
     else:
-        typer.echo(text_of(listings.executions(rows), terminal_width()))
+        put(text_of(listings.executions(rows), terminal_width()))
         if len(rows) == limit:
             say(f"There may be more: add --before {rows[-1].log_id}")
     if rows.left_out:
@@ -124,7 +125,7 @@ def _tallied(
     if as_json:
         print_json(data)
     else:
-        typer.echo(text_of(shown, terminal_width()))
+        put(text_of(shown, terminal_width()))
     return OK
 
 
@@ -143,7 +144,7 @@ def export(
     if as_json:
         print_json({"file": file, "executions": count})
     else:
-        typer.echo(f"{plain.count(count, 'execution')} written to {file}")
+        put(f"{plain.count(count, 'execution')} written to {file}")
     return OK
 
 
@@ -158,7 +159,7 @@ def import_file(
     if as_json:
         print_json({"file": file, "executions": done.read, "new": done.added})
     else:
-        typer.echo(f"{plain.count(done.read, 'execution')} read from {file}, {done.added:,} of them new")
+        put(f"{plain.count(done.read, 'execution')} read from {file}, {done.added:,} of them new")
     return OK
 
 
@@ -185,9 +186,9 @@ def prune(
     if as_json:
         print_json({**dataclasses.asdict(report), "archives": [str(path) for path in report.archives]})
     else:
-        typer.echo(f"{plain.count(report.deleted, 'execution')} deleted")
+        put(f"{plain.count(report.deleted, 'execution')} deleted")
         for path in report.archives:
-            typer.echo(f"archived in {path}")
+            put(f"archived in {path}")
     return OK
 
 
@@ -215,22 +216,30 @@ def errors(
             print_json((found[0] if found else None) if last else found)
         elif not rows:
             report = healkit.last_error_report(tool)
-            typer.echo(report if report.startswith("No errors found") else "No errors found that match.")
+            put(report if report.startswith("No errors found") else "No errors found that match.")
         elif last:
             shown = healkit.execution(rows[0].log_id) if rows[0].log_id is not None else None
             if notebook is not None and shown is not None:
                 say(f"{shown.to_notebook(notebook, replay=healkit.replay_of(shown))} written")
             elif markdown:
-                typer.echo((shown or rows[0]).to_markdown())
+                put((shown or rows[0]).to_markdown())
             if notebook is not None or markdown:
                 return OK
-            typer.echo(text_of(execution.card(shown or rows[0], face="terminal")))
-            typer.echo(f"\n{rows[0].failure.traceback if rows[0].failure else ''}".rstrip())
+            put(text_of(execution.card(shown or rows[0], face="terminal")))
+            put(f"\n{rows[0].failure.traceback if rows[0].failure else ''}".rstrip())
         else:
-            typer.echo(text_of(listings.executions(rows), terminal_width()))
+            put(text_of(listings.executions(rows), terminal_width()))
     return OK
 
 
+def prometheus(db: DbOption = None) -> int:
+    """Print executions and durations by tool in Prometheus' text format, for node_exporter's textfile collector."""
+    with open_healkit(db, create=False) as healkit:
+        put(healkit.log.prometheus().rstrip("\n"))
+    return OK
+
+
+command(app, "prometheus")(prometheus)
 command(app, "export")(export)
 command(app, "import")(import_file)
 command(app, "prune")(prune)

@@ -16,15 +16,17 @@ from healkit.cli.command import (
     guarded,
     open_healkit,
     print_json,
+    put,
     terminal_width,
     typed,
 )
+from healkit.contracts.labels import revision_address, revision_label
 
 if TYPE_CHECKING:
     from healkit.contracts.requests import PatchRequest
 
 app = typer.Typer(
-    help="Patches that wait for your word; without a command, the list.",
+    help="Patches waiting for approval; without a command, the list.",
     invoke_without_command=True,
     context_settings=HELP_OPTIONS,
 )
@@ -49,7 +51,7 @@ def list_requests(
     if as_json:
         print_json([_json(request) for request in found])
     else:
-        typer.echo(text_of(requests.listing(found), terminal_width()))
+        put(text_of(requests.listing(found), terminal_width()))
     return OK
 
 
@@ -62,7 +64,7 @@ def show(number: NumberArgument, as_json: JsonOption = False, db: DbOption = Non
     if as_json:
         print_json(_json(request))
     else:
-        typer.echo(text_of(requests.card(request, "terminal")))
+        put(text_of(requests.card(request, "terminal")))
     return OK
 
 
@@ -70,8 +72,11 @@ def accept(number: NumberArgument, as_json: JsonOption = False, db: DbOption = N
     """Make it the tool's next revision; refused when the tool has another one by now."""
     with open_healkit(db, create=False) as healkit:
         request = healkit.requests.accept(number)
-    became = f"{request.label.rpartition('@')[0]}@{request.revision}"
-    return _decided(request, f"Request {number} accepted: it is {became}", as_json)
+        active = healkit.vault.get(request.tool_name, request.persona).revision
+    name, persona = request.tool_name, request.persona
+    became, now = (revision_label(name, persona, one) for one in (request.revision, active))
+    by_now = f"; {now} is active by now" if active != request.revision else ""
+    return _decided(request, f"Request {number} accepted: it is {became}{by_now}", as_json)
 
 
 def decline(
@@ -90,14 +95,15 @@ def _decided(request: PatchRequest, said: str, as_json: bool) -> int:
     if as_json:
         print_json(_json(request))
     else:
-        typer.echo(said)
+        put(said)
     return OK
 
 
 def _json(request: PatchRequest) -> dict[str, Any]:
     import msgspec
 
-    return {"label": request.label, **msgspec.to_builtins(request)}
+    address = revision_address(request.tool_name, request.persona, request.parent)
+    return {"label": address, **msgspec.to_builtins(request)}
 
 
 command(app, "list")(list_requests)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -23,6 +22,7 @@ from healkit.cli.command import (
     failure_json,
     open_healkit,
     print_json,
+    put,
     say,
     typed,
     wrong,
@@ -30,14 +30,12 @@ from healkit.cli.command import (
 from healkit.contracts.temporary import temporary_folder
 from healkit.errors import HealkitError
 from healkit.parsing import parse_arguments, split_label
+from healkit.plain_text import drawn
 
 if TYPE_CHECKING:
     from healkit.runtime.execution import Execution
 
-#: Escape sequences other than colours: a tool's output must not move the cursor or set the window's title.
-_ESCAPES = re.compile(
-    r"\x1b(?!\[[0-9;]*m)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x06\x0e-\x1a\x7f-\x9f]"
-)
+_COLOURS_OFF = "\x1b[0m"
 
 
 def run(
@@ -59,6 +57,7 @@ def run(
     name, in_label, revision = split_label(tool)
     if revision is not None:
         wrong(f"{tool!r} names a revision, and the active one is what is run.", f"Run {name!r}.")
+    outputs = _Outputs(sys.stderr if as_json else sys.stdout)
     with open_healkit(db, create=False) as healkit:
         if mcp is not None:
             healkit.connect_all(mcp)
@@ -68,14 +67,15 @@ def run(
             arguments,
             timeout=timeout,
             origin="cli",
-            on_output=_to_stderr if as_json else _to_terminal,
+            on_output=outputs.show,
             record=record or None,
         )
+    outputs.end()
     return _print_outcome(execution, as_json)
 
 
 def demo(db: DbOption = None) -> int:
-    """Show nine steps: a tool fails, is found, is patched by hand and works; then other tools are healed."""
+    """Play a story of nine steps, in about a minute: you fix a broken tool by hand, then healkit heals others."""
     from rich.console import Console
 
     from healkit.cli.demo import run_demo
@@ -90,12 +90,12 @@ def demo(db: DbOption = None) -> int:
 
 
 def seed(
-    reset: Annotated[bool, typer.Option(help="Take every seeded tool back to its shipped code.")] = False,
+    reset: Annotated[bool, typer.Option(help="Give every seeded tool its shipped code again.")] = False,
     debug_tools_only: Annotated[bool, typer.Option(help="Only get_last_error and its siblings.")] = False,
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """Put the debug tools, samples and broken lessons into the vault; twice changes nothing."""
+    """Add the debug tools, samples and broken lessons to the vault. A second time changes nothing."""
     with open_healkit(db, create=True) as healkit:
         report = healkit.seed(reset=reset, debug_tools_only=debug_tools_only)
         if as_json:
@@ -103,12 +103,12 @@ def seed(
 
             print_json({"db": healkit.database.shown_url, **dataclasses.asdict(report)})
         else:
-            typer.echo(f"{healkit.database.shown_url}: {report}")
+            put(f"{healkit.database.shown_url}: {report}")
     return OK
 
 
 def _print_outcome(execution: Execution, as_json: bool) -> int:
-    """Print what came of it; the exit code."""
+    """Print the result; return the exit code."""
     if as_json:
         print_json(_outcome(execution))
     elif execution.failure is None:
@@ -147,28 +147,50 @@ def refusal(error: HealkitError) -> dict[str, Any]:
     return {"status": "FAILURE", "value": None, "log_id": error.log_id, **nothing, "error": told}
 
 
+REGISTRATION = {"run": {"on_error": refusal}}
+
+
 def _print_value(value: Any) -> None:
     """Print text as it is, anything else as JSON, and None not at all, as a Python prompt does."""
     if isinstance(value, str):
-        typer.echo(_ESCAPES.sub("", value))
+        shown = drawn(value)
+        typer.echo(f"{shown}{_COLOURS_OFF}" if _coloured_at_end(shown, before=False) else shown)
     elif value is not None:
         print_json(value)
 
 
-def _to_terminal(output: dict[str, Any]) -> None:
-    _pass_on(output, sys.stdout)
+class _Outputs:
+    """Text that a tool prints or displays, passed on; its traceback is printed at the end."""
+
+    def __init__(self, stdout: TextIO) -> None:
+        self._stdout = stdout
+        self._coloured: set[TextIO] = set()
+
+    def show(self, output: dict[str, Any]) -> None:
+        """Write one output as a terminal may show it."""
+        if output.get("output_type") == "stream":
+            text, stream = (
+                output.get("text", ""),
+                sys.stderr if output.get("name") == "stderr" else self._stdout,
+            )
+        else:
+            text, stream = output.get("data", {}).get("text/plain", ""), self._stdout
+            text = f"{text}\n" if text else ""
+        shown = drawn(text if isinstance(text, str) else "".join(text))
+        (self._coloured.add if _coloured_at_end(shown, stream in self._coloured) else self._coloured.discard)(
+            stream
+        )
+        stream.write(shown)
+        stream.flush()
+
+    def end(self) -> None:
+        """Take the tool's colours off, so that it neither colours nor hides the lines below."""
+        for stream in self._coloured:
+            stream.write(_COLOURS_OFF)
+            stream.flush()
 
 
-def _to_stderr(output: dict[str, Any]) -> None:
-    _pass_on(output, sys.stderr)
-
-
-def _pass_on(output: dict[str, Any], stdout: Any) -> None:
-    """Write what the tool printed or displayed, as text; its traceback is printed at the end."""
-    if output.get("output_type") == "stream":
-        text, stream = output.get("text", ""), sys.stderr if output.get("name") == "stderr" else stdout
-    else:
-        text, stream = output.get("data", {}).get("text/plain", ""), stdout
-        text = f"{text}\n" if text else ""
-    stream.write(_ESCAPES.sub("", text if isinstance(text, str) else "".join(text)))
-    stream.flush()
+def _coloured_at_end(text: str, before: bool) -> bool:
+    """Return True where a colour is still on after the text; `before` says so for its beginning."""
+    _, colour, rest = text.rpartition("\x1b[")
+    return not rest.startswith(("0m", "m")) if colour else before

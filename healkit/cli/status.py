@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 import msgspec
-import typer
 
 from healkit.cli.command import (
     OK,
@@ -14,6 +13,7 @@ from healkit.cli.command import (
     JsonOption,
     open_healkit,
     print_json,
+    put,
 )
 
 
@@ -28,7 +28,7 @@ def status(as_json: JsonOption = False, db: DbOption = None) -> int:
         fields = {name: value for name, value in dataclasses.asdict(found).items() if name != "settings"}
         print_json({**fields, **shown, "traces": msgspec.structs.asdict(found.traces)})
     else:
-        typer.echo(text_of(reports.status(found)))
+        put(text_of(reports.status(found)))
     return OK
 
 
@@ -50,6 +50,6 @@ def doctor(as_json: JsonOption = False, db: DbOption = None) -> int:
     if as_json:
         print_json({**dataclasses.asdict(report), "ok": report.ok, "database": database})
     else:
-        typer.echo(text_of(reports.doctor(report)))
-        typer.echo(" ".join(f"Database: {database['url']} {database['problem'] or '(in order)'}".split()))
+        put(text_of(reports.doctor(report)))
+        put(" ".join(f"Database: {database['url']} {database['problem'] or '(in order)'}".split()))
     return OK if report.ok else TOOL_FAILED

@@ -17,6 +17,7 @@ from healkit.cli.command import (
     command,
     open_healkit,
     print_json,
+    put,
     say,
     terminal_width,
 )
@@ -50,7 +51,7 @@ def list_runs(
             [{"path": str(run.path), "events": len(run.events), "finished": run.finished} for run in found]
         )
     else:
-        typer.echo(text_of(runs.listing(found), terminal_width()))
+        put(text_of(runs.listing(found), terminal_width()))
     return OK
 
 
@@ -67,11 +68,11 @@ def show(
     if story:
         told = timeline.story_of(read)
         shown = plain.clipped(text_of(timeline.card(told)), terminal_width())
-        print_json(told) if as_json else typer.echo(shown)
+        print_json(told) if as_json else put(shown)
     elif as_json:
         print_json(_run_json(read))
     else:
-        typer.echo(text_of(runs.card(read), terminal_width()))
+        put(text_of(runs.card(read), terminal_width()))
     return OK
 
 
@@ -84,7 +85,7 @@ def validate(run: RunArgument = "last", as_json: JsonOption = False, db: DbOptio
     if as_json:
         print_json({"run_id": read.run_id, "ok": in_order(read), "problems": _problems_json(read.problems)})
     else:
-        typer.echo(text_of(runs.problems(read)))
+        put(text_of(runs.problems(read)))
     return OK if in_order(read) else TOOL_FAILED
 
 
@@ -94,7 +95,7 @@ def diff(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """Show where two runs differ, event by event. Exit 0: they are alike; 1: they differ."""
+    """Show where two runs differ, event by event. Exit 0: they are the same; 1: they differ."""
     from healkit.rendering import runs, text_of
     from healkit.tracing.diff import diff_runs
     from healkit.tracing.reader import read_run
@@ -103,7 +104,7 @@ def diff(
     if as_json:
         print_json({"same": found.same, "differences": msgspec.to_builtins(found.differences)})
     else:
-        typer.echo(text_of(runs.diff(found)))
+        put(text_of(runs.diff(found)))
     return TOOL_FAILED if found.differences else OK
 
 
@@ -124,7 +125,7 @@ def sync(
     if as_json:
         print_json(msgspec.structs.asdict(state))
     else:
-        typer.echo(f"{state.sent:,} sent, {state.pending:,} waiting, {state.parked:,} parked")
+        put(f"{state.sent:,} sent, {state.pending:,} waiting, {state.parked:,} parked")
         for reason, count in state.parked_for.items():
             say(f"Parked, {count:,} for: {reason}")
         if state.problem:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from healkit import options
+from healkit import options, values
 from healkit.cli.command import (
     HELP_OPTIONS,
     OK,
@@ -18,23 +18,23 @@ from healkit.cli.command import (
     command,
     open_healkit,
     print_json,
+    put,
     read_code,
     takes,
     terminal_width,
     typed,
     wrong,
 )
+from healkit.cli.vault_names import NameArgument, ReasonOption, entry_json, remove, rename, restore
 from healkit.parsing import parse_arguments, parse_revision, read_grants, split_label
 
 if TYPE_CHECKING:
     from healkit.contracts.entries import VaultEntry
 
 app = typer.Typer(help="The tools and their revisions.", no_args_is_help=True, context_settings=HELP_OPTIONS)
-NameArgument = Annotated[str, typer.Argument(help="The tool's name.")]
 FileArgument = Annotated[
     str, typer.Argument(metavar="FILE|-", help="The file with its code, or - for stdin.")
 ]
-ReasonOption = Annotated[str, typed(options.REASON)]
 ExampleOption = Annotated[list[str] | None, typed(options.EXAMPLE)]
 DraftOption = Annotated[bool, typed(options.DRAFT)]
 
@@ -93,7 +93,7 @@ def patch(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """Save a new revision of a tool; refused when somebody else patched the same parent first."""
+    """Save a new revision of a tool; refused when its parent is no longer the active one."""
     from healkit.runtime import vault_edits
 
     code = read_code(file)
@@ -111,7 +111,7 @@ def patch(
             grants=grants,
             examples=more,
         )
-    said = "unchanged" if entry.revision == before.revision else f"saved (patched from @{before.revision})"
+    said = "unchanged" if entry.revision == before.revision else f"saved (patched from v{before.revision})"
     said += ", with other grants" if entry.grants != before.grants else ""
     return _saved(entry, f"{entry.label} {said}", as_json)
 
@@ -135,9 +135,9 @@ def grant(
         else:
             entry = healkit.vault.get(name, persona)
     if as_json:
-        print_json(_entry_json(entry, with_code=False))
+        print_json(entry_json(entry, with_code=False))
     else:
-        typer.echo(text_of(listings.grants(entry)))
+        put(text_of(listings.grants(entry)))
     return OK
 
 
@@ -179,16 +179,17 @@ def show(
     with open_healkit(db, create=False) as healkit:
         entry = healkit.vault.get(tool, in_label or persona, revision)
     if as_json:
-        print_json(_entry_json(entry))
+        print_json(entry_json(entry))
     elif code:
-        typer.echo(entry.code, nl=not entry.code.endswith("\n"))
+        put(entry.code.removesuffix("\n"), exact=True)
     else:
-        typer.echo(text_of(listings.entry(entry)))
+        put(text_of(listings.entry(entry)))
     return OK
 
 
 def list_tools(
     persona: Annotated[str | None, typed(options.PERSONA_FILTER)] = None,
+    removed: Annotated[bool, typer.Option("--removed", help="The removed tools instead.")] = False,
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
@@ -196,11 +197,11 @@ def list_tools(
     from healkit.rendering import listings, text_of
 
     with open_healkit(db, create=False) as healkit:
-        entries = healkit.vault.list(persona)
+        entries = healkit.vault.list(persona, removed=removed)
     if as_json:
-        print_json([_entry_json(entry, with_code=False) for entry in entries])
+        print_json([entry_json(entry, with_code=False) for entry in entries])
     else:
-        typer.echo(text_of(listings.vault(entries), terminal_width()))
+        put(text_of(listings.vault(entries), terminal_width()))
     return OK
 
 
@@ -217,7 +218,7 @@ def history(
     if as_json:
         print_json([dataclasses.asdict(revision) for revision in revisions])
     else:
-        typer.echo(text_of(listings.history(name, revisions), terminal_width()))
+        put(text_of(listings.history(name, revisions), terminal_width()))
     return OK
 
 
@@ -230,13 +231,17 @@ def diff(
         str | None, typer.Argument(help="To this one; by default the active one.", show_default=False)
     ] = None,
     persona: PersonaOption = PERSONA,
+    as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
     """Show a unified diff of two revisions."""
     ends = [None if end is None else parse_revision(end) for end in (a, b)]
     with open_healkit(db, create=False) as healkit:
         text = healkit.vault.diff(name, ends[0], ends[1], persona=persona)
-    typer.echo(text.rstrip("\n") or f"{name}: no difference.")
+    if as_json:
+        print_json({"tool_name": name, "persona": persona, "from": ends[0], "to": ends[1], "diff": text})
+        return OK
+    put(text.rstrip("\n") or f"{name}: no difference.", exact=True)
     return OK
 
 
@@ -252,7 +257,7 @@ def revert(
     number = parse_revision(to)
     with open_healkit(db, create=False) as healkit:
         entry = healkit.vault.revert(name, number, persona=persona, reason=reason)
-    return _saved(entry, f"{entry.label} saved (the code of @{number} again)", as_json)
+    return _saved(entry, f"{entry.label} saved (the code of v{number} again)", as_json)
 
 
 def undo(
@@ -268,7 +273,7 @@ def undo(
 def blame(
     name: NameArgument, persona: PersonaOption = PERSONA, as_json: JsonOption = False, db: DbOption = None
 ) -> int:
-    """Show which revision brought the newest failure in, and which one cured it."""
+    """Show which revision brought the newest failure in, and which one resolved it."""
     import dataclasses
 
     from healkit.rendering import reports, text_of
@@ -278,7 +283,7 @@ def blame(
     if as_json:
         print_json(dataclasses.asdict(found))
     else:
-        typer.echo(text_of(reports.blame(name, found)))
+        put(text_of(reports.blame(name, found)))
     return OK
 
 
@@ -311,26 +316,17 @@ def examples(
     if as_json:
         print_json(found)
     else:
-        lines = [json.dumps(example, ensure_ascii=False, default=str) for example in found]
-        typer.echo("\n".join(lines) or f"{name} has no examples.")
+        lines = [json.dumps(values.with_texts(example), ensure_ascii=False, default=str) for example in found]
+        put("\n".join(lines) or f"{name} has no examples.")
     return OK
 
 
 def _saved(entry: VaultEntry, said: str, as_json: bool) -> int:
     if as_json:
-        print_json(_entry_json(entry))
+        print_json(entry_json(entry))
     else:
-        typer.echo(f"{said} as a draft, which cannot be run" if entry.draft else said)
+        put(f"{said} as a draft, which cannot be run" if entry.draft else said)
     return OK
-
-
-def _entry_json(entry: VaultEntry, *, with_code: bool = True) -> dict[str, Any]:
-    import msgspec
-
-    fields = json.loads(msgspec.json.encode(entry))
-    if not with_code:
-        del fields["code"]
-    return {"label": entry.label, **fields}
 
 
 command(app, "add")(add)
@@ -343,5 +339,8 @@ command(app, "history")(history)
 command(app, "diff")(diff)
 command(app, "revert")(revert)
 command(app, "undo")(undo)
+command(app, "rename")(rename)
+command(app, "remove")(remove)
+command(app, "restore")(restore)
 command(app, "blame")(blame)
 command(app, "examples")(examples)

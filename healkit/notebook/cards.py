@@ -1,7 +1,7 @@
 """Card below a failing cell, drawn as it has just failed.
 
-All that is shown of live values goes through the sanitiser first. The error output above the card is Python's own and
-untouched.
+Live values, and the failure with its explanation, go through the sanitiser before they are shown. The error output
+above the card is Python's own and untouched.
 """
 
 from __future__ import annotations
@@ -10,35 +10,28 @@ import dataclasses
 import importlib
 import threading
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from healkit.config import Config, ExplainLevel
+from healkit.config import ExplainLevel
+from healkit.contracts.labels import revision_label
 from healkit.contracts.post_mortem import Local
 from healkit.errors import HealkitError
 from healkit.notebook import cell_advice
-from healkit.notebook.cell_output import CellOutput
+from healkit.notebook.cell_output import CellOutput, own_cleaner
 from healkit.notebook.failed_cells import FailedCell
 from healkit.rendering import asides
 from healkit.rendering import execution as rendered
 from healkit.rendering.asides import Aside
 from healkit.runtime.execution import Execution
 from healkit.sanitizer.cleaner import Cleaner
+from healkit.sanitizer.payloads import cleaned_failure
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
 
 TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these cards. (Said once.)"
-
-
-@cache
-def own_cleaner() -> Cleaner:
-    """Return the sanitiser as the environment configures it; for cells, which belong to no database."""
-    from healkit.sanitizer import Sanitizer
-
-    return Sanitizer.from_config(Config.from_environment())
 
 
 def warm() -> None:
@@ -53,27 +46,33 @@ def warm() -> None:
 
 def of_tool(healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "") -> CellOutput:
     """Draw the card of a tool's failure that has just happened."""
-    found, hidden = _cleaned(_kept_locals(execution), healkit.traces.tracer.cleaner)
-    return _shown(execution, Aside(found, hidden, _history(healkit, execution), tip, explained))
+    cleaner = healkit.traces.tracer.sanitizer
+    found, hidden = _cleaned(_kept_locals(execution), cleaner)
+    aside = Aside(found, hidden, _history(healkit, execution), tip, explained)
+    return CellOutput.of(rendered.card(without_secrets(execution, cleaner), aside=aside))
 
 
 def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOutput:
     """Draw the card of a failing cell of the user's own."""
+    execution = without_secrets(cell.execution, own_cleaner())
     found, hidden = _cleaned(cell.locals, own_cleaner())
     history = ""
     if cell.seen > 1:
-        history = asides.history_line(cell.seen, cell.first_seen, None).partition(";")[0] + ", in this kernel"
+        history = asides.history_line(cell.seen, cell.first_seen, "").partition(";")[0] + ", in this kernel"
     if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
-        return _shown(cell.execution, Aside(found, hidden, history, tip, explained))
-    told = own_cleaner().clean([cell.advice.sentence, cell.advice.todo]).value
-    why, mend = told if isinstance(told, list) else ("", "")
-    card = _shown(cell.execution, Aside(found, hidden, history, tip, explained, str(why), str(mend)))
+        return CellOutput.of(rendered.card(execution, aside=Aside(found, hidden, history, tip, explained)))
+    why, fix = cell_advice.told(cell.advice)
+    aside = Aside(found, hidden, history, tip, explained, why, fix)
     allowed = {explained, cell.execution.explained} == {"fix"}
-    return dataclasses.replace(card, panel=cell_advice.panel(cell.advice) if allowed else None)
+    panel = cell_advice.panel(cell.advice) if allowed else None
+    return CellOutput.of(rendered.card(execution, aside=aside), panel)
 
 
-def _shown(execution: Execution, aside: Aside) -> CellOutput:
-    return CellOutput.of(rendered.card(execution, aside=aside))
+def without_secrets(execution: Execution, cleaner: Cleaner) -> Execution:
+    """Return the execution with its failure as a card may show it; its explanation is made of that."""
+    if execution.failure is None:
+        return execution
+    return dataclasses.replace(execution, failure=cleaned_failure(execution.failure, cleaner))
 
 
 def _kept_locals(execution: Execution) -> Sequence[Local]:
@@ -98,6 +97,10 @@ def _cleaned(found: Sequence[Local], cleaner: Cleaner) -> tuple[tuple[Local, ...
 
 
 def _history(healkit: Healkit, execution: Execution) -> str:
-    """Say how often this failure is on record, since when, and what cured it last."""
+    """Say how often this failure is on record, since when, and what resolved it last."""
     seen = healkit.history.recurrence(execution)
-    return "" if seen is None else asides.history_line(seen.count, seen.first_seen, seen.cured_by)
+    if seen is None:
+        return ""
+    tool, persona, number = execution.tool_name, execution.persona, seen.cured_by
+    resolved_by = "" if number is None else revision_label(tool, persona, number)
+    return asides.history_line(seen.count, seen.first_seen, resolved_by)

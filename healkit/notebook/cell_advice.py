@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from IPython import get_ipython
 
 from healkit.config import Config
-from healkit.notebook.cell_output import CellOutput
+from healkit.notebook.cell_output import CellOutput, own_cleaner
 from healkit.notebook.kernel_history import KernelRuns
 from healkit.rendering.document import Card, Line, Section, Span
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from healkit.cells import CellAdvice, CellRun
     from healkit.notebook.widgets.panel import Panel
 
-_NOTHING = "No cell of this notebook is known to give what the last failing cell lacks."
+_NONE_FAILED = "No cell of this notebook has failed since healkit was loaded."
+_NOTHING = "No other cell needs to be run before In [{}]: none is known to change how it fails."
+_NEXT = "To look for a fix, make it a tool with %healkit keep NAME, run that with %run_tool NAME, then %heal NAME."
 
 
 def advice_for(
@@ -54,21 +56,29 @@ def advice_for(
 def advise_last_cell() -> CellOutput:
     """Give advice for the cell that failed last: text, HTML, and the panel that runs what it lacks.
 
-    Says in one sentence that there is none where there is none; the extension need not be loaded.
+    Says where there is none, with the next step; the extension need not be loaded.
     """
     shell = get_ipython()
     magics = None if shell is None else shell.magics_manager.registry.get("HealkitMagics")
     last = magics.cells.last if magics is not None else None
-    advice = last.advice if last is not None else None
-    if advice is None:
-        return CellOutput.of(Card(parts=(_NOTHING,)))
-    return shown(advice)
+    if last is None:
+        return CellOutput.of(Card(parts=(_NONE_FAILED,)))
+    if last.advice is None:
+        number = "*" if last.number is None else last.number
+        return CellOutput.of(Card(parts=(Section((Line(_NOTHING.format(number)), Line(_NEXT))),)))
+    return shown(last.advice)
+
+
+def told(advice: CellAdvice) -> tuple[str, str]:
+    """Return its sentence and what to do, both without secrets."""
+    found = own_cleaner().clean([advice.sentence, advice.todo]).value
+    sentence, todo = found if isinstance(found, list) else ("", "")
+    return str(sentence), str(todo)
 
 
 def shown(advice: CellAdvice) -> CellOutput:
     """Show the advice alone, without the failure's card."""
-    said = [advice.sentence, *([advice.todo] if advice.todo else [])]
-    lines = Section([Line(Span(line, "ticked")) for line in said])
+    lines = Section([Line(Span(line, "ticked")) for line in told(advice) if line])
     return CellOutput.of(Card(tone="warn", parts=(lines,), line="→ cell order"), panel(advice))
 
 

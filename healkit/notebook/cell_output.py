@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.display import display
 
+from healkit.config import Config, ExplainLevel
 from healkit.rendering import html_of, listings, text_of
 from healkit.rendering.document import Card, Document, Part
 from healkit.runtime import panels
@@ -17,6 +19,7 @@ from healkit.runtime import panels
 if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.runtime.execution import Executions
+    from healkit.sanitizer.cleaner import Cleaner
 
 
 class LivePanel(Protocol):
@@ -30,10 +33,31 @@ class LivePanel(Protocol):
 MakePanel = Callable[[], LivePanel]
 
 
+@cache
+def own_cleaner() -> Cleaner:
+    """Return the sanitiser as the environment configures it; for cells, which belong to no database."""
+    from healkit.sanitizer import Sanitizer
+
+    return Sanitizer.from_config(Config.from_environment())
+
+
 def live_page() -> bool:
     """Tell if a page may draw panels here: not in a terminal's IPython, and not where output is captured."""
     shell = get_ipython()
     return hasattr(shell, "kernel") and not isinstance(shell.display_pub, CapturingDisplayPublisher)
+
+
+def fixes_offered(config: Config) -> bool:
+    """Tell if fixes may be offered here: the configuration or the notebook may explain failures up to a hint only."""
+    return explain_limit(config) == "fix"
+
+
+def explain_limit(config: Config) -> ExplainLevel:
+    """Return the lower of the two limits: the configuration's, and the notebook's `%config HealkitMagics.explain`."""
+    shell = get_ipython()
+    magics = None if shell is None else shell.magics_manager.registry.get("HealkitMagics")
+    levels: tuple[ExplainLevel, ...] = get_args(ExplainLevel)
+    return min(config.explain, config.explain if magics is None else magics.explain, key=levels.index)
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,10 @@ def _positional(magic: str, plain: list[str]) -> list[tuple[str, str]]:
         if not plain:
             return [(name, "word") for name in magic_parsers.VAULT_COMMANDS]
         return _tools() if len(plain) == 1 and magic_parsers.VAULT_COMMANDS.get(plain[0], (0,))[0] else []
-    if magic == "executions":
+    if magic in {"executions", "summarize"}:
         return []
+    if magic == "views":
+        return [] if plain else _views()
     if not plain:
         return _tools()
     if magic == "run_tool":
@@ -78,7 +80,7 @@ def _of_healkit(plain: list[str]) -> list[tuple[str, str]]:
         return []
     if len(plain) == 1:
         return [(name, "word") for name in magic_parsers.REQUEST_COMMANDS]
-    from healkit.app import default_healkit
+    from healkit.defaults import default_healkit
 
     known = default_healkit().requests
     found = known.list() if plain[1] == "show" else known.pending()
@@ -95,19 +97,25 @@ def _values(flag: str, choices: list[str]) -> list[str]:
     if flag == "--tool":
         return [name for name, _ in _tools()]
     if flag == "--persona":
-        from healkit.app import default_healkit
+        from healkit.defaults import default_healkit
 
         return sorted({entry.persona for entry in default_healkit().vault.list()})
     return []
 
 
+def _views() -> list[tuple[str, str]]:
+    from healkit.defaults import default_healkit
+
+    return [(view.name, "argument") for view in default_healkit().views.list()]
+
+
 def _tools() -> list[tuple[str, str]]:
-    from healkit.app import default_healkit
+    from healkit.defaults import default_healkit
 
     return [(name, "tool") for name in default_healkit().vault.names()]
 
 
 def _argument_names(tool_name: str) -> list[str]:
-    from healkit.app import default_healkit
+    from healkit.defaults import default_healkit
 
     return list(default_healkit().vault.get(tool_name).input_schema.get("properties", {}))

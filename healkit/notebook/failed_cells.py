@@ -2,7 +2,7 @@
 
 They ran in the user's kernel: without a worker, a restriction or a row in the log, which holds executions of tools
 only. The last of them are kept in memory as executions, to be explained, exported and turned into tools. Their names,
-such as `cell[12]`, are those of the prompts.
+such as `In [12]`, are those of the prompts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.post_mortem import Local
 from healkit.contracts.preview import preview
 from healkit.contracts.records import new_trace_id, utc_now
-from healkit.contracts.suggestions import suggestions
 from healkit.notebook.cell_advice import advice_for
 from healkit.notebook.kernel_history import KernelRuns
 from healkit.runtime.execution import Execution
@@ -71,7 +70,7 @@ class FailedCells:
         self, error: BaseException, code: str, number: int | None, cell_id: str | None = None
     ) -> FailedCell:
         """Take note of a cell that raised; called once the cell is over."""
-        label = f"cell[{number if number is not None else '*'}]"
+        label = f"In [{number if number is not None else '*'}]"
         told = list(_entries(error.__traceback__))
         own = [entry for entry in told if self._is_own(entry.tb_frame.f_code.co_filename)]
         failure = self._failure(error, told, own)
@@ -121,7 +120,10 @@ class FailedCells:
             frames.append(Frame(place, error.lineno or 1, "<module>", error.text or "", in_tool=True))
             summary.filename = place
             message = f"{error.msg} ({place.strip('<>')}, line {error.lineno})"
-        near, known = suggestions(error, own[-1] if own else None)
+        from healkit.facts import observe, suggestions  # most cells do not fail
+
+        innermost = own[-1] if own else None
+        near, known = suggestions(error, innermost)
         kind = type(error)
         prefix = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
         text = "".join(summary.format())
@@ -133,14 +135,15 @@ class FailedCells:
             frames[-_FRAMES_MAX:],
             near=near,
             known=known,
+            facts=observe(error, innermost),
         )
 
     def _name(self, filename: str) -> str:
-        """Return `<cell[12]>` for a cell's own code, else the file's path."""
+        """Return `<In [12]>` for a cell's own code, else the file's path."""
         found = self._shell.compile.format_code_name(filename)
         if found is None or not found[1].startswith("In["):
             return filename
-        return f"<cell{found[1].removeprefix('In')}>"
+        return f"<In {found[1].removeprefix('In')}>"
 
     def _is_own(self, filename: str) -> bool:
         """Tell if it is a cell or a file of the user's: neither installed nor Python's own."""

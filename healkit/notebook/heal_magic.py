@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.errors import HealError, UsageInvalid
 from healkit.notebook.cell_advice import advise_last_cell
-from healkit.notebook.cell_output import live_page
+from healkit.notebook.cell_output import explain_limit, fixes_offered, live_page
 from healkit.parsing import ANSWER_PROMPT, DECISION_PROMPT, parse_decision
+from healkit.plain_text import untick
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -27,6 +28,11 @@ def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
     Where that is the notebook's own `cell`, there is only advice: nothing runs in this kernel without a click. Where a
     person is to advise, the editor is opened for what the others did not cure.
     """
+    if not fixes_offered(healkit.config):
+        raise HealError(
+            f"No fix is suggested here: failures are explained up to {explain_limit(healkit.config)!r}.",
+            hint="HEALKIT_EXPLAIN or %config HealkitMagics.explain has set that; 'fix' turns healing on again.",
+        )
     tool = options.tool
     if tool is None:
         row = healkit.log.last_error()
@@ -74,7 +80,7 @@ def _ask_others(healkit: Healkit, tool: str, options: Namespace, names: list[str
         dry_run=options.dry_run,
         ask=_ask,
         confirm=None if options.later else _confirm,
-        progress=lambda sentence: print(f"· {sentence}"),  # noqa: T201 - a magic's progress, in its cell
+        progress=lambda sentence: print(f"· {untick(sentence)}"),  # noqa: T201 - a magic's progress, in its cell
     )
 
 
@@ -82,18 +88,18 @@ def _ask(question: Question) -> Answer | None:
     from healkit.healing.questions import answer_of
     from healkit.rendering.healing import question_text
 
-    print(question_text(question.call, (choice.text for choice in question.choices)))  # noqa: T201 - as above
-    return answer_of(question, _said(f"{ANSWER_PROMPT}: "))
+    print(question_text(question.call, (choice.lines for choice in question.choices), question.tables))  # noqa: T201 - as above
+    return answer_of(question, said(f"{ANSWER_PROMPT}: "))
 
 
 def _confirm(best: Attempt) -> bool | None:
     from healkit.rendering.healing import consent_text
 
     print(f"\n{consent_text(best)}")  # noqa: T201 - as above
-    return parse_decision(_said(f"{DECISION_PROMPT}: "))
+    return parse_decision(said(f"{DECISION_PROMPT}: "))
 
 
-def _said(prompt: str) -> str:
+def said(prompt: str) -> str:
     """Read what the person types; empty where no one can type, as in a notebook that nbclient runs."""
     try:
         return input(prompt)

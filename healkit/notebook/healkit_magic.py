@@ -17,7 +17,6 @@ from healkit.runtime import vault_edits
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
-    from healkit.contracts.requests import PatchRequest
     from healkit.notebook.failed_cells import FailedCell
 
 _KEPT_NOTE = (
@@ -74,7 +73,8 @@ def requests(healkit: Healkit, options: Namespace) -> CellOutput:
         request = healkit.requests.accept(number)
     else:
         request = healkit.requests.decline(number, options.reason)
-    return _shown(request)
+    active = healkit.vault.get(request.tool_name, request.persona).revision
+    return CellOutput.of(rendered.card(request, active=active))
 
 
 def _number(word: str, typed: str | None) -> int:
@@ -84,7 +84,3 @@ def _number(word: str, typed: str | None) -> int:
             f"%healkit requests {word} takes a request's number{said}.", hint="See %healkit requests."
         )
     return int(typed)
-
-
-def _shown(request: PatchRequest) -> CellOutput:
-    return CellOutput.of(rendered.card(request))

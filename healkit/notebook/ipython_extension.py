@@ -40,8 +40,10 @@ def unload_ipython_extension(shell: Any) -> None:
     if not hasattr(shell, _ADDED):
         return
     take_out(shell)
-    if (app := sys.modules.get("healkit.app")) is not None:
-        app.release()
+    if "healkit.app" in sys.modules:
+        from healkit.defaults import release  # late: a notebook that ran nothing has not loaded it
+
+        release()
 
 
 def take_out(shell: Any) -> None:

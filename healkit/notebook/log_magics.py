@@ -60,7 +60,8 @@ def last_error(
         except PostMortemError as error:
             note = f"Local variables cannot be shown. {error}"
     aside = Aside(explained=explained)
-    card = rendered.card(execution, frames=options.frames, note=note, aside=aside)
+    shown = cards.without_secrets(execution, healkit.traces.tracer.sanitizer)
+    card = rendered.card(shown, frames=options.frames, note=note, aside=aside)
     cards_shown = (card,) if asked is None else (card, variables.card(asked))
     return CellOutput.of(cards_shown, panel_of(healkit, "TracebackView", execution))
 
@@ -126,7 +127,7 @@ def export(
 
 def _with_arguments(cell: Execution, namespace: Mapping[str, Any]) -> Execution:
     """Return the cell as a function with what it read as arguments, so that it fails on its own too."""
-    name = cell.tool_name.replace("[", "_").replace("]", "").replace("*", "x")
+    name = "cell_" + cell.tool_name.removeprefix("In [").removesuffix("]").replace("*", "x")
     assert name.isidentifier()
     assert not keyword.iskeyword(name)
     kept = cells.extract_function(name, cell.code or "", namespace)

@@ -1,7 +1,7 @@
 """Parsers of the magics' lines.
 
-`words_of` splits a line into words, and the magic's own parser reads them. The parsers are data for three readers: the
-magics themselves, `--help`, and completion.
+`magic_words.words_of` splits a line, and the magic's own parser reads the words. The parsers are data for three
+readers: the magics themselves, `--help`, and completion.
 
 IPython's `magic_arguments` prints a stack for a typing mistake, has no `--help`, and suggests no similar flag.
 `MagicParser` is argparse with those three fixed.
@@ -10,89 +10,37 @@ IPython's `magic_arguments` prints a stack for a typing mistake, has no `--help`
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, NoReturn
 
 from healkit import options as o
 from healkit.errors import UsageInvalid
-from healkit.parsing import split_words, unknown, unquote
+from healkit.parsing import unknown, unquote
 
-_BRACES = re.compile(r"\{([A-Za-z_][\w.]*)\}")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)
-#: JSON's words, for arguments that were copied from JSON.
-_JSON_WORDS = {"true": True, "false": False, "null": None}
 #: Subcommand → how many words it takes after it (least, most), and what it does.
 VAULT_COMMANDS: dict[str, tuple[int, int, str]] = {
-    "list": (0, 0, "all tools"),
+    "list": (0, 0, "all tools; with --removed, those that were removed"),
     "show": (1, 1, "NAME[@REVISION]: code, arguments, grants"),
     "diff": (1, 3, "NAME [FROM [TO]]: by default the active revision against its parent"),
     "history": (1, 1, "NAME: every revision, with runs and failures"),
-    "blame": (1, 1, "NAME: which revision brought the newest failure in, and which cured it"),
+    "blame": (1, 1, "NAME: which revision brought the newest failure in, and which resolved it"),
     "revert": (2, 2, "NAME REVISION: a new revision with that one's code"),
     "undo": (1, 1, "NAME: take back the active revision; a new one with the code that it was made from"),
+    "rename": (2, 2, "OLD NEW: the old name still means the tool"),
+    "remove": (1, 1, "NAME: list and run it no more; its code, revisions and runs are kept"),
+    "restore": (1, 1, "NAME: bring a removed tool back as it was"),
     "grant": (1, 1, "NAME: change what it may do, with the flags --read to --clear; without any, show it"),
 }
 HEALKIT_COMMANDS: dict[str, str] = {
     "on": "show cards below cells in this notebook (the default)",
     "off": "show no cards; errors are raised as before",
     "keep": "NAME: save the cell that failed last (or --cell N) as a tool; the names it reads become arguments",
-    "requests": "[accept|decline|show ID]: the patches that wait for your word, or a decision on one",
+    "requests": "[accept|decline|show ID]: the patches waiting for approval, or a decision on one",
     "status": "which database, how many tools and executions, what is wrong if anything",
     "doctor": "what this machine can enforce, tried for real",
 }
 #: After `%healkit requests`.
 REQUEST_COMMANDS = ("list", "show", "accept", "decline")
-
-
-def expand(words: list[str], namespace: Mapping[str, Any]) -> list[str]:
-    """Replace `{name}` in the words by that variable of the notebook, where there is one."""
-
-    def value(match: re.Match[str]) -> str:
-        return str(evaluate(match[1], namespace)) if match[1].split(".")[0] in namespace else match[0]
-
-    return [_BRACES.sub(value, word) for word in words]
-
-
-def take_assignments(words: list[str], namespace: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """Split off the `key=value` words as arguments, each value read as Python in the notebook."""
-    rest, arguments = [], {}
-    for word in words:
-        match = None if word.startswith("-") else _ASSIGNMENT.fullmatch(word)
-        if match is None:
-            rest.append(word)
-            continue
-        name, expression = match[1], match[2]
-        braced = _BRACES.fullmatch(expression)  # `n={n}`, as in other magics; a set of one is not JSON anyway
-        try:
-            arguments[name] = evaluate(braced[1] if braced else expression, namespace)
-        except UsageInvalid as error:
-            raise UsageInvalid(f"{name}: {error.message}", hint=error.hint) from None
-    return rest, arguments
-
-
-def evaluate(expression: str, namespace: Mapping[str, Any]) -> Any:
-    """Return the value of a Python expression in the user's namespace; raise `UsageInvalid` where it has none."""
-    try:
-        code = compile(expression, "<argument>", "eval")
-        return eval(code, {**_JSON_WORDS, **namespace})  # noqa: S307 - the user's own line, in the user's own kernel
-    except NameError as error:
-        raise UsageInvalid(f"{error}.", hint=f"For text, put it in quotes: '{expression}'") from None
-    except SyntaxError:
-        raise UsageInvalid(
-            f"{expression!r} is not Python.", hint=f"For text, put it in quotes: {expression!r}"
-        ) from None
-    except Exception as error:  # noqa: BLE001 - whatever the user's expression raises, said on one line
-        raise UsageInvalid(f"{expression} raised {type(error).__name__}: {error}.") from None
-
-
-def words_of(line: str, namespace: Mapping[str, Any]) -> list[str]:
-    """Split a magic's line into words; `key=value` ones stay as typed, in the others `{name}` is replaced."""
-    words = split_words(line)
-    return [
-        w if _ASSIGNMENT.fullmatch(w) and not w.startswith("-") else expand([w], namespace)[0] for w in words
-    ]
 
 
 class HelpWanted(Exception):
@@ -250,7 +198,8 @@ def vault_parser() -> MagicParser:
         "words", nargs="*", metavar="NAME", help="the tool, and revisions where they are taken"
     )
     parser.take(o.PERSONA.replace(default=None))
-    parser.take(o.REASON, for_what="for revert: ")
+    parser.take(o.REASON, for_what="for revert, rename, remove and restore: ")
+    parser.add_argument("--removed", action="store_true", help="for list: the removed tools instead")
     parser.add_argument(
         "--edit", action="store_true", help="for show: put the code in a new cell to change it"
     )
@@ -268,6 +217,55 @@ def executions_parser() -> MagicParser:
     )
     parser.take(*o.FILTERS, o.TRIALS, o.BEFORE, o.GROUP, o.SUMMARY, o.LIMIT)
     parser.add_argument("--dock", action="store_true", help="open the live log beside the notebook instead")
+    return parser
+
+
+@cache
+def decide_parser() -> MagicParser:
+    """Return the parser of `%decide` and `%%decide`."""
+    parser = MagicParser(
+        "%decide",
+        "Answer a question about data by tools, chosen by metadata alone; returns the decision.\n"
+        "Data are name=value, each value a frame of this notebook or the name of a view. The cell's body, if there is "
+        "one, is the plan:\na list of choices, as Python or JSON.",
+        'Example: %decide "Which region sells most?" sales=frame --tools by_region --chooser person\n'
+        "Python twin: hk.decide(question, data={…}, tools=[…], chooser=…)",
+    )
+    parser.add_argument("question", help="the question, in quotes; name=value data follow")
+    parser.take(o.TOOLS, o.PLAN, o.CHOOSER, o.SHARE, o.ALIAS, o.HEAL_TOOLS, o.ANALYSIS, o.PERSONA, o.TIMEOUT)
+    parser.add_argument(
+        "--panel", action="store_true", help="show it in a panel; with --chooser person, choose there"
+    )
+    return parser
+
+
+@cache
+def summarize_parser() -> MagicParser:
+    """Return the parser of `%summarize`."""
+    parser = MagicParser(
+        "%summarize",
+        "Summarise a text, a frame or an array of this notebook: counts, n-grams, entities; types, nulls, ranges.\n"
+        "Its value is the summary. No model is asked.",
+        'Examples: %summarize sales\n          %summarize "sales[sales.price > 2]" --top 3\n'
+        "Python twin: hk.summarize(value, top=…)",
+    )
+    parser.add_argument(
+        "value", help="a variable, or a Python expression, in double quotes where it has spaces"
+    )
+    parser.take(o.TOP)
+    return parser
+
+
+@cache
+def views_parser() -> MagicParser:
+    """Return the parser of `%views`."""
+    parser = MagicParser(
+        "%views",
+        "List the frames and arrays that tools were given or returned, newest first; or show one.",
+        "Python twin: hk.views.list(), .load(name), .put(frame, name), .export(name, file), .remove(name)",
+    )
+    parser.add_argument("name", nargs="?", help="a view's name: show its columns and first rows")
+    parser.take(o.LIMIT)
     return parser
 
 
@@ -301,5 +299,8 @@ PARSERS = {
     "heal": heal_parser,
     "vault": vault_parser,
     "executions": executions_parser,
+    "summarize": summarize_parser,
+    "decide": decide_parser,
+    "views": views_parser,
     "healkit": healkit_parser,
 }

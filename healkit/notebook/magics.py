@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_args
 
-from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum
 
 from healkit.config import ExplainLevel
@@ -19,7 +20,8 @@ from healkit.errors import CodeDoesNotParse, HealkitError, ToolExecutionError, U
 from healkit.notebook import cards, healkit_magic, log_magics, magic_parsers, vault_magic
 from healkit.notebook.cell_output import CellOutput, panel_of
 from healkit.notebook.failed_cells import FailedCells
-from healkit.notebook.magic_parsers import HelpWanted, take_assignments, words_of
+from healkit.notebook.magic_parsers import HelpWanted
+from healkit.notebook.magic_words import evaluate, take_assignments, words_of
 from healkit.parsing import parse_arguments, split_words, unknown
 from healkit.rendering import execution as rendered
 from healkit.rendering import reports
@@ -31,8 +33,14 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
 
 
+_INTERRUPTED = "KeyboardInterrupt: %{} was interrupted. What it ran has ended; %executions lists it."
+
+
 def _answers_help(magic: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a magic print its help for `--help`, and name flags instead of parameters in a hint."""
+    """Make a magic print its help for `--help`, name flags in a hint, and say in one line that it was interrupted.
+
+    The stack below an interrupt is healkit's own.
+    """
 
     @functools.wraps(magic)
     def wrapped(*args: Any) -> Any:
@@ -44,6 +52,10 @@ def _answers_help(magic: Callable[..., Any]) -> Callable[..., Any]:
         except HelpWanted as help_wanted:
             CellOutput.of(Card(parts=(Code(str(help_wanted)),))).show()
             return None
+        except KeyboardInterrupt as stopped:
+            line = _INTERRUPTED.format(magic.__name__.removesuffix("_magic"))
+            stopped._render_traceback_ = lambda: [line]  # type: ignore[attr-defined]  # IPython calls it for the stack
+            raise
 
     return wrapped
 
@@ -96,12 +108,12 @@ class HealkitMagics(Magics):
     def _after_error(self, error: BaseException, result: Any, carded: set[str]) -> None:
         """Show what the cell itself raised: a tool's failure that came by another way than a magic, or its own."""
         if isinstance(error, ToolExecutionError):
-            from healkit.app import find_execution
+            from healkit.defaults import find_execution
 
             if error.trace_id not in carded and (found := find_execution(error.trace_id)) is not None:
                 self._show_failure(*found)
             return
-        if isinstance(error, HealkitError | KeyboardInterrupt | SystemExit):
+        if isinstance(error, HealkitError | UsageError | KeyboardInterrupt | SystemExit):
             return  # one line says all there is to say
         info = result.info
         cell = self.cells.add(error, info.raw_cell or "", result.execution_count, info.cell_id)
@@ -113,7 +125,7 @@ class HealkitMagics(Magics):
     @property
     def healkit(self) -> Healkit:
         """Healkit of the default database; HEALKIT_DB may change while the notebook runs."""
-        from healkit.app import default_healkit  # not above: it takes longer to load than the extension
+        from healkit.defaults import default_healkit  # not above: it takes longer to load than the extension
 
         return default_healkit()
 
@@ -192,6 +204,36 @@ class HealkitMagics(Magics):
         """List executions, newest first."""
         options = magic_parsers.executions_parser().read(words_of(line, self.shell.user_ns))
         log_magics.executions(self.healkit, options).show()
+
+    @no_var_expand
+    @line_magic
+    @_answers_help
+    def summarize(self, line: str) -> Any:
+        """Summarise a text, a frame or an array; returns the summary, which shows itself."""
+        options = magic_parsers.summarize_parser().read(split_words(line))
+        value = evaluate(options.value, self.shell.user_ns)
+        return self.healkit.summarize(value, top=options.top)
+
+    @no_var_expand
+    @line_cell_magic
+    @_answers_help
+    def decide(self, line: str, cell: str | None = None) -> Any:
+        """Answer a question about data, with the cell's body as the plan; returns the decision, which shows itself."""
+        from healkit.notebook import decide_magic
+
+        words, data = take_assignments(words_of(line, self.shell.user_ns), self.shell.user_ns)
+        options = magic_parsers.decide_parser().read(words)
+        plan = None if cell is None else decide_magic.plan_in(cell, self.shell.user_ns)
+        return decide_magic.decide(self.healkit, options, data, plan)
+
+    @no_var_expand
+    @line_magic
+    @_answers_help
+    def views(self, line: str) -> None:
+        """List the data that tools were given or returned, or show one piece of it."""
+        options = magic_parsers.views_parser().read(words_of(line, self.shell.user_ns))
+        found = self.healkit.views
+        CellOutput.of(found.card(options.name) if options.name else found.list(options.limit).card()).show()
 
     @no_var_expand
     @line_magic("healkit")

@@ -42,14 +42,14 @@ def save(healkit: Healkit, options: Namespace, code: str) -> tuple[VaultEntry, s
 
 
 def saved_line(entry: VaultEntry, before: VaultEntry | None) -> str:
-    """Say in one line what was saved: `fibonacci@2 saved (patched from @1)`."""
+    """Say in one line what was saved: `fibonacci v2 saved (patched from v1)`."""
     if before is None:
         return f"{entry.label} saved"
     if entry.revision == before.revision and entry.grants != before.grants:
         return f"{entry.label} has other grants now, and the code it had"
     if entry.revision == before.revision:
         return f"{entry.label} unchanged (the vault has this code already)"
-    return f"{entry.label} saved (patched from @{before.revision})"
+    return f"{entry.label} saved (patched from v{before.revision})"
 
 
 def check_vault_words(options: Namespace) -> None:
@@ -72,7 +72,7 @@ def editing_cell(healkit: Healkit, options: Namespace) -> str:
 
 
 def _list(healkit: Healkit, options: Namespace) -> CellOutput:
-    entries = healkit.vault.list(options.persona)
+    entries = healkit.vault.list(options.persona, removed=options.removed)
     return CellOutput.of(listings.vault(entries))
 
 
@@ -109,7 +109,7 @@ def _revert(healkit: Healkit, options: Namespace) -> CellOutput:
     name, persona, _ = _which(options)
     to = parse_revision(options.words[1])
     entry = healkit.vault.revert(name, to, persona=persona, reason=options.reason)
-    said = f"{entry.label} saved (the code of @{to} again)"
+    said = f"{entry.label} saved (the code of v{to} again)"
     return CellOutput.done(said)
 
 
@@ -117,6 +117,24 @@ def _undo(healkit: Healkit, options: Namespace) -> CellOutput:
     name, persona, _ = _which(options)
     before = healkit.vault.get(name, persona)
     said = f"{healkit.undo(name, persona).label} saved ({before.label} is undone)"
+    return CellOutput.done(said)
+
+
+def _rename(healkit: Healkit, options: Namespace) -> CellOutput:
+    old, new = options.words
+    return CellOutput.done(vault_edits.rename(healkit.vault, old, new, options.reason)[1])
+
+
+def _remove(healkit: Healkit, options: Namespace) -> CellOutput:
+    name, persona, _ = split_label(options.words[0])
+    persona = options.persona or persona
+    _, said = vault_edits.remove(healkit.vault, name, persona, options.reason, "%vault restore")
+    return CellOutput.done(said)
+
+
+def _restore(healkit: Healkit, options: Namespace) -> CellOutput:
+    name, persona, _ = split_label(options.words[0])
+    _, said = vault_edits.restore(healkit.vault, name, options.persona or persona, options.reason)
     return CellOutput.done(said)
 
 
@@ -145,5 +163,8 @@ VAULT: dict[str, Callable[[Healkit, Namespace], CellOutput]] = {
     "blame": _blame,
     "revert": _revert,
     "undo": _undo,
+    "rename": _rename,
+    "remove": _remove,
+    "restore": _restore,
     "grant": _grant,
 }

@@ -9,7 +9,7 @@ export class HandOn {
     this.said = h("div", { role: "status" });
     const save = button("Save as a notebook", () => this.save(), { title: "Arguments, code and failure, in a notebook that runs without healkit" });
     const copy = button("Copy as bug report", () => this.copy(), { title: "As Markdown, secrets hidden" });
-    this.element = fold("Hand it on", h("div", { class: "hk-actions" }, save, copy), this.said);
+    this.element = fold("Share", h("div", { class: "hk-actions" }, save, copy), this.said);
   }
 
   ask(op, text) {

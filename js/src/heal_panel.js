@@ -10,7 +10,7 @@ const TICK_MS = 500;
 /** So long after its budget, with no word from the kernel, something is wrong; validation may take some seconds. */
 const SILENT_S = 20;
 const RUNNING = ["working", "question", "consent", "keeping"];
-const GONE = "The kernel does not answer: it was restarted or has ended, and the healing with it. Whether a patch waits for your word, %healkit requests says. Run the cell again for a new panel.";
+const GONE = "The kernel does not answer: it was restarted or has ended, and the healing with it. `%healkit requests` lists the patches that are waiting for approval. Run the cell again for a new panel.";
 
 /** Text whose parts in backticks are code. */
 function coded(text) {
@@ -21,6 +21,11 @@ function coded(text) {
 function diffLines(text) {
   const look = (line) => (/^(\+\+\+|---|@@)/.test(line) ? "hk-muted" : line.startsWith("+") ? "hk-plus" : line.startsWith("-") ? "hk-minus" : "");
   return h("pre", { class: "hk-block", tabindex: "0", "aria-label": "the change" }, text.trimEnd().split("\n").map((line) => h("span", { class: look(line) }, `${line}\n`)));
+}
+
+/** A frame, as the lines of a table. */
+function table(text, more = {}) {
+  return h("pre", { class: "hk-block hk-table", ...more }, text);
 }
 
 export class Heal {
@@ -61,7 +66,7 @@ export class Heal {
     this.boxes = new Map(opened.advisors.map((one) => [one.name, h("input", { type: "checkbox", checked: one.chosen, disabled: Boolean(one.why_not) })]));
     const label = (one) => h("label", { class: "hk-line hk-nowrap", title: one.why_not || null }, this.boxes.get(one.name), one.name);
     this.budget = h("input", { class: "hk-input hk-seconds", type: "number", min: "1", max: "86400", step: "any", value: String(opened.budget_s), "aria-label": "seconds for all of it" });
-    this.startButton = button("✚ Heal", () => this.begin(), { class: "hk-primary", title: "Look for a patch; nothing is kept without your word" });
+    this.startButton = button("✚ Heal", () => this.begin(), { class: "hk-primary", title: "Look for a patch; nothing is kept without your approval" });
     const missing = opened.advisors.filter((one) => one.why_not);
     this.form = h(
       "form",
@@ -203,7 +208,7 @@ export class Heal {
     const { asked } = this.state;
     const buttons = [];
     const say = (more) => this.send("heal_answer", { number: asked.number, ...more }, buttons);
-    const choices = asked.choices.map((choice, place) => button([code(choice.text), h("span", { class: "hk-muted" }, ` ${choice.patches === 1 ? "1 patch" : `${choice.patches} patches`}`)], () => say({ choice: place }), { "aria-label": `${choice.text}, as ${choice.patches} of the patches say`, dataset: place ? {} : { first: "" } }));
+    const choices = asked.choices.map((choice, place) => button([choice.table ? table(choice.table) : code(choice.text), h("span", { class: "hk-muted" }, ` ${choice.patches === 1 ? "1 patch" : `${choice.patches} patches`}`)], () => say({ choice: place }), { "aria-label": `${choice.text}, as ${choice.patches} of the patches say`, dataset: place ? {} : { first: "" } }));
     const field = h("input", { class: "hk-input hk-mono", "aria-label": "another value", placeholder: "another value: JSON, text, or raises ValueError", spellcheck: "false", autocomplete: "off" });
     const other = button("Answer", () => say({ said: field.value }));
     const unknown = button("I don't know", () => say({}));
@@ -214,6 +219,7 @@ export class Heal {
         "div",
         { class: "hk-outcome hk-asks", role: "group", "aria-label": "question" },
         h("div", { class: "hk-headline" }, h("b", {}, `What is right for `), code(asked.call), h("b", {}, " ?")),
+        asked.tables.map(({ name, text }) => h("div", {}, h("span", { class: "hk-muted" }, code(name)), table(text, { "aria-label": `the table ${name}`, tabindex: "0" }))),
         h("p", { class: "hk-muted" }, `Patches that pass every check disagree here. Question ${asked.number} of 3 at most; the answer becomes an example of the tool.`),
         h("div", { class: "hk-actions", role: "group", "aria-label": "what the patches say" }, choices),
         h("form", { class: "hk-actions", onsubmit: (event) => { event.preventDefault(); if (!other.disabled) other.click(); } }, field, other, unknown, this.stopButton()),
@@ -250,7 +256,7 @@ export class Heal {
     );
     keep.dataset.first = "";
     this.editors.push(new Beside({ parent: area, language: this.opened.type === "sql" ? "sql" : "python", theirs: asked.base, mine: asked.code, readOnly: true }));
-    this.said.textContent = "A patch waits for your word.";
+    this.said.textContent = "A patch is waiting for your approval.";
   }
 
   showReport() {
@@ -277,7 +283,7 @@ export class Heal {
         h("div", { class: `hk-headline hk-${report.tone}` }, h("b", {}, `${report.mark} ${report.title}`)),
         undone ? h("p", { class: "hk-note" }, `Undone: ${undone} is active, with the code from before.`) : null,
         settled ? h("p", { class: "hk-note" }, settled) : null,
-        waits ? h("p", { class: "hk-note" }, "It waits for your word, here or later: ", code(`%healkit requests accept ${report.request_id}`), " or ", code(`%healkit requests decline ${report.request_id}`), ".") : null,
+        waits ? h("p", { class: "hk-note" }, "It is waiting for your approval, here or later: ", code(`%healkit requests accept ${report.request_id}`), " or ", code(`%healkit requests decline ${report.request_id}`), ".") : null,
         best?.diff ? diffLines(best.diff) : null,
         h("dl", { class: "hk-facts" }, rows),
         others.length ? fold(`${count(others.length + report.left, "other attempt")}`, others.map((one) => this.attempt(one)), report.left ? h("p", { class: "hk-muted" }, `… and ${report.left} more, in the run folder`) : null) : null,

@@ -40,10 +40,10 @@ export class History {
           this.element.querySelector('[aria-expanded="true"]')?.focus();
         },
       },
-      h("b", {}, `v${revision.number} ${mark} `),
-      words,
-      revision.active ? h("span", { class: "hk-tag" }, "active") : null,
-      this.compared === revision.number ? h("span", { class: "hk-tag" }, "compared") : null,
+      h("b", {}, `v${revision.number} ${mark}`),
+      ` ${words}`,
+      revision.active ? [" ", h("span", { class: "hk-tag" }, "active")] : null,
+      this.compared === revision.number ? [" ", h("span", { class: "hk-tag" }, "compared")] : null,
     );
   }
 

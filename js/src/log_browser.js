@@ -51,7 +51,7 @@ export class LogBrowser {
     for (const [name, words, placeholder, type] of TEXTS) this.fields[name] = h("input", { class: "hk-input", type, "aria-label": words, title: words, placeholder, oninput: typed });
     for (const [name, field] of Object.entries(this.fields)) field.value = this.filters[name] ?? "";
     this.triedBox = h("input", { type: "checkbox", checked: Boolean(this.filters.tried), onchange: changed });
-    this.groupButton = button("Group alike failures", () => this.group(!this.grouped), { "aria-pressed": String(this.grouped) });
+    this.groupButton = button("Group similar failures", () => this.group(!this.grouped), { "aria-pressed": String(this.grouped) });
     this.liveBox = h("input", { type: "checkbox", checked: true });
     this.chosen = h("div", {});
     this.list = h("div", {});
@@ -131,7 +131,7 @@ export class LogBrowser {
     this.page = page;
     if (same) return;
     const rows = page.rows.map((row) => this.row(row, known.size && !known.has(row.log_id)));
-    this.replace(["", "when", "tool", "what came of it", "took", "row"], rows, "No executions match.");
+    this.replace(["", "when", "tool", "result", "took", "row"], rows, "No executions match.");
     clear(
       this.paging,
       button("← Newer", () => this.turn({ after_id: page.newer }), { disabled: page.newer === null }),
@@ -191,7 +191,7 @@ export class LogBrowser {
         h("td", {}, button(group.tool, () => this.only(group), { class: "hk-link", dataset: { key: group.fingerprint } })),
         h("td", { class: "hk-outcome-cell" }, group.summary),
         h("td", { class: "hk-nowrap" }, `${group.count.toLocaleString("en")} ×`),
-        h("td", {}, group.cured_by === null ? "not cured" : `cured by v${group.cured_by}`),
+        h("td", {}, group.cured_by === null ? "not resolved" : `resolved by ${group.tool} v${group.cured_by}`),
       ),
     );
     this.replace(["", "last seen", "tool", "failure", "times", ""], rows, "No failures match.");

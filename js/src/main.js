@@ -1,5 +1,7 @@
 // The bundle's one export: open the panel that a model is.
+import { AuditPanel } from "./audit_panel.js";
 import { CellOrder } from "./cell_order.js";
+import { DecidePanel } from "./decide_panel.js";
 import { button, clear, h } from "./dom.js";
 import { frame, guarded } from "./frame.js";
 import { Heal } from "./heal_panel.js";
@@ -12,7 +14,9 @@ import { PostMortem } from "./post_mortem.js";
 import { TracebackView } from "./traceback_view.js";
 
 const KINDS = {
+  AuditPanel: (link) => new AuditPanel({ link }),
   CellOrder: (link) => new CellOrder({ link }),
+  DecidePanel: (link, spec, _, carded) => new DecidePanel({ link, carded }),
   HealPanel: (link, spec, _, carded) => new Heal({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, carded }),
   LogBrowser: (link, spec, memory) => new LogBrowser({ link, filters: spec.filters, memory }),
   PatchEditor: (link, spec, memory) => new PatchEditor({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, memory: memory[`draft:${spec.tool}:${spec.persona}`] ?? null }),
@@ -29,18 +33,15 @@ function whole(model, link) {
 
 const GONE = "The kernel does not answer: it was restarted or has ended. What stands here is how it was; run the cell again for a new panel.";
 
-/** Say on top of the panel when its kernel is gone, and put out of reach what would ask it. */
+/** Draw the panel; say on top of it when its kernel is gone, and disable what would ask it, also what is drawn later. */
 function showLife(link, root, panel) {
   const place = h("div", { role: "status" });
+  const controls = h("fieldset", { class: "hk-life", role: "presentation" }, panel.element);
   root.prepend(place);
-  const controls = () => root.querySelectorAll(".hk-button:not(.hk-close), .hk-link, input, select");
+  root.append(controls);
   link.hear("live", (live) => {
     clear(place, live ? null : h("p", { class: "hk-note" }, panel.gone ?? GONE));
-    if (panel.alone) return; // it can be read without a kernel
-    for (const one of controls()) {
-      if (live && one.dataset.lost) one.disabled = false;
-      else if (!live && !one.disabled) Object.assign(one, { disabled: true }).dataset.lost = "true";
-    }
+    controls.disabled = !live && !panel.alone; // a timeline can be read without a kernel
   });
 }
 
@@ -72,7 +73,6 @@ export async function open(model, el) {
       if (docked) tab = dock(model, link, around.root, docked, () => (byHand = true));
       left.push(() => off({ byHand, live: link.live }), () => tab?.forget());
     }
-    around.root.append(panel.element);
     showLife(link, around.root, panel);
     await panel.start();
   });

@@ -23,9 +23,11 @@ export function watchKernel(model, told) {
   const changed = (_, status) => RESTARTED.has(status) && told();
   model.on("comm_live_update", told);
   session?.statusChanged?.connect(changed);
+  session?.kernelChanged?.connect(told); // a shutdown by the menu changes it to none, and no status tells of that
   return () => {
     model.off("comm_live_update", told);
     session?.statusChanged?.disconnect(changed);
+    session?.kernelChanged?.disconnect(told);
   };
 }
 

@@ -35,7 +35,7 @@ export class TracebackView {
     const known = failure === null || failure.ran;
     this.buttons = {
       edit: known ? button("✎ Try a fix", () => this.toggle("edit"), { class: "hk-primary", "aria-expanded": "false" }) : null,
-      heal: failure?.ran ? button("✚ Heal", () => this.toggle("heal"), { "aria-expanded": "false", title: "Look for a patch; nothing begins before you press Heal there" }) : null,
+      heal: failure?.ran && run.may_heal ? button("✚ Heal", () => this.toggle("heal"), { "aria-expanded": "false", title: "Look for a patch; nothing begins before you press Heal there" }) : null,
       rerun: known ? button("↻ Re-run with the same arguments", () => this.rerun()) : null,
       locals: failure?.ran ? button("Locals and expressions", () => this.toggle("locals"), { "aria-expanded": "false" }) : null,
     };

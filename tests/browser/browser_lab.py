@@ -1,4 +1,4 @@
-"""What a person does in JupyterLab and in Notebook 7, as the tests do it."""
+"""JupyterLab and Notebook 7, used as a person does."""
 
 from __future__ import annotations
 
@@ -39,6 +39,14 @@ OPEN = (
 )
 CLOSE = "() => [...jupyterapp.shell.widgets('main')].forEach((widget) => widget.dispose())"
 
+#: Make an open notebook the page's current document; a message box that was there meanwhile has kept it from being so.
+ACTIVATE = """
+(path) => {
+  const { shell } = jupyterapp;
+  for (const widget of shell.widgets("main")) if (widget.context?.path === path) shell.activateById(widget.id);
+}
+"""
+
 #: Have the kernel run code that the notebook does not show; what it says of it.
 TELL = """
 (code) => {
@@ -65,7 +73,7 @@ def empty():
     if (panels := sys.modules.get("healkit.notebook.widgets.panel")) is not None:
         panels.close_all()
     if (app := sys.modules.get("healkit.app")) is not None:
-        for opened in list(app._open):
+        for opened in list(app.open_healkits):
             opened.close()
     extension = sys.modules.get("healkit.notebook.ipython_extension")
     if extension is not None and hasattr(shell, extension._ADDED):
@@ -114,7 +122,7 @@ CONTRAST = """
 
 @dataclasses.dataclass(frozen=True)
 class Lab:
-    """A running JupyterLab."""
+    """JupyterLab server that runs."""
 
     url: str
     token: str
@@ -134,7 +142,7 @@ class Lab:
 
 
 class SharedKernel:
-    """A kernel that one test after another has, each as if it were new: a new one would cost each test seconds."""
+    """Kernel that the tests take turns with, each as if it were new: a new one would cost each test seconds."""
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
@@ -162,7 +170,7 @@ class SharedKernel:
 
 
 class Notebook:
-    """One notebook in one window; `view` is the server's address of the program that shows it."""
+    """Notebook in a window; `view` is the server's address of the program that shows it."""
 
     def __init__(self, lab: Lab, page: Page, path: Path, view: str = LAB) -> None:
         self.lab, self.page, self.path, self.view = lab, page, path, view
@@ -202,9 +210,10 @@ class Notebook:
 
     def ready(self) -> None:
         """Wait until the kernel is connected and idle; before it is, what is typed to run a cell is dropped."""
-        self.page.wait_for_function(CONNECTED, timeout=SLOW_MS)
         idle = self.page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
         idle.first.wait_for(state="attached", timeout=SLOW_MS)
+        self.page.evaluate(ACTIVATE, self.path.name)
+        self.page.wait_for_function(CONNECTED, timeout=SLOW_MS)
 
     def _agree(self, dialog: Locator) -> None:
         self.dialogs.append(dialog.inner_text())
@@ -213,7 +222,7 @@ class Notebook:
         dialog.locator(".jp-Dialog-footer button").last.click()
 
     def cell(self, number: int) -> Locator:
-        """A cell, counted from 0."""
+        """Return a cell, counted from 0."""
         return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
 
     def run(self, number: int) -> None:
@@ -233,17 +242,17 @@ class Notebook:
         expect(prompt).to_have_text(_DONE, timeout=SLOW_MS)
 
     def panel(self, number: int) -> Locator:
-        """The panel below a cell, ready to be used."""
+        """Return the panel below a cell, ready to be used."""
         panel = self.cell(number).locator(".hk")
         panel.wait_for(timeout=SLOW_MS)
         return panel
 
     def cells(self) -> int:
-        """How many there are."""
+        """Count them."""
         return self.page.locator(".jp-Notebook .jp-Cell").count()
 
     def save(self) -> dict[str, Any]:
-        """Save, and the file as it is then."""
+        """Save, and return the file as it is then."""
         before = self.path.stat().st_mtime_ns
         self.cell(0).locator(".jp-InputArea-editor").click()
         self.page.keyboard.press("Control+s")
@@ -270,6 +279,6 @@ class Notebook:
                 self.lab.api("DELETE", f"api/sessions/{session['id']}")
 
     def shot(self, name: str, of: Locator | None = None) -> None:
-        """A picture for people, in `tests/browser/out/`."""
+        """Take a picture for people, in `tests/browser/out/`."""
         OUT.mkdir(exist_ok=True)
         (of or self.page).screenshot(path=OUT / f"{name}.png")

@@ -1,4 +1,4 @@
-"""What a person does below a failing cell, as the tests do it."""
+"""Actions of a person below a failing cell, as tests do them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def broken(name: str) -> str:
 
 
 def failing(notebook: Open, name: str, *more: str, **window: int) -> tuple[Notebook, Locator]:
-    """A notebook whose third cell has failed, and the panel below it."""
+    """Open a notebook and run its first three cells, the last of which fails; return it and the panel below it."""
     book = notebook(name, LOAD, broken(name), f"%run_tool {name} values=[2,4,9]", *more, **window)
     for number in range(3):
         book.run(number)

@@ -1,4 +1,7 @@
-"""A real JupyterLab for all tests, and Debian's Chromium to look at it, whose disk cache all tests share too."""
+"""JupyterLab and Chromium, both real, for all tests.
+
+Chromium is Debian's; all tests share its disk cache too.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ import pytest
 from browser_lab import CLOSE, LAB, Lab, Notebook, SharedKernel
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
+ROOT = Path(__file__).parents[2]
 TOKEN = "for-this-test-only"
 START_S = 90
 FAILED = pytest.StashKey[bool]()
@@ -91,7 +95,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Call
 
 @pytest.fixture(scope="module")
 def lab(server: tuple[Lab, Callable[[], None]], browser: BrowserContext) -> Iterator[Lab]:
-    """The server on an empty folder, and so with an empty database: each file's tests see only their own."""
+    """Lend the server on an empty folder, and so with an empty database: each file's tests see only their own."""
     started, wait = server
     wait()
     assert list(started.folder.iterdir()) == []
@@ -102,21 +106,39 @@ def lab(server: tuple[Lab, Callable[[], None]], browser: BrowserContext) -> Iter
 
 @pytest.fixture(scope="module")
 def kernel(lab: Lab) -> Iterator[SharedKernel]:
-    """The kernel of the file's notebooks."""
+    """Lend the kernel of the file's notebooks."""
     shared = SharedKernel(lab)
     yield shared
     shared.end()
 
 
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the script of axe-core, of the version that js/package-lock.json names."""
+    folder = tmp_path_factory.mktemp("axe")
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(ROOT / "js" / name, folder)
+    done = subprocess.run(
+        ["npm", "ci", "--ignore-scripts"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+
 class Window:
-    """The page of JupyterLab in which one notebook after another is opened: to load it anew would take seconds."""
+    """Page of JupyterLab in which one notebook after another is opened: to load it anew would take seconds."""
 
     page: Page | None = None
 
 
 @pytest.fixture(scope="module")
 def window(lab: Lab, browser: BrowserContext) -> Iterator[Window]:
-    """The page of the file's notebooks; what they left in the browser goes with it, but for the cache of files."""
+    """Lend the page of the file's notebooks; what they left in the browser goes with it, but for the cache of files."""
     yield Window()
     empty = browser.new_page()
     _close_pages(browser, empty)

@@ -1,4 +1,7 @@
-"""The static cards in a real JupyterLab: both themes, narrow windows, and a notebook that is not trusted."""
+"""Static cards in a real JupyterLab.
+
+Both themes, narrow windows, and a notebook that is not trusted.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,12 @@ LIGHTNESS = """(element) => {
 }"""
 
 #: On how many lines an element's text stands.
-LINES = """(element) => {
+LINES = """(element, word) => {
   const range = document.createRange();
-  range.selectNodeContents(element);
+  const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode();
+  const start = text.data.indexOf(word);
+  range.setStart(text, start);
+  range.setEnd(text, start + word.length);
   return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size;
 }"""
 
@@ -62,7 +68,7 @@ def test_cards_take_the_pages_theme_and_stay_readable_in_a_narrow_window(noteboo
             assert place is not None
             assert place["x"] + place["width"] <= width
         for words in (name, "FAILURE", "namespaces"):  # no word is broken
-            assert listed.get_by_text(words).last.evaluate(LINES) == 1, (words, width)
+            assert listed.get_by_text(words).last.evaluate(LINES, words) == 1, (words, width)
     assert listed.locator("div", has=book.page.locator("table")).last.evaluate(
         "(area) => { area.scrollLeft = 9999; return area.scrollLeft > 0 }"
     )
@@ -93,14 +99,14 @@ def test_in_a_notebook_that_is_not_trusted_a_card_has_its_own_colours(notebook: 
 
 @pytest.fixture
 def make_page() -> Callable[[], Any]:
-    """A notebook of somebody else's with a card in it."""
+    """Return a function that makes the notebook of another person, with a card in it."""
     from healkit.rendering import html_of
     from healkit.rendering.document import Card, Span, Table
 
     def make() -> Any:
-        below = (Span("Nothing is called `len(value)` here.", "ticked"),)
+        below = (Span("`len(value)` is not defined.", "ticked"),)
         moment = Span("2026-01-02 03:04:05 UTC", "moment")
-        rows = [("1", moment, Span("mean@1", "code"), Span("trial", "quiet"))]
+        rows = [("1", moment, Span("mean v1", "code"), Span("trial", "quiet"))]
         table = Table(("row", "when", "tool", ""), rows)
         card = html_of(Card("It failed", "✗", "bad", below, (table,)))
         output = nbformat.v4.new_output("display_data", {"text/html": card, "text/plain": "It failed"})

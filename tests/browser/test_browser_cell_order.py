@@ -1,4 +1,7 @@
-"""The cell order panel in a real JupyterLab: nothing runs before the click, and then the cells do."""
+"""Cell order panel in a real JupyterLab.
+
+Nothing runs before the click, and then the cells do.
+"""
 
 from __future__ import annotations
 

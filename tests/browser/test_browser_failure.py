@@ -1,4 +1,7 @@
-"""The one page of the quick tier: a failure, from its card to the run that shows it mended."""
+"""Failure in a browser, from its card to the fixed run.
+
+The one page of the quick tier.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +35,9 @@ def test_a_failure_is_mended_tried_accepted_run_again_and_reverted_below_the_fai
     panel.get_by_label("reason for this revision").fill("divide by how many there are")
     book.shot("2-tried", panel)
     press(panel, "✓ Accept")
-    expect(panel.locator(".hk-said")).to_contain_text("✓ mean_of@2 saved.")
+    expect(panel.locator(".hk-said")).to_contain_text("✓ mean_of v2 saved.")
     panel.get_by_role("button", name="Re-run with the same arguments").last.click()
-    expect(panel.locator(".hk-outcome")).to_contain_text("mean_of@2", timeout=SLOW_MS)
+    expect(panel.locator(".hk-outcome")).to_contain_text("mean_of v2", timeout=SLOW_MS)
     outcome(panel, "true")
     strip = panel.locator(".hk-strip")
     expect(strip.get_by_role("button").nth(0)).to_contain_text("v2 ✓ 1 run")
@@ -44,6 +47,6 @@ def test_a_failure_is_mended_tried_accepted_run_again_and_reverted_below_the_fai
     book.shot("3-accepted", panel)
     press(panel, "Go back to it…")
     press(panel, "Make v1's code the active one")
-    expect(panel.locator(".hk-said")).to_contain_text("mean_of@3 saved (the code of v1 again)")
+    expect(panel.locator(".hk-said")).to_contain_text("mean_of v3 saved (the code of v1 again)")
     assert book.cells() == cells
     assert book.problems == []

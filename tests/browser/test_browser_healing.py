@@ -1,4 +1,7 @@
-"""The heal panel, used as a person uses it: a question answered, a patch kept, and taken back."""
+"""Heal panel, used as a person uses it.
+
+A question is answered, a patch is kept, and taken back.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def test_a_question_is_answered_a_patch_kept_and_taken_back_while_the_kernel_is_
         right = "20" if int(call.removeprefix("fee(items=").removesuffix(")")) >= 10 else "0"
         question.get_by_label("another value").fill(right)
         book.page.keyboard.press("Enter")
-    expect(consent).to_contain_text("A patch: cured and regression-free", timeout=SLOW_MS)
+    expect(consent).to_contain_text("A patch: fixed, no regressions", timeout=SLOW_MS)
     expect(consent).to_contain_text("items >= 10")
     readable(book, panel, "22-heal-consent")
     book.save()
@@ -72,17 +75,45 @@ def test_a_question_is_answered_a_patch_kept_and_taken_back_while_the_kernel_is_
     consent.get_by_role("button", name="Keep").focus()
     book.page.keyboard.press("Enter")
     report = panel.get_by_role("group", name="report")
-    expect(report).to_contain_text("fee@1: a patch was kept: cured and regression-free", timeout=SLOW_MS)
+    expect(report).to_contain_text("fee v1: patch accepted: fixed, no regressions", timeout=SLOW_MS)
     expect(report.get_by_role("button", name="Undo")).to_be_focused()
     readable(book, panel, "23-heal-report")
     press(panel, "Step by step")
     expect(panel.locator(".hk-timeline")).to_contain_text(
-        "How fee@1 was healed, step by step", timeout=SLOW_MS
+        "How fee v1 was healed, step by step", timeout=SLOW_MS
     )
     press(panel, "Undo")
-    expect(report).to_contain_text("Undone: fee@3 is active", timeout=SLOW_MS)
+    expect(report).to_contain_text("Undone: fee v3 is active", timeout=SLOW_MS)
     book.run(2)
     expect(book.cell(2)).to_contain_text("3")
+    assert book.problems == []
+
+
+FILL_FRAME = """
+import pandas as pd
+from healkit import Healkit
+hk = Healkit()
+sales = pd.DataFrame({"city": ["Bern", "Basel", "Chur"], "units": [3, 5, 4]})
+code = "def best(sales: pd.DataFrame) -> pd.DataFrame:\\n    return sales[sales['units'] == sales['units'].min()]\\n"
+hk.vault.add("best", "import pandas as pd\\n\\n\\n" + code, examples=[{"arguments": {"sales": sales}, "result": sales[1:2]}])
+"""
+
+
+@pytest.mark.requirement("DATA-5", "HEAL-4")
+def test_a_question_on_a_frame_is_asked_with_tables(notebook: Open) -> None:
+    book = notebook("best", FILL_FRAME, "hk.heal_panel('best', advisors=['search'], budget_s=60)")
+    book.run(0)
+    book.run(1)
+    panel = book.panel(1)
+    press(panel, "Heal")
+    question = panel.get_by_role("group", name="question")
+    expect(question).to_contain_text("What is right for best(sales=", timeout=SLOW_MS)
+    expect(question.get_by_label("the table sales")).to_contain_text("units")
+    choices = question.get_by_role("group", name="what the patches say")
+    expect(choices.locator("pre").first).to_contain_text("city")
+    readable(book, panel, "26-heal-question-table")
+    choices.get_by_role("button").first.click()
+    expect(panel.get_by_role("group", name="consent").or_(question)).to_be_visible(timeout=SLOW_MS)
     assert book.problems == []
 
 
@@ -111,7 +142,7 @@ def test_a_failure_is_healed_from_its_own_panel_stopped_and_its_notebook_keeps_t
         timeout=SLOW_MS
     )  # one healing for each tool
     card = json.dumps(book.save()["cells"][3]["outputs"][0])
-    assert "half_of@1: " in card
+    assert "half_of v1: " in card
     assert "<button" not in card
     book.page.reload()
     book.ready()
@@ -131,7 +162,7 @@ def test_a_kernel_that_is_restarted_is_said_to_be_gone_and_its_patch_waits(noteb
     panel = book.page.locator("#jp-right-stack .hk")
     press(panel, "✚ Heal")
     consent = panel.get_by_role("group", name="consent")
-    expect(consent).to_contain_text("A patch: silenced only", timeout=SLOW_MS)
+    expect(consent).to_contain_text("A patch: only hides the error", timeout=SLOW_MS)
     expect(consent.locator(".hk-primary")).to_have_count(0)  # nothing that is to be kept without a thought
     assert panel.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth + 1")
     book.shot("26-heal-docked")
@@ -140,7 +171,7 @@ def test_a_kernel_that_is_restarted_is_said_to_be_gone_and_its_patch_waits(noteb
     expect(consent.get_by_role("button", name="Keep")).to_be_disabled()
     book.ready()
     book.run(4)
-    expect(book.cell(4)).to_contain_text("['third_of@1']")
+    expect(book.cell(4)).to_contain_text("['third_of v1']")
     book.run(0)
     book.run(5)
     expect(book.panel(5).get_by_role("button", name="✚ Heal")).to_be_visible(timeout=SLOW_MS)

@@ -1,4 +1,7 @@
-"""What becomes of a heal panel when the page is reloaded, its cell is deleted, its tab is closed, or its kernel ends."""
+"""Endings of a heal panel.
+
+The page is reloaded, its cell is deleted, its tab is closed, or its kernel ends.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def asked(panel: Locator) -> Locator:
 
 
 def delete(book: Notebook, number: int) -> None:
-    before = book.cells()
+    before = book.page.evaluate("() => jupyterapp.shell.currentWidget.content.model.cells.length")
     book.cell(number).locator(".jp-InputArea-prompt").click()
     book.page.keyboard.press("Escape")
     book.page.keyboard.press("d")
@@ -78,8 +81,8 @@ def test_after_a_reload_the_card_says_how_the_healing_stands_and_then_has_the_re
     expect(card).to_contain_text("It has a question. What is right for fare(items=", timeout=2000)
     book.panel(1).get_by_role("button", name="Stop").click()
     expect(book.panel(1).get_by_role("group", name="report")).to_be_visible(timeout=SLOW_MS)
-    expect(card).to_contain_text("fare@1: it was stopped", timeout=2000)
-    assert "fare@1: it was stopped" in json.dumps(book.save()["cells"][1]["outputs"][0])
+    expect(card).to_contain_text("fare v1: stopped", timeout=2000)
+    assert "fare v1: stopped" in json.dumps(book.save()["cells"][1]["outputs"][0])
     assert book.problems == []
 
 
@@ -107,7 +110,7 @@ def test_a_healing_ends_with_the_last_cell_that_shows_it_and_comes_back_with_it(
     expect(book.cell(2)).to_contain_text("after a goodbye it has ended", timeout=SLOW_MS)
     book.page.evaluate("() => { jupyterapp.commands.execute('notebook:undo-cell-action'); }")
     report = book.panel(1).get_by_role("group", name="report")
-    expect(report).to_contain_text("toll@1: it was stopped", timeout=SLOW_MS)
+    expect(report).to_contain_text("toll v1: stopped", timeout=SLOW_MS)
     assert book.problems == []
 
 
@@ -141,5 +144,5 @@ def test_a_docked_panel_is_one_tab_after_a_restart_and_its_healing_ends_with_it(
     expect(healing).to_have_count(0, timeout=SLOW_MS)
     book.run(4)
     expect(book.cell(4)).to_contain_text("after a goodbye it has ended", timeout=SLOW_MS)
-    expect(book.cell(1)).to_contain_text(f"{name}@1: it was stopped")
+    expect(book.cell(1)).to_contain_text(f"{name} v1: stopped")
     assert [problem for problem in book.problems if "/static/notebook/notebook_core." not in problem] == []

@@ -1,4 +1,4 @@
-"""The panels, used as a person uses them, in a real JupyterLab."""
+"""Panels in a real JupyterLab, used as a person uses them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_an_unsaved_patch_outlives_a_reload_and_the_card_outlives_the_kernel(not
     press(panel, "Save schema")
     expect(panel).to_contain_text("✓ Schema saved.")
     press(panel, "▶ Try")
-    expect(panel.get_by_role("alert")).to_contain_text("`values` must be number, got [2, 4, 9] (list)")
+    expect(panel.get_by_role("alert")).to_contain_text("'values' must be number, got [2, 4, 9] (list)")
     press(panel, "Read it off the code")
     expect(panel).to_contain_text("✓ Schema read off the code.")
     book.kill_kernel()
@@ -106,6 +106,25 @@ def test_an_unsaved_patch_outlives_a_reload_and_the_card_outlives_the_kernel(not
     expect(card).to_contain_text("return total / 0", timeout=SLOW_MS)
     expect(card).to_contain_text("{'values': [2, 4, 9]}")
     book.shot("4-without-its-kernel")
+
+
+@pytest.mark.requirement("FACE-4")
+@pytest.mark.parametrize("by", ["the menu", "the server"])
+def test_after_a_shutdown_nothing_that_asks_the_kernel_can_be_pressed(notebook: Open, by: str) -> None:
+    """U7: after a shutdown of the kernel the buttons of its panels looked alive."""
+    book, panel = failing(notebook, f"left_by_{by[4:]}")
+    open_editor(panel)
+    chip = panel.get_by_role("button", name="v1 ✗ 1 failure of 1 run active")
+    chip.click()
+    if by == "the menu":
+        book.page.evaluate("() => { jupyterapp.commands.execute('kernelmenu:shutdown'); }")
+    else:
+        book.kill_kernel()
+    expect(panel).to_contain_text("The kernel does not answer", timeout=SLOW_MS)
+    expect(panel.locator("button:enabled, input:enabled, select:enabled")).to_have_count(0)
+    for name in ("Heal", "Re-run with the same arguments", "Compare with it"):
+        expect(panel.get_by_role("button", name=name).first).to_have_css("cursor", "default")
+    assert book.problems == []
 
 
 @pytest.mark.requirement("FACE-4")
@@ -171,7 +190,7 @@ def test_a_patch_that_somebody_else_overtook_is_compared_with_theirs(notebook: O
     expect(panel.locator(".cm-merge-b")).to_contain_text("return total / len(values)")
     book.shot("9-conflict", panel)
     press(panel, "Accept untried")
-    expect(panel.locator(".hk-said")).to_contain_text("ratio_of@3 saved", timeout=SLOW_MS)
+    expect(panel.locator(".hk-said")).to_contain_text("ratio_of v3 saved", timeout=SLOW_MS)
 
 
 @pytest.mark.requirement("LOG-10", "LOG-11", "FACE-4")
@@ -202,13 +221,13 @@ for n in [1] * 30 + [0] * 3:
     panel.get_by_label("words in the traceback").fill("nosuchword")
     expect(panel).to_contain_text("No executions match.")
     panel.get_by_label("words in the traceback").fill("")
-    press(panel, "Group alike failures")
+    press(panel, "Group similar failures")
     expect(rows).to_have_count(1)
     expect(rows.first).to_contain_text("3 ×")
-    expect(rows.first).to_contain_text("not cured")
+    expect(rows.first).to_contain_text("not resolved")
     press(panel, "halve")
     expect(rows).to_have_count(3)
-    press(panel, "halve@1")
+    press(panel, "halve v1")
     expect(panel.locator(".hk-detail")).to_contain_text("return 10 // n")
     book.shot("10-browser", panel)
     press(panel, "Close")
@@ -253,7 +272,7 @@ tries = hk.trials([Trial("def third_of(n): return 3 // n", {"n": n}, "third_of")
 @pytest.mark.requirement("FACE-4")
 def test_what_a_callback_raises_is_seen_in_the_panel(notebook: Open) -> None:
     cell = """
-from healkit.app import default_healkit
+from healkit.defaults import default_healkit
 panel = default_healkit().browse()
 def page(**_):
     raise ZeroDivisionError("the log is on fire; password=hunter2-is-mine")

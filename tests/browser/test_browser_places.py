@@ -1,4 +1,7 @@
-"""The panels in Notebook 7, in JupyterLab's sidebar, and what they let out of the notebook."""
+"""Panels in Notebook 7 and in JupyterLab's sidebar.
+
+Also what they let out of the notebook.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,9 @@ def test_in_notebook_7_a_failure_is_mended_tried_accepted_and_run_again_below_th
     expect(outcome(panel, "true")).to_contain_text("5.0")
     book.shot("12-notebook-7")
     press(panel, "✓ Accept")
-    expect(panel.locator(".hk-said")).to_contain_text("✓ mean_of_seven@2 saved.")
+    expect(panel.locator(".hk-said")).to_contain_text("✓ mean_of_seven v2 saved.")
     panel.get_by_role("button", name="Re-run with the same arguments").last.click()
-    expect(panel.locator(".hk-outcome")).to_contain_text("mean_of_seven@2", timeout=SLOW_MS)
+    expect(panel.locator(".hk-outcome")).to_contain_text("mean_of_seven v2", timeout=SLOW_MS)
     outcome(panel, "true")
     assert book.cells() == cells
     assert panel.evaluate(CONTRAST)["ratio"] >= CONTRAST_LEAST
@@ -67,7 +70,7 @@ for n in [1, 0]:
     panel.wait_for(timeout=SLOW_MS)
     rows = panel.locator(".hk-rows tbody tr")
     expect(rows).to_have_count(2)
-    press(panel, f"{tool}@1")
+    press(panel, f"{tool} v1")
     expect(panel.locator(".hk-detail")).to_contain_text("return 10 // n")
     assert panel.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth + 1")
     assert panel.evaluate(CONTRAST)["ratio"] >= CONTRAST_LEAST
@@ -83,7 +86,7 @@ for n in [1, 0]:
 @pytest.mark.requirement("FACE-8")
 def test_a_failure_leaves_as_a_notebook_and_as_a_bug_report(notebook: Open) -> None:
     book, panel = failing(notebook, "leaves")
-    panel.get_by_text("Hand it on").click()
+    panel.get_by_text("Share").click()
     press(panel, "Save as a notebook")
     said = panel.get_by_role("status").get_by_text("written: it runs without healkit.")
     said.wait_for(timeout=SLOW_MS)
@@ -95,7 +98,7 @@ def test_a_failure_leaves_as_a_notebook_and_as_a_bug_report(notebook: Open) -> N
     press(panel, "Copy as bug report")
     expect(panel).to_contain_text("✓ Copied: paste it into an issue.", timeout=SLOW_MS)
     copied = book.page.evaluate("() => navigator.clipboard.readText()")
-    assert copied.startswith("## leaves@1 failed: ZeroDivisionError")
+    assert copied.startswith("## leaves v1 failed: ZeroDivisionError")
     book.page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
     press(panel, "Copy as bug report")
     shown = panel.get_by_role("textbox", name="bug report")

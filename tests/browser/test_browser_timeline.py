@@ -1,4 +1,4 @@
-"""The heal timeline, stepped through as a person and as a class do it."""
+"""Heal timeline, stepped through by a person and by a class."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def opened(notebook: Open, lab: Lab, name: str, teach: bool, **window: int) -> tuple[Notebook, Locator]:
-    """A timeline of a healing, below the second cell."""
+    """Open a timeline of a healing, below the second cell."""
     healing(lab.folder / "runs", name, log_id=None)
     fill = f"""
 from healkit import Healkit
@@ -41,7 +41,7 @@ def test_a_healing_is_stepped_through_by_keyboard_and_needs_no_kernel_for_it(
     book.kill_kernel()
     panel.get_by_role("button", name="step forward").focus()
     keyboard.press("ArrowRight")
-    expect(headline(panel)).to_contain_text("average_delay@1 failed: ZeroDivisionError: division by zero.")
+    expect(headline(panel)).to_contain_text("average_delay v1 failed: ZeroDivisionError: division by zero.")
     expect(panel.locator(".hk-failing-line")).to_contain_text("return round(total / buses, 1)")
     for _ in range(3):
         keyboard.press("ArrowRight")
@@ -49,16 +49,20 @@ def test_a_healing_is_stepped_through_by_keyboard_and_needs_no_kernel_for_it(
     expect(panel.locator(".cm-merge-b")).to_contain_text("except ZeroDivisionError")
     book.shot("15-timeline-patch", panel)
     keyboard.press("ArrowRight")
-    expect(headline(panel)).to_contain_text("Patch 1: silenced only.")
+    expect(headline(panel)).to_contain_text("Patch 1: only hides the error.")
     keyboard.press("End")
-    expect(headline(panel)).to_contain_text("The healing ends: a patch was kept.")
+    expect(headline(panel)).to_contain_text("The healing ends: patch accepted.")
     keyboard.press("ArrowLeft")
     expect(headline(panel)).to_contain_text("Patch 3 was accepted: v2 is the active revision.")
     keyboard.press("Home")
     expect(headline(panel)).to_contain_text("A healing begins.")
     strip = panel.get_by_role("group", name="patches that were tried").get_by_role("button")
     expect(strip).to_have_text(
-        ["1 – silenced only rules", "2 ✗ not cured search", "3 ✓ cured and regression-free searchkept"]
+        [
+            "1 – only hides the error rules",
+            "2 ✗ does not fix it search",
+            "3 ✓ fixed, no regressions searchkept",
+        ]
     )
     strip.nth(1).click()
     expect(headline(panel)).to_contain_text("The search proposes patch 2.")
@@ -100,7 +104,7 @@ def test_a_class_is_asked_before_each_patch_and_sees_its_edit_beside_the_patch(
     expect(figures.nth(1)).to_contain_text("except ZeroDivisionError")
     book.shot("17-timeline-beside", panel)
     press(panel, "step forward")
-    expect(strip.first).to_have_text("1 – silenced only rules")
+    expect(strip.first).to_have_text("1 – only hides the error rules")
     press(panel, "last step")
     expect(headline(panel)).to_contain_text("Before patch 2: what would you change?")
     expect(panel.get_by_role("textbox", name="your edit")).to_contain_text("if buses else None")
@@ -159,12 +163,12 @@ report = hk.heal("mean", advisors=["rules"], auto=True)
     book.run(0)
     book.run(1)
     panel = book.panel(1)
-    expect(panel).to_contain_text("How mean@1 was healed, step by step")
+    expect(panel).to_contain_text("How mean v1 was healed, step by step")
     press(panel, "▶ Play")
-    expect(headline(panel)).to_contain_text("mean@1 failed: NameError", timeout=SLOW_MS)
+    expect(headline(panel)).to_contain_text("mean v1 failed: NameError", timeout=SLOW_MS)
     press(panel, "❚❚ Pause")
     book.page.keyboard.press("End")
-    expect(headline(panel)).to_contain_text("The healing ends: a patch was kept.")
+    expect(headline(panel)).to_contain_text("The healing ends: patch accepted.")
     book.page.keyboard.press("ArrowLeft")
     expect(headline(panel)).to_contain_text("was accepted: v2 is the active revision.")
     expect(panel.locator(".hk-strip .hk-tag")).to_have_text("kept")

@@ -1,4 +1,7 @@
-"""The command line as a user has it: called in this process, or as one of its own where that matters."""
+"""Command line as a user has it.
+
+It is called in this process, or in a process of its own where that matters.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ CliProcess = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """An environment whose default database is in a folder of the test's."""
+    """Make an environment whose default database is in a folder of the test's."""
     data = {"HEALKIT_DB": str(tmp_path / "healkit.db"), "XDG_DATA_HOME": str(tmp_path / "data")}
     return {**os.environ, **data, "PYTHONIOENCODING": "utf-8", "COLUMNS": "120"}
 
@@ -35,7 +38,7 @@ def cli(environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def cli_process(environment: dict[str, str], tmp_path: Path) -> CliProcess:
-    """The same in a process of its own, which takes a second longer."""
+    """Run `healkit WORDS…` in a process of its own, which takes a second longer."""
 
     def run(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "healkit", *words]
@@ -58,5 +61,5 @@ def fibonacci(cli: Cli, environment: dict[str, str], empty_database: Path) -> Cl
     """`cli` with a broken fibonacci in the vault."""
     shutil.copy(empty_database, environment["HEALKIT_DB"])
     code = "def fibonacci(n: int):\n    print('working on', n)\n    return n / 0\n"
-    assert cli("vault", "add", "fibonacci", "-", stdin=code).stdout == "fibonacci@1 saved\n"
+    assert cli("vault", "add", "fibonacci", "-", stdin=code).stdout == "fibonacci v1 saved\n"
     return cli

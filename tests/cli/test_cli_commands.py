@@ -1,4 +1,7 @@
-"""Each command of the line, on a real database with real workers; in a process where only that proves it."""
+"""Commands, each on a real database with real workers.
+
+They run in a process of their own only where that proves it.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +27,21 @@ def test_a_tool_fails_is_found_is_patched_and_works(fibonacci, cli_process):
     failed = fibonacci("run", "fibonacci", "--args", '{"n": 10}')
     assert failed.returncode == 1
     assert failed.stdout == "working on 10\n"
-    assert failed.stderr.startswith("✗ fibonacci@1 failed: ZeroDivisionError: division by zero")
+    assert failed.stderr.startswith("✗ fibonacci v1 failed: ZeroDivisionError: division by zero")
     assert "healkit run fibonacci --args '{\"n\": 10}'" in failed.stderr
 
     last = fibonacci("errors", "fibonacci", "--last")
     assert 'File "<fibonacci@1>", line 3, in fibonacci' in last.stdout
 
     patched = fibonacci("vault", "patch", "fibonacci", "-", "--reason", "no zero", stdin=MENDED)
-    assert patched.stdout == "fibonacci@2 saved (patched from @1)\n"
+    assert patched.stdout == "fibonacci v2 saved (patched from v1)\n"
 
     # A process of its own, with streams that are the operating system's.
     worked = cli_process("run", "fibonacci", "--args", '{"n": 10}')
     assert worked.returncode == 0
     assert worked.stdout.startswith("working on 10\n")
     assert json.loads(worked.stdout.partition("\n")[2]) == {"n": 10, "text": "é"}
-    assert "✓ fibonacci@2 · log row 2" in worked.stderr
+    assert "✓ fibonacci v2 · log row 2" in worked.stderr
 
     rows = json.loads(fibonacci("log", "--json", "--since", "1h").stdout)
     assert [(row["status"], row["revision"], row["origin"]) for row in rows] == [
@@ -77,7 +80,7 @@ def test_json_of_a_run_is_exactly_the_outcome(fibonacci):
         (["run", "fibonaci"], "TOOL_NOT_FOUND", "Did you mean 'fibonacci'?"),
         (["run", "fibonacci", "--args", '{"n": }'], "ARGUMENTS_INVALID", "column 7"),
         (["run", "fibonacci", "--args", "[1]"], "ARGUMENTS_INVALID", "must be a JSON object"),
-        (["run", "fibonacci", "--args", '{"n": "x"}'], "ARGUMENTS_INVALID", "`n` must be integer"),
+        (["run", "fibonacci", "--args", '{"n": "x"}'], "ARGUMENTS_INVALID", "'n' must be integer"),
         (
             ["run", "fibonacci", "--args", '{"n": 1}', "--timeout", "-1"],
             "CONFIG_INVALID",
@@ -85,10 +88,10 @@ def test_json_of_a_run_is_exactly_the_outcome(fibonacci):
         ),
         (["run", "fibonacci@1"], "USAGE_INVALID", "Run 'fibonacci'"),
         (["vault", "show", "fibonacci@9"], "REVISION_NOT_FOUND", "has no revision 9"),
-        (["vault", "revert", "fibonacci", "two"], "USAGE_INVALID", "'two' is no revision"),
+        (["vault", "revert", "fibonacci", "two"], "USAGE_INVALID", "Not a revision: 'two'"),
         (["vault", "add", "other", "nowhere.py"], "USAGE_INVALID", "Cannot read 'nowhere.py'"),
-        (["log", "--since", "yesterday"], "USAGE_INVALID", "'yesterday' is no time"),
-        (["log", "--status", "broken"], "USAGE_INVALID", "none of SUCCESS"),
+        (["log", "--since", "yesterday"], "USAGE_INVALID", "Not a valid time: 'yesterday'"),
+        (["log", "--status", "broken"], "USAGE_INVALID", "Write SUCCESS"),
     ],
 )
 @pytest.mark.requirement("FACE-6")
@@ -153,6 +156,7 @@ def test_every_command_takes_the_database(cli, tmp_path):
 
 
 def test_the_vault_is_listed_shown_compared_and_reverted(fibonacci, tmp_path):
+    """U8: `vault diff` had no `--json`, and a revision could not be typed as it is shown."""
     fibonacci("vault", "patch", "fibonacci", "-", stdin=MENDED)
     assert "fibonacci" in fibonacci("vault", "list").stdout
     assert json.loads(fibonacci("vault", "list", "--json").stdout)[0]["label"] == "fibonacci@2"
@@ -160,10 +164,40 @@ def test_the_vault_is_listed_shown_compared_and_reverted(fibonacci, tmp_path):
     assert json.loads(fibonacci("vault", "show", "fibonacci@1", "--json").stdout)["revision"] == 1
     assert "-    return n / 0" in fibonacci("vault", "diff", "fibonacci").stdout
     assert fibonacci("vault", "diff", "fibonacci", "2", "2").stdout == "fibonacci: no difference.\n"
+    compared = json.loads(fibonacci("vault", "diff", "fibonacci", "v1", "v2", "--json").stdout)
+    assert (compared["tool_name"], compared["from"], compared["to"]) == ("fibonacci", 1, 2)
+    assert compared["diff"].startswith("--- fibonacci v1\n+++ fibonacci v2\n")
     assert (
-        fibonacci("vault", "revert", "fibonacci", "@1").stdout == "fibonacci@3 saved (the code of @1 again)\n"
+        fibonacci("vault", "revert", "fibonacci", "@1").stdout
+        == "fibonacci v3 saved (the code of v1 again)\n"
     )
     assert "no such failure" in fibonacci("vault", "blame", "fibonacci").stdout
+
+
+def test_a_tool_is_renamed_removed_and_restored(cli):
+    """C4: in a terminal, with who calls it by the old name."""
+    cli("vault", "add", "price", "-", stdin="def run(n):\n    return n\n")
+    cli("vault", "add", "bill", "-", stdin="def run(n):\n    return mcp.vault.price(n=n)\n")
+    assert cli("vault", "rename", "price", "cost").stdout == (
+        "price is called cost now, with its revisions and runs. The old name still means it. mcp.vault.price is called "
+        "by bill v1: their code is not changed.\n"
+    )
+    assert json.loads(cli("run", "price", "--args", '{"n": 3}', "--json").stdout)["value"] == 3
+    assert cli("vault", "remove", "cost", "--reason", "unused").stdout == (
+        "cost removed; its code, revisions and runs are kept, and healkit vault restore cost brings it back.\n"
+    )
+    assert cli("vault", "remove", "cost").stdout == "cost was removed already.\n"
+    refused = cli("run", "cost", "--args", '{"n": 3}')
+    assert (refused.returncode, "TOOL_REMOVED" in refused.stderr) == (2, True)
+    assert [entry["label"] for entry in json.loads(cli("vault", "list", "--removed", "--json").stdout)] == [
+        "cost@1"
+    ]
+    assert "removed" in cli("vault", "show", "cost").stdout
+    assert cli("vault", "restore", "cost").stdout == "cost v1 is back\n"
+    again = cli("vault", "restore", "cost")  # it said that it was back, of a tool that was never removed too
+    assert (again.returncode, again.stdout) == (0, "cost v1 was not removed; nothing has changed\n")
+    taken = cli("vault", "rename", "bill", "price")
+    assert (taken.returncode, "TOOL_EXISTS" in taken.stderr) == (2, True)
 
 
 def test_a_sql_file_is_a_sql_tool_with_grants_and_examples_kept(cli, tmp_path):
@@ -280,8 +314,9 @@ def test_the_shipped_notebooks_are_copied_once_and_never_overwritten(tmp_path, m
     from healkit.cli import lab
 
     shipped = tmp_path / "shipped"
-    shipped.mkdir()
+    (shipped / "data").mkdir(parents=True)
     (shipped / "01.ipynb").write_text("shipped")
+    (shipped / "data" / "penguins.csv").write_text("species")
     monkeypatch.setattr(lab, "_SHIPPED", shipped)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     folder = lab.notebooks_folder()
@@ -290,6 +325,7 @@ def test_the_shipped_notebooks_are_copied_once_and_never_overwritten(tmp_path, m
     assert lab.notebooks_folder() == folder
     assert (folder / "01.ipynb").read_text() == "changed by the user"
     assert (folder / "02.ipynb").read_text() == "new"
+    assert (folder / "data" / "penguins.csv").read_text() == "species"
 
 
 def test_root_is_told_that_the_lab_allows_it(tmp_path, monkeypatch, capsys):
@@ -300,3 +336,22 @@ def test_root_is_told_that_the_lab_allows_it(tmp_path, monkeypatch, capsys):
     assert "--allow-root" in capsys.readouterr().err
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert "--allow-root" not in lab.lab_command(tmp_path, port=1, browser=False, extra=[])
+
+
+@pytest.mark.requirement("FACE-5")
+@pytest.mark.parametrize(
+    "words", [["log", "--bogus"], ["summarize"], ["vault", "show"], ["log", "--limit", "many"], ["nothing"]]
+)
+def test_a_line_that_cannot_be_read_is_json_too_where_json_is_asked_for(cli, words):
+    """It printed nothing on stdout, where a program looks."""
+    done = cli(*words, "--json")
+    assert done.returncode == 2
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == "USAGE_INVALID"
+    assert error["evalue"] in done.stderr
+    assert cli(*words).stdout == ""
+
+
+def test_run_has_one_form_of_json_for_wrong_calls(cli):
+    unknown, unreadable = cli("run", "nobody", "--json"), cli("run", "nobody", "--bogus", "--json")
+    assert json.loads(unknown.stdout).keys() == json.loads(unreadable.stdout).keys()

@@ -1,4 +1,4 @@
-"""`healkit heal` on the command line, with and without somebody at the terminal."""
+"""`healkit heal`, with and without a person at the terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLE = {"arguments": {"values": [2, 4, 6]}, "result": 4.0}
 
 @pytest.fixture
 def mean(cli, environment):
-    """A vault whose `mean` has failed once, and that says what is right."""
+    """Add `mean`, which has failed once and has an example of the right result."""
     with Healkit(environment["HEALKIT_DB"]) as healkit:
         healkit.vault.add("mean", BROKEN, examples=[EXAMPLE])
         assert healkit.execute("mean", arguments={"values": [1, 2, 6]}).failure is not None
@@ -80,7 +80,7 @@ def test_without_anybody_to_ask_the_patch_waits(mean, environment):
 def test_auto_keeps_a_cure_and_says_how_to_take_it_back(mean):
     done = mean("heal", "mean", "--with", "rules", "--auto")
     assert done.returncode == 0, done.stderr
-    assert "✓ mean@1: a patch was kept: cured and regression-free" in done.stdout
+    assert "✓ mean v1: patch accepted: fixed, no regressions" in done.stdout
     assert "undo       healkit vault undo mean" in done.stdout
     assert "· Asking rules." in done.stderr
     assert mean("vault", "undo", "mean").returncode == 0
@@ -90,7 +90,7 @@ def test_auto_keeps_a_cure_and_says_how_to_take_it_back(mean):
 @pytest.mark.requirement("HEAL-4")
 def test_a_dry_run_and_a_tool_that_is_healthy(mean):
     shown = mean("heal", "mean", "--with", "rules", "--dry-run", "--auto")
-    assert "a patch was found, and only shown" in shown.stdout
+    assert "patch found, not applied" in shown.stdout
     assert mean("vault", "show", "mean", "--code").stdout == BROKEN
     mean("heal", "mean", "--with", "rules", "--auto")
     healthy = mean("heal", "mean")
@@ -101,7 +101,7 @@ def test_a_dry_run_and_a_tool_that_is_healthy(mean):
 def test_wrong_calls_are_one_line(mean):
     for words, said in (
         (["mean", "--with", "ruls"], "CONFIG_INVALID: There is no advisor 'ruls'. Did you mean 'rules'"),
-        (["mean", "--with", "person"], "USAGE_INVALID: There is nobody at this terminal"),
+        (["mean", "--with", "person"], "USAGE_INVALID: This terminal is not interactive"),
         (["nothing"], "TOOL_NOT_FOUND"),
         (["mean", "--budget", "-1"], "CONFIG_INVALID: budget_s=-1.0"),
         (["mean", "--log-id", "77"], "USAGE_INVALID: There is no log row 77"),
@@ -117,8 +117,8 @@ def test_somebody_at_the_terminal_is_shown_the_patch_and_asked(mean, terminal):
     code, seen = terminal(["heal", "mean", "--with", "rules"], ("ater [l]:", "y"))
     assert code == 0, seen
     assert "+    return sum(values) / len(values)" in seen
-    assert "Verdict: cured and regression-free." in seen
-    assert "a patch was kept" in seen
+    assert "Verdict: fixed, no regressions." in seen
+    assert "patch accepted" in seen
 
 
 @pytest.mark.slow

@@ -1,4 +1,7 @@
-"""`healkit log`: listing, summing up, moving and pruning, on a real database."""
+"""`healkit log`: listing, summing up, moving and pruning.
+
+All on a real database.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,7 @@ def test_a_healings_trials_are_counted_and_listed_when_asked_for(log: Cli, tmp_p
     )
     asked = log("--trials", "--limit", "4")
     assert [line.split()[0] for line in asked.stdout.splitlines()[1:]] == ["11", "10", "9", "8"]
-    assert "parse@1 (search)" in asked.stdout
+    assert "parse v1 (search)" in asked.stdout
     assert "not listed" not in asked.stderr
     failed = log("--json", "--text", "cure")
     assert json.loads(failed.stdout) == []
@@ -122,7 +125,7 @@ def test_failures_are_shown_in_groups(log: Cli) -> None:
     shown = log("--group").stdout.splitlines()
     assert len(shown) == 3
     assert shown[1].startswith("1         parse")
-    assert "@2" in shown[1]
+    assert "v2" in shown[1]
     assert shown[2].startswith("2         parse")
     assert "ValueError: invalid literal: 'bb'" in shown[2]
     other, literal = json.loads(log("--group", "--json").stdout)
@@ -142,9 +145,9 @@ def test_tools_are_summed_up(log: Cli) -> None:
     assert (parse["runs"], parse["failures"], parse["mean_ms"], parse["p95_ms"]) == (6, 3, 12.5, 20.0)
     assert render["failures"] == 0
     assert log("--summary", "--by", "revision", "--tool", "parse").stdout.splitlines()[1:] == [
-        "parse  @1        2     2       100.0%  12 ms  20 ms        20 ms",
-        "parse  @2        1     1       100.0%  12 ms  20 ms        20 ms",
-        "parse  @3        3     0       0.0%    12 ms  20 ms        20 ms",
+        "parse  v1        2     2       100.0%  12 ms  20 ms        20 ms",
+        "parse  v2        1     1       100.0%  12 ms  20 ms        20 ms",
+        "parse  v3        3     0       0.0%    12 ms  20 ms        20 ms",
     ]
     assert log("--summary", "--tool", "none").stdout == "No executions match.\n"
 
@@ -192,7 +195,7 @@ def test_a_tools_contents_are_kept_off_the_record_by_a_switch(cli: Cli, tmp_path
     (tmp_path / "f.py").write_text("def f(n): return n")
     cli("vault", "add", "f", "f.py")
     off = cli("vault", "switch", "f", "--no-log")
-    assert off.stdout == "f@1: its contents are kept off the record; has no side effects\n"
+    assert off.stdout == "f v1: its contents are kept off the record; has no side effects\n"
     on = cli("vault", "switch", "f", "--log", "--side-effects", "--json")
     assert json.loads(on.stdout)["flags"] == {
         "side_effects": True,

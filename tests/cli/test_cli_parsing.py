@@ -1,4 +1,4 @@
-"""What people type, as data."""
+"""Words that people type, as data."""
 
 from __future__ import annotations
 
@@ -80,6 +80,7 @@ def test_times_are_ago_or_iso(text, moment):
 def test_labels_name_tool_persona_and_revision():
     assert split_label("fib") == ("fib", None, None)
     assert split_label("fib.teacher@2") == ("fib", "teacher", 2)
+    assert split_label("fib v2") == ("fib", None, 2)  # as it is shown
     with pytest.raises(UsageInvalid):
         split_label("@2")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from healkit import Healkit
@@ -30,13 +31,16 @@ def test_requests_are_listed_shown_accepted_and_declined(cli, asked):
     assert header.split() == ["request", "state", "tool", "author", "verdict", "when", "reason"]
     assert [row.split()[0] for row in rows] == [str(two), str(one)]
     assert "agent (claude)  not validated" in rows[0]
-    assert "2 waiting for your word" in cli("status").stdout
+    assert "2 waiting for your approval" in cli("status").stdout
     shown = cli("requests", "show", str(one)).stdout
-    assert "verdict    cured and regression-free" in shown
+    assert "verdict    fixed, no regressions" in shown
     assert "-    return n / 0" in shown
     assert f"accept     healkit requests accept {one}" in shown
-    assert cli("requests", "accept", str(one)).stdout == f"Request {one} accepted: it is fibonacci@2\n"
+    assert cli("requests", "accept", str(one)).stdout == f"Request {one} accepted: it is fibonacci v2\n"
     assert cli("vault", "show", "fibonacci", "--code").stdout == MENDED
+    cli("vault", "undo", "fibonacci")
+    again = f"Request {one} accepted: it is fibonacci v2; fibonacci v3 is active by now\n"
+    assert cli("requests", "accept", str(one)).stdout == again
     assert cli("requests", "decline", str(two), "--reason", "no").stdout == f"Request {two} declined\n"
     assert "waiting" not in cli("status").stdout.replace("traces", "")
 
@@ -47,10 +51,10 @@ def test_wrong_decisions_exit_2_and_say_why(cli, asked):
     cli("requests", "accept", str(one))
     conflict = cli("requests", "accept", str(two))
     assert (conflict.returncode, conflict.stdout) == (2, "")
-    assert conflict.stderr.startswith("REVISION_CONFLICT: fibonacci@2 is the active revision by now")
+    assert conflict.stderr.startswith("REVISION_CONFLICT: fibonacci v2 is the active revision by now")
     turned = cli("requests", "decline", str(one))
     assert turned.returncode == 2
-    assert "was accepted already by 'person' and is fibonacci@2" in turned.stderr
+    assert "was accepted already by 'person' and is fibonacci v2" in turned.stderr
     assert cli("requests", "show", "9").returncode == 2
     assert cli("requests", "accept", "x").returncode == 2
 
@@ -67,13 +71,14 @@ def test_json_is_whole_and_the_list_can_be_narrowed(cli, asked):
     assert json.loads(cli("status", "--json").stdout)["requests"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("VAULT-5")
 def test_undo_takes_the_active_revision_back_and_again_brings_it_back(cli, fibonacci, tmp_path: Path):
     assert cli("vault", "undo", "fibonacci").returncode == 2
     cli("vault", "patch", "fibonacci", "-", stdin=MENDED)
-    assert cli("vault", "undo", "fibonacci").stdout == "fibonacci@3 saved (fibonacci@2 is undone)\n"
+    assert cli("vault", "undo", "fibonacci").stdout == "fibonacci v3 saved (fibonacci v2 is undone)\n"
     assert "n / 0" in cli("vault", "show", "fibonacci", "--code").stdout
-    assert cli("vault", "undo", "fibonacci").stdout == "fibonacci@4 saved (fibonacci@3 is undone)\n"
+    assert cli("vault", "undo", "fibonacci").stdout == "fibonacci v4 saved (fibonacci v3 is undone)\n"
     assert cli("vault", "show", "fibonacci", "--code").stdout == MENDED
 
 
@@ -86,7 +91,7 @@ def test_examples_are_given_with_the_code_added_listed_and_read_off_the_docstrin
     assert cli("vault", "examples", "fibonacci", "--add", two).stdout == f"{one}\n{two}\n"
     wrong = cli("vault", "patch", "fibonacci", "-", "--example", '{"n": 1}', stdin=documented)
     assert (wrong.returncode, wrong.stderr.split(":")[0]) == (2, "EXAMPLES_INVALID")
-    assert "fibonacci@2" in cli("vault", "show", "fibonacci").stdout
+    assert "fibonacci v2" in cli("vault", "show", "fibonacci").stdout
     cli("vault", "patch", "fibonacci", "-", stdin=documented)
     assert json.loads(cli("vault", "examples", "fibonacci", "--json").stdout) == [
         json.loads(one),
@@ -96,3 +101,21 @@ def test_examples_are_given_with_the_code_added_listed_and_read_off_the_docstrin
     assert found == '{"arguments": {"n": 0}, "result": 0}\n'
     assert found.strip() in cli("vault", "show", "fibonacci").stdout
     assert "no examples" in cli("vault", "examples", "fibonacci", "--clear").stdout
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DATA-5")
+def test_an_example_with_a_frame_is_listed_readably_and_can_be_copied(cli, fibonacci, environment):
+    """DATA-5: what `--json` writes is the exact form, which `--add` takes for another tool."""
+    frame = pd.DataFrame({"city": ["Bern"], "units": [1]})
+    with Healkit(environment["HEALKIT_DB"]) as healkit:
+        healkit.vault.add("count", "def count(df):\n    return len(df)\n")
+        healkit.vault.add_example("count", {"arguments": {"df": frame}, "result": 1})
+        healkit.vault.add("size", "def size(df):\n    return len(df)\n")
+    shown = cli("vault", "examples", "count").stdout
+    assert shown == """{"arguments": {"df": "DataFrame({'city': ['Bern'], 'units': [1]})"}, "result": 1}\n"""
+    assert "DataFrame({'city': ['Bern'], 'units': [1]})" in cli("vault", "show", "count").stdout
+    (exact,) = json.loads(cli("vault", "examples", "count", "--json").stdout)
+    assert cli("vault", "examples", "size", "--add", json.dumps(exact)).stdout == shown
+    with Healkit(environment["HEALKIT_DB"]) as healkit:
+        assert healkit.vault.get("size").examples == healkit.vault.get("count").examples

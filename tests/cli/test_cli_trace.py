@@ -39,7 +39,7 @@ def test_a_recorded_execution_names_its_run_and_is_shown_event_by_event(fibonacc
     assert shown.stdout.startswith(f"run {folder.name}: completed, 1 step, 1 failed\n")
     lines = shown.stdout.splitlines()
     (compiled,) = [line for line in lines if "action_compiled" in line]
-    assert "run fibonacci@1 {'n': 10}" in compiled
+    assert "run fibonacci v1 {'n': 10}" in compiled
     assert "✓ tool_found ✓ code_hash ✓ arguments ✓ isolation" in shown.stdout
     assert "✗ TOOL_EXCEPTION: ZeroDivisionError: division by zero" in shown.stdout
     assert "run_finished" in lines[-1]  # and no problem below it
@@ -51,10 +51,10 @@ def test_a_run_is_told_step_by_step(cli, tmp_path):
     told = cli("trace", "show", str(folder), "--story")
     assert told.returncode == 0
     assert "The search proposes patch 3." in told.stdout
-    assert "✓ Patch 3: cured and regression-free." in told.stdout
+    assert "✓ Patch 3: fixed, no regressions." in told.stdout
     assert "+    return round(total / buses, 1) if buses else 0.0" in told.stdout
     data = json.loads(cli("trace", "show", str(folder), "--story", "--json").stdout)
-    assert data["attempts"][0]["words"] == "silenced only"
+    assert data["attempts"][0]["words"] == "only hides the error"
 
 
 @pytest.mark.requirement("RUN-8")
@@ -99,7 +99,7 @@ def test_diff_says_where_two_runs_part(cli, record):
     first, second, third = (record(n).name for n in (1, 1, 2))
     alike = cli("trace", "diff", first, second)
     assert (alike.returncode, alike.stdout.splitlines()[-1]) == (
-        0, "✓ no difference, 11 events alike (times, durations and ids are not compared)",
+        0, "✓ no difference, 11 events the same (times, durations and ids are not compared)",
     )  # fmt: skip
     parted = cli("trace", "diff", second, third)
     assert parted.returncode == 1

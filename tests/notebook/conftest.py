@@ -1,4 +1,7 @@
-"""A notebook's kernel, and a shell in this process; both on a database of their own."""
+"""Kernel of a notebook, and a shell in this process.
+
+Both are on a database of their own.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from notebook_kernel import NotebookKernel
 
-from healkit import Healkit, app
+from healkit import Healkit, defaults
 from healkit.notebook import ipython_extension as extension
 
 Run = Callable[..., nbformat.NotebookNode]
@@ -20,7 +23,7 @@ Run = Callable[..., nbformat.NotebookNode]
 
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where HEALKIT_DB points."""
+    """Point HEALKIT_DB to a file of this test's own, and return its path."""
     path = tmp_path / "healkit.db"
     monkeypatch.setenv("HEALKIT_DB", str(path))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
@@ -46,7 +49,7 @@ def shell(database: Path) -> Iterator[Any]:
     yield shell
     if "healkit" in shell.extension_manager.loaded:
         extension.take_out(shell)
-        for healkit in list(app._defaults.values()):
+        for healkit in list(defaults._defaults.values()):
             healkit.close()
     shell.reset(new_session=False)
     shell.restore_sys_module_state()  # `__main__` among them, which multiprocessing looks at
@@ -58,6 +61,6 @@ def shell(database: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def healkit(database: Path) -> Iterator[Healkit]:
-    """A Healkit on the same database, to look at what the notebook did."""
+    """Lend a Healkit on the same database, to look at what the notebook did."""
     with Healkit() as healkit:
         yield healkit

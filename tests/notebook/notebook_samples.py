@@ -22,5 +22,5 @@ def text_of(cell: Any) -> str:
 
 
 def error_of(cell: Any) -> Any:
-    """The cell's error output."""
+    """Return the cell's error output."""
     return next(output for output in cell.outputs if output.output_type == "error")

@@ -1,4 +1,4 @@
-"""The committed bundle is what its sources build to, and is whole."""
+"""Committed bundle: whole, and what its sources build to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The dock where it cannot be; where it can is in tests/browser."""
+"""Dock where it cannot be.
+
+The places where it can be are in tests/browser.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 from IPython.core.completer import provisionalcompleter, rectify_completions
 
-from healkit.app import default_healkit
+from healkit.defaults import default_healkit
 from healkit.errors import ToolExecutionError, UsageInvalid
 
 
@@ -56,9 +56,31 @@ def test_a_magic_of_that_name_comes_back_when_healkit_leaves(shell):
     del shell.magics_manager.magics["line"]["vault"]
 
 
+@pytest.mark.requirement("FACE-2")
+def test_a_tool_is_renamed_removed_and_restored_by_magics(shell, healkit, capsys):
+    """C4: `%vault` had no word for it."""
+    shell.run_line_magic("load_ext", "healkit")
+    healkit.vault.add("price", "def run(n):\n    return n\n")
+    for line in (
+        "rename price cost",
+        "remove cost --reason unused",
+        "list",
+        "list --removed",
+        "restore cost",
+    ):
+        shell.run_cell(f"%vault {line}")
+    said = capsys.readouterr().out
+    assert "price is called cost now" in said
+    assert "%vault restore cost brings it back" in said
+    assert "The vault is empty" in said
+    assert "cost v1" in said
+    assert "cost v1 is back" in said
+    assert [change.reason for change in healkit.vault.name_changes("cost")] == ["", "unused", ""]
+
+
 @pytest.fixture
 def complete(shell):
-    """What Tab offers at the end of a line."""
+    """Return a function that asks what Tab offers at the end of a line."""
     shell.run_line_magic("load_ext", "healkit")
     shell.run_cell_magic(
         "tool", "fibonacci --persona default", "def fibonacci(n: int, start: int = 0):\n    return n\n"
@@ -70,6 +92,30 @@ def complete(shell):
         return [item.text for item in found]
 
     return ask
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%vault show ",
+        "%run_tool fibonacci n",
+        "%run_tool 'fib",
+        "%healkit requests show ",
+        "%heal \\",
+        "%vault show \x00",
+    ],
+)
+def test_completion_raises_nothing_without_a_database(shell, tmp_path, monkeypatch, line):
+    """S9: completion says that it never raises, whatever the database is."""
+    from IPython.core.completer import CompletionContext
+
+    from healkit.notebook.completion import healkit_matcher
+
+    monkeypatch.setenv("HEALKIT_DB", str(tmp_path / "nowhere" / "x.db"))
+    context = CompletionContext(
+        token="", full_text=line, cursor_position=len(line), cursor_line=0, limit=None
+    )
+    assert isinstance(healkit_matcher(context)["completions"], list)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +167,26 @@ def test_the_package_loads_the_notebook_only_when_asked():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert said.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DATA-3", "FACE-2")
+def test_a_frame_that_was_passed_is_listed_shown_and_run_on_again(shell, healkit, capsys):
+    shell.run_line_magic("load_ext", "healkit")
+    healkit.vault.add("total", "def total(df):\n    return int(df['a'].sum())\n")
+    shell.run_cell(
+        "import pandas as pd\nfrom healkit.defaults import default_healkit as hk\ndf = pd.DataFrame({'a': range(300)})"
+    )
+    shell.run_cell("%run_tool total df={df}")
+    shell.run_cell("%views")
+    listed = capsys.readouterr().out
+    assert "300 rows × 1 column" in listed
+    (view,) = healkit.views.list()
+    shell.run_cell(f"%views {view.name}")
+    assert "int64" in capsys.readouterr().out
+    shell.run_cell("%views nothing")
+    assert "VIEW_NOT_FOUND" in capsys.readouterr().out
+    assert healkit.rerun(healkit.executions(limit=1)[0].log_id).value == 44850
 
 
 @pytest.mark.slow

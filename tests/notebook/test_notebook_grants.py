@@ -12,7 +12,7 @@ from healkit.contracts.records import Grants
 @pytest.mark.requirement("WORK-2", "FACE-2")
 def test_a_tool_is_saved_with_grants_and_they_are_changed_and_shown(run, healkit, tmp_path):
     (tmp_path / "data").mkdir()
-    flags = f"--read {tmp_path}/data --memory 64 --cpu 5 --timeout 9 --packages pandas,nh3 --calls host.*"
+    flags = f"--read {tmp_path}/data --memory 64 --cpu 5 --timeout 9 --packages pandas,nh3 --calls host.* --own-grants yes"
     body = "def one():\n    return 1 / 0"
     book = run(
         "%load_ext healkit",
@@ -27,12 +27,13 @@ def test_a_tool_is_saved_with_grants_and_they_are_changed_and_shown(run, healkit
         "%vault show one --memory 4",
     )
     *_, saved, shown, failed, granted, again, cleared, bare, wrong = map(text_of, book.cells)
-    assert "one@1 saved" in saved
+    assert "one v1 saved" in saved
     assert f"grants       read {tmp_path}/data" in shown
     assert "calls host.*" in shown
+    assert "own grants: keeps all of this when another tool calls it" in shown
     assert "grants     read" in failed
     assert "packages none, besides the worker's own" in granted
-    assert "one@1 has other grants now" in again
+    assert "one v1 has other grants now" in again
     assert "none: sees only its scratch folder" in cleared
     assert "grants       none: sees only its scratch folder" in bare
     assert "Write %vault grant NAME" in wrong
@@ -46,4 +47,5 @@ def test_a_tool_is_saved_with_grants_and_they_are_changed_and_shown(run, healkit
         cpu_s=5,
         timeout_s=9,
         packages=("pandas", "nh3"),
+        own_grants=True,
     )

@@ -1,4 +1,7 @@
-"""`%heal` in a real kernel, with nobody to answer; and what it says to a cell of the user's own."""
+"""`%heal` in a real kernel, where no person answers.
+
+Also what it says to a cell of the user's own.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,11 @@ def test_the_tool_that_failed_last_is_healed_and_the_report_is_the_cells_value(r
         "report = %heal mean\nreport.outcome",
     )
     waits, kept, healthy, helped, typo, value = (text_of(cell) for cell in book.cells[1:])
-    assert "a patch waits for your consent: cured and regression-free" in waits
+    assert "a patch is waiting for your approval: fixed, no regressions" in waits
     assert "· Asking rules." in waits
-    assert "healkit requests accept" in waits
-    assert "a patch was kept: cured and regression-free" in kept
+    assert "%healkit requests accept" in waits
+    assert " healkit trace show" not in waits  # a terminal's command
+    assert "patch accepted: fixed, no regressions" in kept
     assert "+    return sum(values) / len(values)" in kept
     assert "nothing fails any more" in healthy
     assert "--dry-run" in helped

@@ -32,13 +32,13 @@ def test_requests_are_listed_shown_and_decided_and_undone(run, healkit):
     )
     texts = [text_of(cell) for cell in book.cells]
     status, listed, shown, accepted, declined, undone, turned, typo, bare, helped, last = texts[1:]
-    assert "2 waiting for your word" in status
-    assert "cured and regression-free" in listed
+    assert "2 waiting for your approval" in status
+    assert "fixed, no regressions" in listed
     assert "+    return n if n < 2 else n * 11 // 2" in shown
     assert f"accept     %healkit requests accept {one.id}" in shown
-    assert f"✓ Patch request {one.id} for fibonacci@1: accepted, now @2" in accepted
+    assert f"✓ Patch request {one.id} for fibonacci v1: accepted, now v2" in accepted
     assert "note       not needed" in declined
-    assert "fibonacci@3 saved (fibonacci@2 is undone)" in undone
+    assert "fibonacci v3 saved (fibonacci v2 is undone)" in undone
     assert "was declined already" in turned
     assert "Did you mean 'accept'?" in typo
     assert "takes a request's number" in bare

@@ -1,4 +1,7 @@
-"""Runs from a notebook: `%run_tool --record`, and cells inside `with hk.run()`."""
+"""Runs from a notebook.
+
+`%run_tool --record`, and cells inside `with hk.run()`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ def test_a_recorded_execution_names_its_run_on_the_card_and_a_block_makes_steps(
         "%load_ext healkit",
         BROKEN,
         "%run_tool fibonacci n=10 --record",
-        "from healkit.app import default_healkit\nhk = default_healkit()\nwith hk.run('lesson') as steps:\n"
+        "from healkit.defaults import default_healkit\nhk = default_healkit()\nwith hk.run('lesson') as steps:\n"
         "    for n in (1, 2):\n        hk.execute('fibonacci', arguments={'n': n})\nprint(steps)",
     )
     alone, together = map(validate_run, run_folders(healkit.runs_dir))

@@ -1,4 +1,7 @@
-"""The magics in a real notebook: real kernel, real worker, real database."""
+"""Magics in a real notebook.
+
+Real kernel, real worker, real database.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ def test_a_tool_fails_is_traced_is_patched_and_works(run, healkit):
         "'fibonacci' in globals()",
     )
     _, saved, failed, traced, patched, worked, history, executions, in_kernel = map(text_of, book.cells)
-    assert "fibonacci@1 saved" in saved
+    assert "fibonacci v1 saved" in saved
     assert "ZeroDivisionError: division by zero" in failed
     assert "return n / 0" in traced
-    assert "fibonacci@2 saved (patched from @1)" in patched
+    assert "fibonacci v2 saved (patched from v1)" in patched
     assert "value 55" in worked
     assert "no zero" in history
     assert "✗ FAILURE" in executions
@@ -49,7 +52,7 @@ def test_locals_are_shown_and_asked_for_while_the_worker_is_kept(run):
     )
     *_, traced, looked_into, _, gone = map(text_of, book.cells)
     for shown in (traced, looked_into):
-        assert "#0  fibonacci@1, line" in shown
+        assert "#0  fibonacci v1, line" in shown
         assert "n     int   10" in shown
     assert " open>" in book.cells[4].outputs[0].data["text/html"]
     assert (
@@ -108,7 +111,7 @@ def test_what_a_tool_displays_is_seen_cleaned(run):
         ("%run_tool fibonaci n=1", "No tool named 'fibonaci' in the vault. Did you mean 'fibonacci'?"),
         ("%run_tool fibonacci --persnoa x", "Did you mean '--persona'?"),
         ("%run_tool fibonacci n=nothing", "name 'nothing' is not defined. For text, put it in quotes"),
-        ("%run_tool fibonacci n='x'", "`n` must be integer, got 'x'"),
+        ("%run_tool fibonacci n='x'", "'n' must be integer, got 'x'"),
         ("%run_tool fibonacci --args '[1]'", "--args must be a JSON object"),
         ("%run_tool fibonacci n=1 --args '{\"n\": 2}'", "'n' is given twice"),
         ("%run_tool fibonacci n=[1", "[ is opened and never closed"),
@@ -117,7 +120,7 @@ def test_what_a_tool_displays_is_seen_cleaned(run):
         ("%vault show", "%vault show takes NAME"),
         ("%vault show fibonacci@7", "has no revision 7"),
         ("%executions --status BROKEN", "invalid choice: 'BROKEN'"),
-        ("%executions --since soon", "'soon' is no time"),
+        ("%executions --since soon", "Not a valid time: 'soon'"),
         ("%healkit of", "Did you mean 'off'?"),
         ("%trace_last_error --frames 0", "--frames must be 1 or more"),
     ],
@@ -132,13 +135,13 @@ def test_a_typing_mistake_is_one_line_with_the_way_out(loaded, line, said, capsy
 
 @pytest.fixture(scope="module")
 def module_database(tmp_path_factory):
-    """One database for the tests that only read."""
+    """Return the path of one database for the tests that only read."""
     return tmp_path_factory.mktemp("magics") / "healkit.db"
 
 
 @pytest.fixture
 def loaded(shell, module_database, monkeypatch):
-    """A shell with the extension and one tool."""
+    """Make a shell with the extension and one tool."""
     monkeypatch.setenv("HEALKIT_DB", str(module_database))
     shell.run_line_magic("load_ext", "healkit")
     shell.run_cell_magic("tool", "fibonacci", "def fibonacci(n: int = 3):\n    return n\n")
@@ -163,7 +166,7 @@ def test_json_that_is_wrong_has_a_caret_under_the_place(loaded, capsys):
 
 def test_saving_the_same_code_again_changes_nothing(loaded, capsys):
     loaded.run_cell_magic("tool", "fibonacci", "def fibonacci(n: int = 3):\n    return n\n")
-    assert "fibonacci@1 unchanged" in capsys.readouterr().out
+    assert "fibonacci v1 unchanged" in capsys.readouterr().out
 
 
 def test_a_tool_is_named_after_its_code_when_no_name_is_given(loaded, capsys):
@@ -172,8 +175,8 @@ def test_a_tool_is_named_after_its_code_when_no_name_is_given(loaded, capsys):
         "tool", "", "class CleanTextTool(Tool):\n    def run(self, arguments):\n        return 1\n"
     )
     shown = capsys.readouterr().out
-    assert "named_by_code@1 saved as a draft" in shown
-    assert "clean_text@1 saved" in shown
+    assert "named_by_code v1 saved as a draft" in shown
+    assert "clean_text v1 saved" in shown
 
 
 @pytest.mark.requirement("VAULT-8")
@@ -183,14 +186,14 @@ def test_code_that_does_not_parse_is_refused_with_its_place(loaded, capsys):
     assert "line 1, column 12" in shown
     assert "--draft" in shown
     loaded.run_cell("%%tool broken --draft\ndef broken(:\n    pass")
-    assert "broken@1 saved as a draft" in capsys.readouterr().out
+    assert "broken v1 saved as a draft" in capsys.readouterr().out
 
 
 def test_a_sql_tool_is_saved_and_run(loaded, capsys):
     loaded.run_cell_magic("tool", "one --sql --run '{}'", "SELECT 1 AS x")
     shown = capsys.readouterr().out
-    assert "one@1 saved" in shown
-    assert "✓ one@1 · log row" in shown
+    assert "one v1 saved" in shown
+    assert "✓ one v1 · log row" in shown
 
 
 def test_every_look_at_the_vault_shows_something(loaded, capsys):
@@ -223,6 +226,7 @@ def test_cards_can_be_switched_off(loaded, capsys):
     assert "database" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_names_in_braces_are_the_notebooks_variables(loaded, capsys):
     loaded.user_ns["which"], loaded.user_ns["k"] = "fibonacci", 4
     assert loaded.run_line_magic("run_tool", "{which} n={k}") == 4

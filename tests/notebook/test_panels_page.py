@@ -1,4 +1,4 @@
-"""The page about panels does what it says."""
+"""Page about panels, executed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_every_cell_of_the_page_runs_and_opens_its_panel(run: Any) -> None:
     cells = run(*[block.rstrip("\n") for block in blocks]).cells
     failed = [[o for o in cell.outputs if o.output_type == "error"] for cell in cells]
     assert [bool(errors) for errors in failed] == [False, False, True, False, False, False, False, False]
-    assert failed[2][0].evalue.startswith("mean_of@1 failed [TOOL_EXCEPTION]") or "division by zero" in str(
+    assert failed[2][0].evalue.startswith("mean_of v1 failed [TOOL_EXCEPTION]") or "division by zero" in str(
         failed
     )
     widget = "application/vnd.jupyter.widget-view+json"

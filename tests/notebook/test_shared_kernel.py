@@ -1,4 +1,7 @@
-"""The kernel that these tests take turns with is new for each of them."""
+"""Kernel that these tests share: new for each of them.
+
+They take turns with it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ LOOKS = (
     "'run_tool' in shell.magics_manager.magics['line'], shell.Completer.custom_matchers, shell.custom_exceptions",
     "[str(hook) for hook in shell.events.callbacks['post_run_cell'] if 'healkit' in str(hook)]",
     "__import__('ipywidgets').widgets.widget._instances, __import__('comm').get_comm_manager().comms",
-    "[healkit for healkit in __import__('healkit.app').app._open if not healkit.closed]",
+    "[healkit for healkit in __import__('healkit.app').app.open_healkits if not healkit.closed]",
     "{session for session, *_ in shell.history_manager.search('*')} - {shell.history_manager.session_number}",
     "%load_ext healkit",
     "%vault list",
@@ -35,7 +38,7 @@ LOOKS = (
 
 
 def said(cell: Any) -> str:
-    """What a cell shows, in one line."""
+    """Return what a cell shows, in one line."""
     return " ".join(text_of(cell).split())
 
 

@@ -1,4 +1,7 @@
-"""The heal timeline's half in the kernel; the page itself is in tests/browser."""
+"""Heal timeline's half in the kernel.
+
+The page itself is in tests/browser.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ def test_a_run_that_was_kept_raw_is_sanitised_on_its_way_to_the_page(healkit: He
     patch: Any = PATCHES[2].__class__(
         **{**vars(PATCHES[2]), "reason": f"Uses {SECRET}.", "code": f"{CURED}# {SECRET}\n"}
     )
-    tried(writer, "s2", patch)
+    tried(writer, "step_2", patch)
     writer.finish({"outcome": "completed"})
     panel = healkit.timeline("raw")
     assert SECRET not in json.dumps(panel.get_state())

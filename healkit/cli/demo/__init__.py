@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def run_demo(console: Console, healkit: Healkit) -> bool:
-    """Tell the story on `console` with tools and log of `healkit`; False if a step did not do what it says.
+    """Play the story on `console`; return False if a step did not do what it says.
 
-    Its database should be one for this purpose: the story adds tools and patches them.
+    healkit: opened on a database for this purpose, since the story adds tools and patches them.
     """
     unicode = console.encoding.lower().startswith("utf")
     tick, cross = ("✓", "✗") if unicode else ("ok:", "FAILED:")
@@ -39,5 +39,7 @@ def run_demo(console: Console, healkit: Healkit) -> bool:
             return False
         console.print(Text(f"{tick} {said}", style="green"))
     console.print()
-    console.print(Text("Failures were recorded, found, mended, and shown to be mended.", style="bold"))
+    console.print(
+        Text("The failures were recorded, found and fixed, and each fix was checked.", style="bold")
+    )
     return True

@@ -19,7 +19,7 @@ class StepFailed(Exception):
 
 
 class Chapter:
-    """Steps in order, each a title and what does it and says what came of it."""
+    """Steps in order: each has a title and a function that does it and returns the result as a sentence."""
 
     def __init__(self, console: Console, healkit: Healkit) -> None:
         self.console = console
@@ -27,7 +27,7 @@ class Chapter:
         self.steps: list[tuple[str, Callable[[], str]]] = []
 
     def say(self, call: str) -> None:
-        """Print the call that comes next, as a person would type it."""
+        """Print the call that comes next, as you would type it."""
         self.console.print(Text(f">>> {call}", style="cyan"))
 
     def show(self, content: RenderableType, title: str, style: str = "dim") -> None:

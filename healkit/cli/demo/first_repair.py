@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from healkit.cli.demo.chapter import Chapter, StepFailed, check, syntax
+from healkit.contracts.labels import revision_label
 from healkit.gallery import lesson
 
 if TYPE_CHECKING:
@@ -19,24 +20,24 @@ if TYPE_CHECKING:
 TOOL = "fibonacci"
 ARGUMENTS = {"n": 10}
 EXPECTED = 55
-REASON = "nobody needs the quotient"
+REASON = "the quotient is never used"
 #: The line that fails: its first divisor is 0, and its quotient is not used.
 BAD_LINE = "        growth = current / previous\n"
 
 
 class FirstRepair(Chapter):
-    """Six steps, in order, and what one of them leaves for the next."""
+    """Six steps, in order, and the code that they share."""
 
     def __init__(self, console: Console, healkit: Healkit) -> None:
         super().__init__(console, healkit)
         self.broken = lesson(TOOL).code
-        self.mended = self.broken.replace(BAD_LINE, "")
+        self.fixed = self.broken.replace(BAD_LINE, "")
         self.steps = [
             ("Register a tool that is broken", self.register),
             ("Run it in a restricted worker", self.run_broken),
             ("Ask for the last error", self.ask),
             ("Patch the vault entry", self.patch),
-            ("Run it again", self.run_mended),
+            ("Run it again", self.run_fixed),
             ("Read the log's history", self.read_log),
         ]
 
@@ -81,16 +82,16 @@ class FirstRepair(Chapter):
         """Step 4: a new revision; the old one stays."""
         before = self.healkit.vault.get(TOOL)
         self.say(f'hk.vault.patch("{TOOL}", new_code, reason="{REASON}")')
-        self.healkit.vault.patch(TOOL, self.mended, reason=REASON)
+        self.healkit.vault.patch(TOOL, self.fixed, reason=REASON)
         after = self.healkit.vault.get(TOOL)
         self.show(syntax(self.healkit.vault.diff(TOOL), "diff"), f"{before.label} to {after.label}")
         check(after.revision == before.revision + 1, f"the new revision is {after.revision}")
-        check(after.code == self.mended, "the vault holds other code than the patch")
+        check(after.code == self.fixed, "the vault holds other code than the patch")
         history = [revision.number for revision in self.healkit.vault.history(TOOL)]
         check(history == [before.revision, after.revision], f"the history holds the revisions {history}")
         return f"{after.label} is active; {before.label} stays in the history."
 
-    def run_mended(self) -> str:
+    def run_fixed(self) -> str:
         """Step 5: the same arguments, the right answer."""
         self.say(f'hk.execute("{TOOL}", "default", {ARGUMENTS}).value')
         run = self.healkit.execute(TOOL, "default", ARGUMENTS)
@@ -110,7 +111,7 @@ class FirstRepair(Chapter):
         expected = [(TOOL, 1, "FAILURE"), ("get_last_error", 1, "SUCCESS"), (TOOL, 2, "SUCCESS")]
         check(told == expected, f"the log says {told}")
         check("ZeroDivisionError" in (rows[0].error_traceback or ""), "the failure's row holds no traceback")
-        return "Three runs, three rows: the failure with its traceback, the question, the cure."
+        return "Three runs, three rows: the failure with its traceback, the question, the fixed tool."
 
 
 def _log_table(rows: list[ExecutionLog]) -> Table:
@@ -123,7 +124,7 @@ def _log_table(rows: list[ExecutionLog]) -> Table:
         style = "red" if row.status == "FAILURE" else "green"
         cells = [
             str(row.id),
-            f"{row.tool_name}@{row.revision}",
+            revision_label(row.tool_name, row.persona, row.revision),
             row.status,
             outcome,
             f"{row.duration_ms:.0f}",

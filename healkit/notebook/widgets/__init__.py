@@ -8,7 +8,9 @@ Importing this package loads anywidget; nothing else in healkit does.
 
 from __future__ import annotations
 
+from healkit.notebook.widgets.audit_panel import AuditPanel
 from healkit.notebook.widgets.cell_order import CellOrder
+from healkit.notebook.widgets.decide_panel import DecidePanel
 from healkit.notebook.widgets.heal_panel import HealPanel
 from healkit.notebook.widgets.heal_timeline import HealTimeline
 from healkit.notebook.widgets.log_browser import LogBrowser
@@ -18,7 +20,9 @@ from healkit.notebook.widgets.post_mortem import PostMortemPanel
 from healkit.notebook.widgets.traceback_view import TracebackView
 
 __all__ = [
+    "AuditPanel",
     "CellOrder",
+    "DecidePanel",
     "HealPanel",
     "HealTimeline",
     "LogBrowser",

@@ -60,7 +60,7 @@ class CellOrder(Panel):
         return {
             "ok": done.ok,
             "count": done.count,
-            "failure": self.recorded.clean(done.failure).value,
+            "failure": self.recorded.shown(done.failure).value,
             "outputs": self.recorded.outputs(done.outputs),
         }
 

@@ -33,12 +33,20 @@ def text_of(text: str, recorded: PageData, limit: int = _TEXT_MAX_CHARS) -> str:
 
 
 def question_view(question: Question, recorded: PageData) -> dict[str, Any]:
-    """Return the input, and the result of each plausible patch for it."""
+    """Return the input, and the result of each plausible patch for it; a frame as a table too."""
     return {
         "number": question.number,
         "call": text_of(question.call, recorded, _CALL_MAX_CHARS),
+        "tables": [
+            {"name": visible(name), "text": text_of(table, recorded)}
+            for name, table in question.tables.items()
+        ],
         "choices": [
-            {"text": text_of(choice.text, recorded, _CALL_MAX_CHARS), "patches": choice.patches}
+            {
+                "text": text_of(choice.text, recorded, _CALL_MAX_CHARS),
+                "table": text_of(choice.lines, recorded) if "\n" in choice.lines else "",
+                "patches": choice.patches,
+            }
             for choice in question.choices
         ],
     }

@@ -102,7 +102,7 @@ class Healings:
     ) -> dict[str, Any]:
         """Begin, unless it goes on already; raise `UsageInvalid` for choices that cannot be."""
         if not advisors:
-            raise UsageInvalid("Nobody is asked.", hint="Choose at least one advisor.")
+            raise UsageInvalid("No advisor is chosen.", hint="Choose at least one advisor.")
         if not isinstance(budget_s, int | float) or not 0 < budget_s <= 86_400:
             raise UsageInvalid("The budget is a number of seconds, greater than 0 and up to a day.")
         asked = [self._chosen.get(name, name) for name in advisors]
@@ -147,7 +147,7 @@ class Healings:
         self.session(tool, persona).decide(number, decision)
 
     def settle(self, tool: str, persona: str, decision: str) -> str:
-        """Decide after all on the patch that waits: `keep` or `decline`; what became of it."""
+        """Decide after all on the patch that waits: `keep` or `decline`; return the result."""
         return self.session(tool, persona).settle(decision)
 
     def undo(self, tool: str, persona: str) -> str:
@@ -288,7 +288,7 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
         )
         return _going_on(said, lines, "warn")
     if phase == "consent":
-        words = f"A patch waits for your word: {asked['words']}. The panel shows it; when the kernel ends,"
+        words = f"A patch is waiting for your approval: {asked['words']}. The panel shows it; when the kernel ends,"
         lines = (f"{words} it waits as a request:", "%healkit requests", "")
         return _going_on(said, lines, "warn")
     if phase in ("working", "keeping"):

@@ -58,7 +58,7 @@ class HealSession:
 
     def __init__(self, healkit: Healkit, tool: str, persona: str) -> None:
         self.healkit, self.tool, self.persona = healkit, tool, persona
-        #: What came of it, without secrets; None while there is none.
+        #: The result, without secrets; None while there is none.
         self.report: HealReport | None = None
         self._recorded = PageData(healkit)
         self._listeners: list[Changed] = []
@@ -160,7 +160,7 @@ class HealSession:
         return self._undone
 
     def settle(self, decision: str) -> str:
-        """Decide after all on the patch that waits, `keep` or `decline`; what became of it, in words.
+        """Decide after all on the patch that waits, `keep` or `decline`; return the result in words.
 
         Raises `UsageInvalid` where none waits, and as `Requests.accept` and `Requests.decline` do.
         """
@@ -169,7 +169,7 @@ class HealSession:
             raise UsageInvalid("There is no patch of this healing that waits.")
         if decision == "keep":
             request = self.healkit.requests.accept(report.request_id)
-            self._settled = f"Request {request.id} was accepted: revision {request.revision} is active."
+            self._settled = f"Request {request.id} was accepted: v{request.revision} is active."
         elif decision == "decline":
             request = self.healkit.requests.decline(report.request_id)
             self._settled = f"Request {request.id} was declined; nothing was changed."

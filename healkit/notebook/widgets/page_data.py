@@ -16,9 +16,11 @@ from healkit.app import Healkit
 from healkit.config import Config
 from healkit.contracts.entries import RevisionInfo
 from healkit.contracts.failure import Failure
+from healkit.contracts.labels import place_label
 from healkit.contracts.records import TRIED_ORIGINS
 from healkit.contracts.stats import GroupInfo
 from healkit.errors import TOOL_CODES
+from healkit.notebook.cell_output import fixes_offered
 from healkit.rendering import parts, plain
 from healkit.rendering.outputs import safe_output
 from healkit.runtime.execution import Execution
@@ -57,15 +59,20 @@ class PageData:
                 self._sanitizer = Sanitizer.from_config(self.config)
         return self._sanitizer.clean(value, limit_bytes=_ANSWER_MAX_BYTES)
 
+    def shown(self, value: Any) -> Cleaned:
+        """Clean text that is only read: what moves or reorders it is spelt out too, unlike in what is edited."""
+        return self.clean(_spelt_out(value))
+
     def execution(self, execution: Execution) -> dict[str, Any]:
         """Return all that a panel shows of one execution."""
-        cleaned = self.clean(_payload(execution))
+        cleaned = self.shown(_payload(execution))
         shown = cleaned.value if isinstance(cleaned.value, dict) else {}
         return {
             **_facts(execution),
             **shown,
             "outputs": self.outputs(execution.outputs),
             "hidden": sum(cleaned.hidden.values()),
+            "may_heal": fixes_offered(self.config),
         }
 
     def rows(self, executions: Sequence[Execution]) -> list[dict[str, Any]]:
@@ -103,7 +110,7 @@ class PageData:
         assert self._healkit is not None
         revisions = self._healkit.vault.history(name, persona)
         failed = self._healkit.history.first_failures(name)
-        reasons = self.clean([revision.reason for revision in revisions]).value
+        reasons = self.shown([revision.reason for revision in revisions]).value
         return [
             _revision(revision, reason, failed.get(revision.number))
             for revision, reason in zip(revisions, reasons, strict=True)
@@ -136,6 +143,14 @@ class PageData:
             again = safe_output({"output_type": "display_data", "data": {kind: cleaned[kind]}})
             cleaned[kind] = "" if again is None else again["data"].get(kind, "")
         return {**images, **cleaned}
+
+
+def _spelt_out(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _spelt_out(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_spelt_out(one) for one in value]
+    return plain.visible(value) if isinstance(value, str) else value
 
 
 def _facts(execution: Execution) -> dict[str, Any]:
@@ -197,9 +212,10 @@ def _failure(execution: Execution, failure: Failure) -> dict[str, Any]:
                 "where": group.where if group.own else group.folded,
                 "lines": [f.line.strip() for f in group.frames][:50]
                 if group.own
-                else [f"{f.filename}, line {f.lineno}, in {f.name}: {f.line.strip()}" for f in group.frames][
-                    :50
-                ],
+                else [
+                    f"{place_label(f.filename)}, line {f.lineno}, in {f.name}: {f.line.strip()}"
+                    for f in group.frames
+                ][:50],
             }
             for group in groups[-40:]
         ],

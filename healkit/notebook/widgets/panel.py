@@ -2,8 +2,9 @@
 
 The page asks by comm messages `{op, id, args}`, and is answered by `{id, value}` or `{id, error}`. A question is
 answered on a thread of its own, so that the user's kernel stays free, and every exception becomes an answer: what a
-widget's callback raises is otherwise lost. What is shown is never widget state, because state is saved
-in the notebook; what the page would lose by being reloaded (an unsaved patch) is remembered here, in memory.
+widget's callback raises is otherwise lost. The state of a panel, which is saved in the notebook, names
+what is shown (a tool, a row, filters) and holds none of it; only a timeline keeps its story there, to be read without a
+kernel. What the page would lose by being reloaded (an unsaved patch) is remembered here, in memory.
 
 The saved state is small because `_esm` is a loader of a few lines: the bundle itself travels once a page, as the
 answer to the loader's question. With `_esm` as the bundle, nbclient would save half a megabyte for each panel.
@@ -231,7 +232,7 @@ class Panel(anywidget.AnyWidget):
                 with stop.heard():
                     answer = {"id": question, "value": self._asked(op, arguments)}
             except Exception as error:  # noqa: BLE001 - all of them are shown in the panel
-                answer = {"id": question, "error": self.recorded.clean(described(error)).value}
+                answer = {"id": question, "error": self.recorded.shown(described(error)).value}
             self._reply(answer)
         except Exception as error:  # noqa: BLE001 - the page is told that the answer could not be shown
             message = f"The answer could not be shown ({type(error).__name__})."

@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from typing import Any
 
+from healkit import values
 from healkit.app import Healkit
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.entries import VaultEntry
@@ -227,7 +228,7 @@ class Patching:
             "log_id": before.log_id,
             "before_ok": before.ok,
             "same": was == is_now and before.ok == now.ok,
-            "diff": self._recorded.clean("\n".join(diff.splitlines()[2:])[:8000]).value,
+            "diff": self._recorded.shown("\n".join(diff.splitlines()[2:])[:8000]).value,
         }
 
 
@@ -272,7 +273,7 @@ def _arguments(run: Execution | None, entry: VaultEntry) -> dict[str, Any]:
         return run.arguments
     for example in entry.examples:
         if isinstance(example, dict) and isinstance(example.get("arguments"), dict):
-            return dict(example["arguments"])
+            return dict(values.remade(example["arguments"]))
     properties: dict[str, Any] = entry.input_schema.get("properties", {})
     required = entry.input_schema.get("required", [])
     made = {name: _EXAMPLES.get(str(properties.get(name, {}).get("type"))) for name in required}

@@ -6,11 +6,13 @@ import threading
 from typing import Any
 
 from healkit.app import Healkit
+from healkit.contracts.labels import place_label
 from healkit.contracts.post_mortem import Local
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData
 from healkit.notebook.widgets.panel import Operation, Panel
+from healkit.plain_text import visible
 from healkit.rendering import execution as rendered
 from healkit.runtime.execution import Execution
 from healkit.runtime.post_mortem import PostMortem
@@ -37,11 +39,11 @@ class PostMortems:
     def frames(self, log_id: int) -> list[dict[str, Any]]:
         """List the frames, outermost first, and which are the tool's own."""
         found = self._of(log_id, anew=True).frames(libraries=True)
-        lines = self._recorded.clean([frame.line.strip() for frame in found]).value
+        lines = self._recorded.shown([frame.line.strip() for frame in found]).value
         return [
             {
                 "number": frame.number,
-                "where": f"{frame.filename.strip('<>')}, line {frame.lineno}, in {frame.name}",
+                "where": visible(f"{place_label(frame.filename)}, line {frame.lineno}, in {frame.name}"),
                 "line": line,
                 "own": frame.in_tool,
             }
@@ -52,7 +54,7 @@ class PostMortems:
         """List a frame's locals; what looks like a secret, by its name or its value, is hidden and counted."""
         found = self._of(log_id).locals(frame)
         # Beside its name, so that a rule for names applies; one at a time, so that each is counted.
-        cleaned = [self._recorded.clean({one.name: one.repr}) for one in found]
+        cleaned = [self._recorded.shown({one.name: one.repr}) for one in found]
         return {
             "locals": [
                 {"name": one.name, "type": _kind(one), "repr": str(clean.value.get(one.name, ""))}
@@ -68,7 +70,7 @@ class PostMortems:
         done = self._of(log_id).eval(expression, frame, timeout=_EVAL_TIMEOUT_S)
         error = f"{done.ename}: {done.evalue}" if done.ename else ""
         payload = {"value": done.repr, "output": done.output, "error": error}
-        cleaned: dict[str, Any] = self._recorded.clean(payload).value
+        cleaned: dict[str, Any] = self._recorded.shown(payload).value
         return {**cleaned, "ok": done.ok, "type": done.type}
 
     def _of(self, log_id: int, *, anew: bool = False) -> PostMortem:

@@ -1,0 +1,92 @@
+"""Commands on the audit: verify, show, summary."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from healkit.cli.command import (
+    HELP_OPTIONS,
+    OK,
+    TOOL_FAILED,
+    DbOption,
+    JsonOption,
+    command,
+    open_healkit,
+    print_json,
+    put,
+    terminal_width,
+)
+from healkit.errors import AuditNotFound
+
+app = typer.Typer(
+    help="What was decided, in a chain that shows every later change.",
+    no_args_is_help=True,
+    context_settings=HELP_OPTIONS,
+)
+_HELP = "The execution's id: a healing's is its run's id."
+
+
+def verify(as_json: JsonOption = False, db: DbOption = None) -> int:
+    """Check that no entry was changed, removed or moved. Exit 0: none was; 1: the first that was is named."""
+    from healkit.rendering import audit, text_of
+
+    with open_healkit(db, create=False) as healkit:
+        found = healkit.audit.verify()
+    if as_json:
+        print_json({"ok": found.ok, **msgspec.to_builtins(found)})
+    else:
+        put(text_of(audit.verification(found)))
+    return OK if found.ok else TOOL_FAILED
+
+
+def show(
+    execution: Annotated[str, typer.Argument(metavar="EXECUTION", help=_HELP)],
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Show the entries of one execution."""
+    from healkit.rendering import audit, text_of
+
+    with open_healkit(db, create=False) as healkit:
+        found = healkit.audit.get(execution)
+    if not found:
+        raise _unknown(execution)
+    if as_json:
+        print_json(msgspec.to_builtins(found))
+    else:
+        put(text_of(audit.listing(found), terminal_width()))
+    return OK
+
+
+def summary(
+    execution: Annotated[str | None, typer.Argument(metavar="EXECUTION", help=_HELP)] = None,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Sum up one execution, or the whole audit: choices, corrections, failures, duration, tools."""
+    from healkit.rendering import audit, text_of
+
+    with open_healkit(db, create=False) as healkit:
+        found = healkit.audit.summary(execution)
+    if execution is not None and not found.entries:
+        raise _unknown(execution)
+    if as_json:
+        print_json(msgspec.to_builtins(found))
+    else:
+        put(text_of(audit.summary(found)))
+    return OK
+
+
+def _unknown(execution: str) -> AuditNotFound:
+    return AuditNotFound(
+        f"The audit has no entry of execution {execution!r}.",
+        hint="The id of a healing is that of its run; healkit trace list shows them.",
+    )
+
+
+command(app, "verify")(verify)
+command(app, "show")(show)
+command(app, "summary")(summary)

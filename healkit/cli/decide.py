@@ -1,0 +1,103 @@
+"""Command that answers a question about data: decide."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from healkit import options
+from healkit.cli.command import (
+    INTERRUPTED,
+    OK,
+    PERSONA,
+    TOOL_FAILED,
+    DbOption,
+    JsonOption,
+    PersonaOption,
+    open_healkit,
+    print_json,
+    put,
+    read_code,
+    say,
+    typed,
+    wrong,
+)
+from healkit.cli.summarize import KINDS, read_source
+from healkit.parsing import chooser_of, read_aliases, read_steps, split_commas
+
+_DATA_HELP = "A file (.csv, .tsv, .parquet) or a data view, and its name in the decision; may be repeated."
+
+
+def decide(
+    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    data: Annotated[list[str] | None, typer.Option("--data", metavar="NAME=SOURCE", help=_DATA_HELP)] = None,
+    tools: Annotated[str | None, typed(options.TOOLS)] = None,
+    plan: Annotated[str | None, typed(options.PLAN)] = None,
+    chooser: Annotated[str | None, typed(options.CHOOSER)] = None,
+    share: Annotated[list[str] | None, typed(options.SHARE)] = None,
+    alias: Annotated[list[str] | None, typed(options.ALIAS)] = None,
+    heal: Annotated[bool, typed(options.HEAL_TOOLS)] = False,
+    analysis: Annotated[bool, typed(options.ANALYSIS)] = False,
+    persona: PersonaOption = PERSONA,
+    timeout: Annotated[float | None, typed(options.TIMEOUT)] = None,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Answer a question about data by tools, chosen by metadata alone. Exit 0: it ended in a view; 1: it did not."""
+    from healkit.decisions.choosers import Person, ask_person
+
+    chosen: Any = chooser_of(None if plan is None else read_steps(read_code(plan), plan), chooser)
+    person = chosen == "person"
+    asks = not person and not as_json and sys.stdin.isatty()
+    with open_healkit(db, create=False, many_runs=True) as healkit:
+        decision = healkit.decide(
+            question,
+            dict(map(_source, data or wrong("A decision needs data.", "Name it: --data sales=sales.csv."))),
+            chooser=Person(_read, say) if person else chosen,
+            tools=None if tools is None else split_commas(tools),
+            persona=persona,
+            share=share or (),
+            ask=(lambda asked: ask_person(asked, _read, say)) if asks else None,
+            aliases=read_aliases(alias),
+            heal=heal,
+            analyst="model" if analysis else None,
+            timeout=timeout,
+        )
+    if as_json:
+        print_json(decision.to_json())
+    else:
+        put(str(decision))
+        view = (
+            ""
+            if decision.raw_data_view_name is None
+            else f"healkit views show {decision.raw_data_view_name} · "
+        )
+        say(f"Next: {view}healkit audit show {decision.run.run_id}")
+    if decision.interrupted:
+        return INTERRUPTED
+    return OK if decision.ok else TOOL_FAILED
+
+
+def _source(text: str) -> tuple[str, Any]:
+    """Read `NAME=SOURCE`: a table for a file's name, else the name of a data view."""
+    name, sign, source = text.partition("=")
+    if not (name and sign and source):
+        wrong(f"--data {text!r} has no name and source.", "Write NAME=SOURCE, such as sales=sales.csv.")
+    kind = KINDS.get(Path(source).suffix.lower())
+    if kind is None:
+        return name, source
+    table = read_source(source, kind, "Is it a table of that kind?")
+    # Most tools on tables take frames of pandas.
+    return name, table.to_pandas() if kind == "parquet" else table
+
+
+def _read(prompt: str) -> str:
+    """Read a line of stdin; the prompt goes to stderr, so that stdout holds the answer alone."""
+    typer.echo(prompt, nl=False, err=True)
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line

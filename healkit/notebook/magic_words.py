@@ -1,0 +1,68 @@
+"""Words of a magic's line, with what they say in the notebook.
+
+A `key=value` word is an argument, whose value is read as Python with the names of the notebook. In any other word
+`{name}` is replaced by that variable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from healkit.errors import UsageInvalid
+from healkit.parsing import split_words
+
+_BRACES = re.compile(r"\{([A-Za-z_][\w.]*)\}")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)
+#: JSON's words, for arguments that were copied from JSON.
+_JSON_WORDS = {"true": True, "false": False, "null": None}
+
+
+def expand(words: list[str], namespace: Mapping[str, Any]) -> list[str]:
+    """Replace `{name}` in the words by that variable of the notebook, where there is one."""
+
+    def value(match: re.Match[str]) -> str:
+        return str(evaluate(match[1], namespace)) if match[1].split(".")[0] in namespace else match[0]
+
+    return [_BRACES.sub(value, word) for word in words]
+
+
+def take_assignments(words: list[str], namespace: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Split off the `key=value` words as arguments, each value read as Python in the notebook."""
+    rest, arguments = [], {}
+    for word in words:
+        match = None if word.startswith("-") else _ASSIGNMENT.fullmatch(word)
+        if match is None:
+            rest.append(word)
+            continue
+        name, expression = match[1], match[2]
+        braced = _BRACES.fullmatch(expression)  # `n={n}`, as in other magics; a set of one is not JSON anyway
+        try:
+            arguments[name] = evaluate(braced[1] if braced else expression, namespace)
+        except UsageInvalid as error:
+            raise UsageInvalid(f"{name}: {error.message}", hint=error.hint) from None
+    return rest, arguments
+
+
+def evaluate(expression: str, namespace: Mapping[str, Any]) -> Any:
+    """Return the value of a Python expression in the user's namespace; raise `UsageInvalid` where it has none."""
+    try:
+        code = compile(expression, "<argument>", "eval", dont_inherit=True)
+        return eval(code, {**_JSON_WORDS, **namespace})  # noqa: S307 - the user's own line, in the user's own kernel
+    except NameError as error:
+        raise UsageInvalid(f"{error}.", hint=f"For text, put it in quotes: '{expression}'") from None
+    except SyntaxError:
+        raise UsageInvalid(
+            f"{expression!r} is not Python.", hint=f"For text, put it in quotes: {expression!r}"
+        ) from None
+    except Exception as error:  # noqa: BLE001 - whatever the user's expression raises, said on one line
+        raise UsageInvalid(f"{expression} raised {type(error).__name__}: {error}.") from None
+
+
+def words_of(line: str, namespace: Mapping[str, Any]) -> list[str]:
+    """Split a magic's line into words; `key=value` ones stay as typed, in the others `{name}` is replaced."""
+    words = split_words(line)
+    return [
+        w if _ASSIGNMENT.fullmatch(w) and not w.startswith("-") else expand([w], namespace)[0] for w in words
+    ]

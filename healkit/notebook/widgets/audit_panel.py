@@ -1,0 +1,221 @@
+"""Audit panel: an execution on the audit, in three panes.
+
+A decision has its audit, its data and its analysis; a healing or a notebook has the audit alone. The steps come by
+pages, and the panel writes the data to a file that the user names.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol, runtime_checkable
+
+from healkit.app import Healkit
+from healkit.contracts.audit import AuditEntry
+from healkit.contracts.audit_panes import ANALYSIS_LABEL, AuditPanes
+from healkit.errors import HealkitError, UsageInvalid, ViewError
+from healkit.notebook.cell_output import CellOutput
+from healkit.notebook.widgets.page_data import PageData
+from healkit.notebook.widgets.panel import Operation, Panel
+from healkit.rendering import audit_panes, plain
+from healkit.rendering.data_views import shape_text
+from healkit.store.audit_rows import summed
+from healkit.tracing.reader import read_run
+from healkit.tracing.run_folders import find_run
+
+#: Steps that a page gets at a time.
+PAGE_STEPS = 100
+_FILE_MAX_CHARS = 1_000
+
+
+@runtime_checkable
+class HasPanes(Protocol):
+    """Decision, which knows its panes."""
+
+    def panes(self) -> AuditPanes: ...
+
+
+class HasRunId(Protocol):
+    """Report of a healing, or another result that knows its run."""
+
+    @property
+    def run_id(self) -> str: ...
+
+
+class AuditOperations:
+    """Questions of a page on one execution on the audit."""
+
+    def __init__(self, healkit: Healkit, recorded: PageData, panes: AuditPanes) -> None:
+        self._healkit, self._recorded, self._panes = healkit, recorded, panes
+
+    @property
+    def operations(self) -> dict[str, Operation]:
+        """Operations that a page may ask for."""
+        return {"audit_open": self.open, "audit_steps": self.steps, "audit_export": self.export}
+
+    def open(self) -> dict[str, Any]:
+        """Return all that the panes show at first."""
+        panes = self._panes
+        mark, title, tone = audit_panes.head_of(panes)
+        is_decision = panes.kind == "decide"
+        told = {
+            "question": panes.question,
+            "reason": panes.reason,
+            "notes": audit_panes.notes_of(panes),
+            "summary": audit_panes.sums_of(panes),
+            "data": self._data() if is_decision else None,
+            "analysis": panes.analysis,
+            "files": [str(file) for file in panes.files],
+        }
+        return {
+            **self._recorded.shown(told).value,
+            "mark": mark,
+            "title": title,
+            "tone": tone,
+            "apart": is_decision,
+            "label": ANALYSIS_LABEL,
+            "no_analysis": audit_panes.no_analysis(panes),
+            "total": len(panes.entries),
+            **self.steps(0),
+        }
+
+    def steps(self, after: int) -> dict[str, Any]:
+        """Return the steps after the first so many, each as it is in the card."""
+        page = self._panes.entries[after : after + PAGE_STEPS]
+        return {"steps": [self._step(entry) for entry in page]}
+
+    def _step(self, entry: AuditEntry) -> dict[str, Any]:
+        state = audit_panes.state_of(entry)
+        told = {
+            "tool": entry.tool_name,
+            "said": plain.one_line(entry.description, 300),
+            "facts": audit_panes.facts_of(entry),
+        }
+        return {
+            **self._recorded.shown(told).value,
+            "seq": entry.seq,
+            "choice": entry.choice_type,
+            "mark": state.mark,
+            "state": state.words,
+            "tone": state.tone,
+            "apart": state.is_apart,
+        }
+
+    def _data(self) -> dict[str, Any] | None:
+        view, first = self._panes.view, self._panes.first
+        if view is None:
+            return None
+        columns = audit_panes.columns_of(view)
+        return {
+            "name": view.name,
+            "shape": shape_text(view),
+            "file": audit_panes.file_name(view.name),
+            "command": audit_panes.export_command(view.name),
+            "columns": [list(column) for column in columns],
+            "left_out": len(view.columns) - len(columns),
+            "label": "" if first is None else audit_panes.first_label(view, first),
+            "headers": [] if first is None else audit_panes.headers_of(first),
+            "rows": []
+            if first is None
+            else [[plain.value_text(cell, 60) for cell in row] for row in first.rows],
+        }
+
+    def export(self, file: str) -> dict[str, Any]:
+        """Write the data to a new file, `.csv` or `.parquet`, beside the notebook where no folder is named."""
+        view = self._panes.view
+        if view is None:
+            raise UsageInvalid("There is no data to export.")
+        if not isinstance(file, str) or not 0 < len(file.strip()) <= _FILE_MAX_CHARS:
+            raise UsageInvalid("Give the file a name that ends with .csv or .parquet.")
+        written = self._healkit.views.export(view.name, file.strip())
+        return {"file": str(written.absolute()), "shape": shape_text(view)}
+
+
+class AuditPanel(Panel):
+    """Audit of one execution; `of` is a `Decision`, what `hk.heal` returned, or an execution's id.
+
+    Raises `UsageInvalid` for an id that is not on the audit.
+    """
+
+    KIND = "AuditPanel"
+    title = "Audit"
+
+    def __init__(self, healkit: Healkit, of: HasPanes | HasRunId | str) -> None:
+        self._panes = of.panes() if isinstance(of, HasPanes) else panes_of(healkit, of)
+        super().__init__(healkit, {"execution_id": self._panes.execution_id})
+        self.operations |= AuditOperations(healkit, self.recorded, self._panes).operations
+
+    def static_card(self) -> CellOutput | None:
+        """Draw the same three panes as a card."""
+        return CellOutput.of(audit_panes.card(self._panes))
+
+
+def panes_of(healkit: Healkit, of: HasRunId | str) -> AuditPanes:
+    """Return what the audit knows of an execution; raise `UsageInvalid` for one that is not on it."""
+    execution_id = of if isinstance(of, str) else of.run_id
+    entries = healkit.audit.get(execution_id)
+    if not entries:
+        raise UsageInvalid(
+            f"No execution {execution_id!r} is on the audit.",
+            hint="Give what hk.decide or hk.heal returned, or an id that healkit trace list shows.",
+        )
+    kind = entries[0].execution_type
+    if kind != "decide":
+        return AuditPanes(execution_id, kind, entries, summed(entries))
+    begun, ended = entries[0], entries[-1]
+    asked = begun.tool_params if isinstance(begun.tool_params, dict) else {}
+    outcome, reason = "", "No end is on the audit: the decision goes on, or its process was killed."
+    if ended.choice_type == "run_finished":
+        outcome = ended.description.removeprefix("The decision ended: ").rstrip(".")
+        reason = ended.description
+    name = _final_view(entries, asked)
+    return AuditPanes(
+        execution_id,
+        kind,
+        entries,
+        summed(entries),
+        question=str(asked.get("question") or ""),
+        outcome=outcome,
+        reason=reason,
+        analysis=_analysis(healkit, entries),
+        **({} if name is None else _shown(healkit, name)),
+    )
+
+
+def _analysis(healkit: Healkit, entries: list[AuditEntry]) -> str | None:
+    """Return the text that the run folder of a decision has; empty where no model wrote one, None where it is gone."""
+    if not any(entry.choice_type == "analysis_written" and entry.metadata.success for entry in entries):
+        return ""
+    try:
+        run = read_run(find_run(healkit.runs_dir, entries[0].execution_id))
+        for item in reversed(run.evidence):
+            text = json.loads(run.read_evidence(item)) if item.kind == "report" else None
+            if isinstance(text, str) and text.startswith(ANALYSIS_LABEL):
+                return text.removeprefix(ANALYSIS_LABEL).strip()
+    except (HealkitError, OSError, ValueError):
+        return None
+    return None
+
+
+def _final_view(entries: list[AuditEntry], begun: dict[str, Any]) -> str | None:
+    """Return the name in `hk.views` of the view that a decision ended with."""
+    for entry in reversed(entries):
+        if entry.choice_type == "finalize" and isinstance(entry.tool_params, dict):
+            name = str(entry.tool_params.get("finalViewName"))
+            given = begun.get("views")
+            known = given.get(name) if isinstance(given, dict) else None
+            return known or f"{entry.execution_id}/{name}"
+    return None
+
+
+def _shown(healkit: Healkit, name: str) -> dict[str, Any]:
+    """Return a view and its first rows, as far as it is still there."""
+    try:
+        view = healkit.views.get(name)
+    except ViewError:
+        return {"notes": [f"The view {name} was removed."]}
+    if view.file is None:
+        return {"view": view}
+    try:
+        return {"view": view, "first": healkit.views.first_rows(healkit.views.to_pandas(name))}
+    except ViewError:
+        return {"view": view}

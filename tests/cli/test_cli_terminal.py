@@ -1,0 +1,132 @@
+"""Command line at a terminal.
+
+Lines that cannot be read, Ctrl-C, colours, completion, help.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+
+import pytest
+from waiting import WITHIN_S
+
+HEALABLE = "import time\ndef slow(n: int) -> int:\n    time.sleep(0.2)\n    return sum(i * i for i in range(n * 1000)) - 1\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rnu"], "No such command 'rnu'. Did you mean 'run'? healkit --help shows what it takes."),
+        (
+            ["vault", "shwo"],
+            "No such command 'shwo'. Did you mean 'show'? healkit vault --help shows what it takes.",
+        ),
+        (["run"], "Missing argument 'tool'. healkit run --help shows what it takes."),
+        (["seed", "--bogus"], "No such option: --bogus. healkit seed --help shows what it takes."),
+        (["demo", "x"], "Got unexpected extra argument(s) (x). healkit demo --help shows what it takes."),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_one_line_with_the_next_step(cli, words, said):
+    """It was a box of six lines, without a code."""
+    done = cli(*words)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"USAGE_INVALID: {said}\n")
+
+
+def test_a_number_that_cannot_be_read_is_one_line_too(cli):
+    done = cli("errors", "--limit", "0")
+    assert done.returncode == 2
+    assert done.stderr.startswith("USAGE_INVALID: Invalid value for '--limit': ")
+    assert done.stderr.endswith(". healkit errors --help shows what it takes.\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_tool_that_is_not_there_names_those_that_are(fibonacci):
+    assert "It has fibonacci.\n" in fibonacci("vault", "show", "xyz").stderr
+
+
+def test_a_hint_is_in_the_command_lines_own_words(fibonacci):
+    """It named hk.executions(), which a terminal does not have."""
+    done = fibonacci("heal", "fibonacci", "--log-id", "99")
+    assert done.stderr == "USAGE_INVALID: There is no log row 99. healkit log lists the newest.\n"
+
+
+def test_a_group_without_a_command_shows_its_help(cli):
+    done = cli("vault")
+    assert done.returncode == 2
+    assert "history" in done.stdout
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_healing_with_130_and_leaves_no_row_running(cli, environment, tmp_path):
+    cli("vault", "add", "slow", "-", "--example", '{"arguments": {"n": 3}, "result": 5}', stdin=HEALABLE)
+    cli("run", "slow", "--args", '{"n": 3}')
+    process = subprocess.Popen([sys.executable, "-m", "healkit", "heal", "slow", "--auto"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path)  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "search" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    shown, told = process.communicate(timeout=WITHIN_S)
+    assert process.returncode == 130, told
+    assert "It was stopped; nothing was changed." in shown
+    assert "Traceback" not in told
+    assert json.loads(cli("log", "--trials", "--status", "RUNNING", "--json").stdout) == []
+    assert json.loads(cli("vault", "list", "--json").stdout)[0]["label"] == "slow@1"
+
+
+def at_a_terminal(environment: dict[str, str], *words: str) -> str:
+    """Return what a command writes on a terminal."""
+    host, terminal = pty.openpty()
+    command = [sys.executable, "-m", "healkit", *words]
+    process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=environment)
+    os.close(terminal)
+    shown = b""
+    try:
+        while piece := os.read(host, 65536):
+            shown += piece
+    except OSError:  # how Linux says that the other end was closed
+        pass
+    os.close(host)
+    assert process.wait(WITHIN_S) == 0, shown
+    return shown.decode()
+
+
+@pytest.mark.slow
+def test_a_diff_is_coloured_on_a_terminal_only_and_not_under_no_color(fibonacci, environment):
+    """U8: there was no colour in a terminal."""
+    fibonacci("vault", "patch", "fibonacci", "-", stdin="def fibonacci(n: int):\n    return n\n")
+    words = ("vault", "diff", "fibonacci")
+    colourful = {**environment, "TERM": "xterm-256color"}
+    colourful.pop("NO_COLOR", None)
+    shown = at_a_terminal(colourful, *words)
+    assert "\x1b[32m+    return n\x1b[0m" in shown
+    assert "\x1b[31m-    return n / 0\x1b[0m" in shown
+    for plain in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b" not in at_a_terminal({**colourful, **plain}, *words)
+    assert "\x1b" not in fibonacci(*words).stdout
+
+
+@pytest.mark.slow
+def test_a_shell_completes_commands_and_options(environment):
+    """U8: there was no completion."""
+    for line, offered in (
+        ("healkit he", "heal"),
+        ("healkit vault his", "history"),
+        ("healkit heal --dr", "--dry-run"),
+    ):
+        words = line.split()
+        asked = {"_HEALKIT_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+        done = subprocess.run([sys.executable, "-m", "healkit"], env={**environment, **asked}, text=True,
+                              capture_output=True, timeout=WITHIN_S, check=False)  # fmt: skip
+        assert done.stdout.split() == [offered], done.stderr
+
+
+def test_help_says_which_database_is_meant(cli):
+    """Words in brackets were taken for markup, and left out."""
+    assert "HEALKIT_DB, then healkit.db" in " ".join(cli("errors", "--help").stdout.replace("│", " ").split())
