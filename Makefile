@@ -2,7 +2,7 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo lab test test-all lint fix bench bench-heal outage clean
+.PHONY: demo lab test test-all lint fix bench bench-heal soak fuzz outage clean
 
 demo: $(BIN)/healkit
 	$(BIN)/healkit demo
@@ -46,6 +46,20 @@ bench-heal: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
 	mkdir -p benchmarks/out
 	$(BIN)/python benchmarks/bench_heal.py --set own gallery $(if $(QUIXBUGS),quixbugs --quixbugs '$(QUIXBUGS)' --seeds 1 2 3) > benchmarks/out/bench_heal.json
+
+# Hosts killed at random on SQLite and PostgreSQL, and trivial tools on busy processors; `make soak SOAK_SEED=7` again.
+SOAK_KILLS ?= 1000
+SOAK_SEED ?= $(shell shuf -i 0-999999 -n 1)
+soak: $(BIN)/python
+	$(BIN)/pip install --quiet '.[test]'
+	$(BIN)/python benchmarks/soak_kills.py --kills $(SOAK_KILLS) --seed $(SOAK_SEED)
+	$(BIN)/python benchmarks/soak_kills.py --kills $(SOAK_KILLS) --seed $(SOAK_SEED) --database postgresql
+	$(BIN)/python benchmarks/soak_crashes.py --seed $(SOAK_SEED)
+
+# A million frames of what a worker may send, at random: `make fuzz`, and `make fuzz FUZZ_SEED=n` to repeat a run.
+fuzz: $(BIN)/python
+	$(BIN)/pip install --quiet '.[test]'
+	$(BIN)/python benchmarks/fuzz_frames.py $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 # The outage test as the requirement puts it: a collector in trouble for 20 seconds.
 outage: $(BIN)/python

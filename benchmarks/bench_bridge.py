@@ -1,4 +1,4 @@
-"""What a bridged call costs: host idle or busy, recorded or not.
+"""Cost of a bridged call: host idle or busy, recorded or not.
 
 A tool in a restricted worker calls a host function and takes the time of each call itself. `busy` means that the
 host's main thread runs Python without a pause. The floor is a bare ping-pong of four bytes between two processes over a

@@ -1,4 +1,6 @@
-"""What a card under a failing cell costs: explaining, reading the variables, drawing, and the extension's start.
+"""Cost of a card under a failing cell.
+
+Measured are explaining, reading the variables, drawing, and the extension's start.
 
 `card_ms` is the whole of what the hook does after a failing cell: for a tool, with the questions to its kept worker and
 to the log; for a cell, with the reading of its traceback. `load_ext_ms` is measured in real kernels that have just

@@ -1,4 +1,4 @@
-"""How often the advised cells are the right ones, on random notebooks run out of order; and what advice costs.
+"""Advised cells: how often they are right, and what they cost.
 
 A notebook of 20 to 60 cells is generated from a seed: imports, values, functions, branches, lists that later cells
 change, redefinitions. It is then used as people use notebooks: mostly downwards, with jumps, restarts, cells that fail,
@@ -108,13 +108,13 @@ class Kernel:
 
 
 def value_of(kernel: Kernel, source: str) -> Any:
-    """What the names that a cell gives a value are afterwards, as far as they are data."""
+    """Return the values of the names that a cell assigns or changes, as far as they are data."""
     names = sorted({*dataflow_of(source).bound, *dataflow_of(source).mutated})
     return [kernel.space.get(name) for name in names if isinstance(kernel.space.get(name), int | list)]
 
 
 def asked(kernel: Kernel, cells: list[str]) -> CellAdvice | None:
-    """The advice after the kernel's last run."""
+    """Ask for advice after the kernel's last run."""
     file = NotebookFile(tuple(NotebookCell(i, text, f"c{i}") for i, text in enumerate(cells, 1)), 1e9)
     return advise(CellCase(kernel.runs[-1], kernel.runs[:-1], file, frozenset(kernel.space)))
 
@@ -122,7 +122,7 @@ def asked(kernel: Kernel, cells: list[str]) -> CellAdvice | None:
 def followed(
     kernel: Kernel, advice: CellAdvice, number: int, source: str, left_out: int = -1
 ) -> tuple[bool, Any]:
-    """Whether the failed cell runs after the advised ones, and with which value."""
+    """Follow the advice in another kernel; return whether the failed cell then runs, and with which value."""
     other = kernel.again(len(kernel.runs) - 1)
     for i, step in enumerate(advice.steps):
         if i != left_out:
@@ -132,7 +132,7 @@ def followed(
 
 
 def session(chance: random.Random, tally: Counter[str]) -> None:
-    """One notebook, used for a while."""
+    """Use one notebook for a while."""
     cells = notebook(chance, chance.randint(20, 60))
     kernel, place = Kernel(), 0
     for _ in range(RUNS):
@@ -158,7 +158,7 @@ def session(chance: random.Random, tally: Counter[str]) -> None:
 
 
 def judge(kernel: Kernel, cells: list[str], place: int, tally: Counter[str]) -> None:
-    """One NameError: ask, follow, compare."""
+    """Judge the advice for one NameError: ask, follow, compare."""
     tally["asked"] += 1
     advice = asked(kernel, cells)
     if advice is None or not advice.steps:

@@ -1,4 +1,4 @@
-"""What a cold run costs, against a bare Jupyter kernel's.
+"""Cost of a cold run, against a bare Jupyter kernel's.
 
 Both start a kernel, run one trivial thing to its reply and end the kernel, in turns. Bare: `jupyter_client`'s own
 manager and client. healkit: `Healkit.execute`, everything included (vault, hash, schema, log, isolation, bridge).

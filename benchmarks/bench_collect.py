@@ -1,4 +1,6 @@
-"""How many traces a collector takes in, against bare sqlite3 inserts of the same bytes.
+"""Intake of a collector, in traces a second.
+
+The floor is bare sqlite3 inserts of the same bytes.
 
 Prints one JSON object. `intake` is one thread without HTTP: reading, cleaning and storing batches of 100 traces, of a
 small size and of about 5 KB; `http` is `healkit collect` with four clients at once; `bare` is `executemany` of the same

@@ -1,14 +1,14 @@
-"""Healing, measured by an examiner who has not seen how it is done.
+"""Healing, measured by an examiner who has not seen its code.
 
     python benchmarks/bench_heal.py --set own fresh gallery
     python benchmarks/bench_heal.py --set quixbugs --quixbugs ~/QuixBugs --seeds 1 2 3
     python benchmarks/bench_heal.py --set mutants --seeds 1 --limit 60
 
-Sets: `own`, `fresh`, `held_out` and `sealed` (files in benchmarks/heal/sets; the last two are for one measurement
-each), `gallery` (its lessons in Python), `quixbugs` (your own checkout; half of the tests visible, or `--visible
-all`), `mutants` (right tools corrupted at random). Each program is registered in a fresh vault, its failing call is
-run, and it is healed with nobody there to ask. A patch is *plausible* if it meets every example that the healer saw,
-*correct* if it meets those that it did not see too; both by the scorer's own runs. Prints one JSON object; what
+Sets: `own`, `dev`, `fresh`, `held_out`, `sealed` and `blind` (files in benchmarks/heal/sets; the last three are for one
+measurement each), `gallery` (its lessons in Python), `quixbugs` (your own checkout; half of the tests visible, or
+`--visible all`), `mutants` (right tools corrupted at random). Each program is registered in a fresh vault, its failing
+call is run, and it is healed without a person to ask. A patch is *plausible* if it meets every example that the healer
+saw, *correct* if it meets those that it did not see too; both by the scorer's own runs. Prints one JSON object; what
 happens meanwhile goes to stderr. Ctrl-C ends the set that is under way, with what there is.
 `docs/healing_numbers.md` says more.
 """
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def _commit() -> str:
-    """Which healkit this is; empty outside of a checkout."""
+    """Return the commit of this healkit; empty outside of a checkout."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
@@ -150,7 +150,7 @@ def _only(chosen: list[Any], options: argparse.Namespace) -> list[Any]:
 
 
 def options_of(command: list[str] | None = None) -> argparse.Namespace:
-    """What the command line says; `command` instead of this process's own."""
+    """Read this process's command line, or `command` instead."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

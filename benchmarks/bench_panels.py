@@ -1,4 +1,6 @@
-"""What the panels cost: a page of a long log, a saved notebook, a panel's opening.
+"""Cost of the panels: a page of a log, a notebook, an opening.
+
+The log is long, and the notebook is saved.
 
 Prints one JSON object. The first page of the LogBrowser is measured as the page gets it, cleaned and as JSON, at
 1,000,000 rows (target: at most 100 ms; medians); a card with its panel may add 30 kB to a saved notebook whose widget
@@ -38,7 +40,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def milliseconds(work: Callable[[], Any]) -> float:
-    """The median of some rounds."""
+    """Return the median duration of some rounds."""
     work()
     taken = []
     for _ in range(ROUNDS):
@@ -49,7 +51,7 @@ def milliseconds(work: Callable[[], Any]) -> float:
 
 
 def pages(path: Path) -> dict[str, float]:
-    """How long each answer takes, to the JSON that travels."""
+    """Measure each answer, up to and including its JSON."""
     old_log(path, ROWS)
     with Healkit(path) as healkit:
         browser = healkit.browse()
@@ -61,7 +63,7 @@ def pages(path: Path) -> dict[str, float]:
 
 
 def saved(cards: int) -> int:
-    """The size of a notebook with so many cards, in bytes."""
+    """Return the size of a notebook with so many cards, in bytes."""
     cells = [nbformat.v4.new_code_cell(cell) for cell in (*CELLS[:2], *[CELLS[2]] * cards)]
     book = nbformat.v4.new_notebook(cells=cells)
     NotebookClient(book, kernel_name="python3", timeout=120, allow_errors=True).execute()

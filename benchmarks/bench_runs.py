@@ -1,9 +1,9 @@
-"""What recording a run adds to an execution.
+"""Cost of recording a run, added to an execution.
 
-Prints one JSON object. `on_execution`: SQL tools through the whole road (no worker, whose start would drown what is
-measured), recorded against not recorded, in turns; a step of a long run, and a run of its own. `writer`: one event, and
-one step's evidence, without the road. `disk`: the same on a file system that has to be waited for (fsync), which is the
-end of each run. Times in µs.
+Prints one JSON object. `on_execution`: SQL tools on the whole execution path (no worker, whose start would drown
+what is measured), recorded against not recorded, in turns; a step of a long run, and a run of its own. `writer`: one
+event, and one step's evidence, without the execution path. `disk`: the same on a file system that has to be waited for
+(fsync), which is the end of each run. Times in µs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def on_execution(healkit: Healkit, tool: str) -> dict[str, Any]:
         healkit.execute(tool, arguments=ARGUMENTS, record=record)
 
     plain, step, alone = [], [], []
-    run = healkit.run(policy=PolicyDefaults(max_steps=10 * ROUNDS, same_state_threshold=10 * ROUNDS))
+    run = healkit.run(policy=PolicyDefaults(hard_cap_steps=10 * ROUNDS, same_state_revisits=10 * ROUNDS))
     for record in (False, run, True):
         execute(record)  # warm: tables of rules are read once
     for _ in range(ROUNDS):
@@ -62,7 +62,7 @@ def on_execution(healkit: Healkit, tool: str) -> dict[str, Any]:
 
 
 def fsync_us(folder: Path) -> dict[str, float]:
-    """What this file system takes to bring one small file to the disk."""
+    """Measure how long this file system takes to bring one small file to the disk."""
     with (folder / "probe").open("wb", buffering=0) as file:
         return summary([timed(lambda: (file.write(b"x" * 300), os.fsync(file.fileno()))) for _ in range(100)])
 

@@ -1,4 +1,6 @@
-"""What a start costs: the class, one run and one look at the log, each in a process of its own, and a first row.
+"""Cost of a start: the class, one run, one look at the log.
+
+Each is measured in a process of its own; so is the time to a first row.
 
 Processor time (user and system, with that of all processes it waited for), because it says the same on a busy machine;
 the first row is wall time from the call of `execute` to the commit of its RUNNING row, in a process that has opened the

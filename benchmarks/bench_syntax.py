@@ -1,4 +1,4 @@
-"""How much code that no longer parses is restored.
+"""Code that no longer parses: the share that is restored.
 
 Functions of the standard library are broken at random, each in one place: a token is dropped, a token is doubled, two
 neighbours change places, or a line is indented otherwise. What still compiles is thrown away. *readable*: some
@@ -63,7 +63,7 @@ KINDS = ("drop", "double", "swap", "indent")
 
 
 def functions() -> list[str]:
-    """The functions of those modules with 3 to 40 lines, dedented."""
+    """Return the functions of those modules with 3 to 40 lines, dedented."""
     found = []
     root = Path(sysconfig.get_paths()["stdlib"])
     for name in MODULES:
@@ -81,7 +81,7 @@ def functions() -> list[str]:
 
 
 def broken(code: str, kind: str, rng: random.Random) -> tuple[str, str] | None:
-    """The code with one mistake of that kind, and what was hit; None where it still compiles."""
+    """Put one mistake of that kind into the code; return it with what was hit, or None where it still compiles."""
     if kind == "indent":
         lines = code.splitlines(keepends=True)
         number = rng.choice([n for n, line in enumerate(lines) if line.strip() and n])
@@ -177,7 +177,7 @@ def summary(tally: dict[str, dict[str, int]], seconds: list[float]) -> dict[str,
 
 
 def show(original: str, text: str, kind: str, what: str, proposals: list[str]) -> None:
-    """One that was not restored: the line as it was, as it was broken, and as it was mended."""
+    """Print a function that was not restored: the line as it was, as it was broken, and as it was fixed."""
     import difflib
     import sys
 

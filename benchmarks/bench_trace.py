@@ -1,4 +1,6 @@
-"""What a trace costs an execution: tracing on against off, on the whole road.
+"""Cost of a trace for an execution, with tracing on and off.
+
+Measured on the whole execution path.
 
 Prints one JSON object: an execution with tracing and without, in turns in one process so that a busy machine slows
 both; the median difference of a turn has to stay below one millisecond. Then what the parts of it cost: putting a trace
@@ -47,7 +49,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def compared(folder: Path) -> dict[str, dict[str, float]]:
-    """Milliseconds of an execution, on and off, for a worker and for a SQL tool, whose road has the least besides."""
+    """Measure executions in ms, on and off, for a worker and for a SQL tool; the latter does the least besides."""
     config = {"start_timeout_s": 30.0, "show_outputs": False}
     found: dict[str, dict[str, float]] = {}
     with (
@@ -86,10 +88,10 @@ def parts(folder: Path) -> dict[str, float]:
         started = time.perf_counter()
         whole = collector.conclude(finished)
         making.append((time.perf_counter() - started) * 1e6)
-        writer.begin(begun)
+        writer.begin_in_order(begun)
         with_trace.append(timed(lambda: writer.finish(whole)) * 1000)  # noqa: B023 - called at once
         begun, _, finished = sample()
-        writer.begin(begun)
+        writer.begin_in_order(begun)
         without.append(timed(lambda: writer.finish(finished)) * 1000)  # noqa: B023 - called at once
     writer.close()
     database.close()

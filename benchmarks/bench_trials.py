@@ -1,4 +1,6 @@
-"""Trying code by the thousand: what the restriction of a search costs, and how many plain trials there are a second.
+"""Trials by the thousand, and the cost of their restriction.
+
+Measured are what the restriction of a search costs, and how many plain trials there are a second.
 
 A search is measured at the strongest tier of this machine and at `process`, in turns, so that a busy machine slows
 both; their ratio is the point. Trials are told apart into the first use, which has to start the trial servers, and what

@@ -1,4 +1,6 @@
-"""Workers against a bare Jupyter kernel: fresh, warm, by the hundred, and at their limits.
+"""Workers against a bare Jupyter kernel.
+
+Measured are fresh and warm workers, hundreds of them, and workers at their limits.
 
 Everything is measured in one run, ours and the bare kernel's in turns where they are compared, so that a busy machine
 slows both. Prints one JSON object; read the ratios. The bounds are the project's own targets.
@@ -81,6 +83,9 @@ async def fresh_workers(config: Config, rounds: int) -> tuple[list[float], float
         def ended(self, call: object, result: object, *, late: bool) -> None:
             raise NotImplementedError
 
+        def timed_out(self, call: object, error: object) -> None:
+            raise NotImplementedError
+
     tier, folders = achieved_tier(config), RunFolders()
     fork_server = await ForkServer.start(tier, folders.root, folders.next(), Grants(), ())
     times, memory = [], []
@@ -112,7 +117,7 @@ async def fresh_workers(config: Config, rounds: int) -> tuple[list[float], float
 
 
 def worker_pid(worker: KernelWorker) -> int:
-    """The worker's process id as the host sees it, read from its pidfd."""
+    """Return the worker's process id as the host sees it, read from its pidfd."""
     assert worker.process is not None
     fdinfo = Path(f"/proc/self/fdinfo/{worker.process.pidfd}").read_text()
     return next(int(line.split()[1]) for line in fdinfo.splitlines() if line.startswith("Pid:"))
@@ -139,7 +144,7 @@ def sustained(healkit: Healkit, seconds: float) -> float:
 
 
 def trials(healkit: Healkit, count: int) -> dict[str, object]:
-    """The first use, which starts a trial server for each processor, apart from what is sustained with them."""
+    """Measure what is sustained, and apart from it the first use, which starts a trial server for each processor."""
 
     def run(number: int) -> float:
         begun = time.perf_counter()
@@ -152,7 +157,7 @@ def trials(healkit: Healkit, count: int) -> dict[str, object]:
 
 
 def overshoot(healkit: Healkit, config: Config) -> float:
-    """How long past deadline and grace a hang in C code lives, in ms."""
+    """Measure how long past deadline and grace a hang in C code lives, in ms."""
     healkit.vault.add("hang", "def hang():\n    return sum(range(10**11))\n")
     past = []
     for _ in range(3):
@@ -163,7 +168,7 @@ def overshoot(healkit: Healkit, config: Config) -> float:
 
 
 def growth(healkit: Healkit, count: int) -> dict[str, float]:
-    """What so many executions leave behind in the host."""
+    """Measure what so many executions leave behind in the host."""
 
     def now() -> tuple[int, int, int, float]:
         asyncio.run_coroutine_threadsafe(

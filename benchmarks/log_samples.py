@@ -1,4 +1,7 @@
-"""Databases with a long log, made quickly, and processes that crowd one log."""
+"""Databases with a long log, and processes that crowd one log.
+
+The databases are made quickly.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from healkit.store import migrate
 BASE = datetime(2026, 1, 1, tzinfo=UTC)
 SPAN = timedelta(days=30)
 WORDS = [f"word{n}" for n in range(5000)]
+_TOOLS = ["share", *(f"tool_{n}" for n in range(1, 10))]
 
 _COLUMNS = (
     "timestamp, tool_name, persona, arguments, status, result_summary, error_traceback, trace_id, origin, revision,"
@@ -40,7 +44,7 @@ begun_at = time.perf_counter()
 for n in range(count):
     time.sleep(max(0.0, begun_at + n / rate - time.perf_counter()))
     begun = started()
-    for write in (lambda: writer.begin(begun, 5.0), lambda: writer.finish(finished(begun.trace_id), 5.0)):
+    for write in (lambda: writer.begin_in_order(begun, 5.0), lambda: writer.finish(finished(begun.trace_id), 5.0)):
         at = time.perf_counter()
         try:
             write()
@@ -52,10 +56,11 @@ print(json.dumps({"errors": errors, "waits_s": waits}))
 
 
 def old_log(path: Path, rows: int) -> None:
-    """A database of the first version with so many executions: one in ten failed; opening it migrates it.
+    """Make a database of the first version with so many executions, one in ten failed; opening it migrates it.
 
-    Half of them are of a tool that never fails. Ten failures, evenly spread, hold the word `needle`, and each traceback
-    every hundredth word on average, whatever the number of rows: answers are equally long at every size.
+    Four in ten are of a tool that never fails, and one in five only tries code out. Ten failures, evenly spread, hold
+    the word `needle`, and each traceback every hundredth word on average, whatever the number of rows: answers are
+    equally long at every size.
     """
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
@@ -70,7 +75,7 @@ def old_log(path: Path, rows: int) -> None:
 
 
 def crowd(path: Path, processes: int, count: int, rate_per_s: float) -> list[dict[str, Any]]:
-    """What each process of a crowd had to wait, and how many errors it met."""
+    """Run a crowd of processes; return what each had to wait, and how many errors it met."""
     command = [sys.executable, "-c", _CROWD, str(path), str(count), str(rate_per_s)]
     with contextlib.ExitStack() as stack:
         running = [
@@ -96,21 +101,31 @@ def _rows(count: int) -> Iterator[tuple[Any, ...]]:
     host = json.dumps({"hostname": "host", "boot_id": "b", "pid": 1, "started_ticks": 2})
     for n in range(count):
         failed = n % 10 == 0
-        tool = f"tool_{rng.randrange(10)}" if failed or n % 2 else "healthy"
+        tool = _TOOLS[rng.randrange(10)] if failed or n % 2 else "healthy"
+        origin, persona = "python", "default"
         if failed and n % (count // 10) == 0:
             tool = "seldom"
+        elif (
+            n % 5 == 3
+        ):  # a fifth only try code out: of a tool that hardly is used otherwise, and of one that is
+            tool, origin = "share" if n % 40 == 3 else "healed", "trial" if n % 10 == 3 else "search"
+            failed = n % 20 < 18
+        elif n % (count // 20) == 7:
+            tool = "healed"
+        elif n % (count // 50) == 9:
+            persona, origin = "teacher", "magic"
         at = (BASE + SPAN * (n / count)).strftime("%Y-%m-%d %H:%M:%S.%f")
-        common = (at, tool, "default", '{"n":10}')
-        rest = (f"{n:036d}", "python", 1 + n * 4 // count, rng.expovariate(1 / 50))
+        common = (at, tool, persona, '{"n":10}')
+        rest = (f"{n:036d}", origin, 1 + n * 4 // count, rng.expovariate(1 / 50))
         if not failed:
             yield (*common, "SUCCESS", "55", None, *rest, None, "", None, None, None, host)
             continue
         needle = "needle " if n % (count // 10) == 0 else ""
-        said = f"{needle}{' '.join(rng.sample(WORDS, 50))}"
+        said = f"{needle}{' '.join(rng.sample(WORDS, 50))} => same"
         frame = f'  File "<{tool}@3>", line 2, in {tool}\n    return {said}'
         traceback = f"Traceback (most recent call last):\n{frame}\nValueError: no"
         failure = json.dumps(
             {"code": "TOOL_EXCEPTION", "ename": "ValueError", "evalue": "no", "traceback": traceback}
         )
-        mark = f"v1:{rng.randrange(20):016x}"
+        mark = None if origin in {"trial", "search"} else f"v1:{rng.randrange(20):016x}"
         yield (*common, "FAILURE", None, traceback, *rest, mark, "", "ValueError", "no", failure, host)

@@ -1,4 +1,6 @@
-"""Secrets of thirteen kinds, made by a seeded generator, and harmless lines from the standard library.
+"""Secrets of seventeen kinds, and harmless lines.
+
+A seeded generator makes the secrets; the lines are from the standard library.
 
 `samples` gives (text, secret) pairs: after cleaning, the secret must not stand in the text any more. A secret of
 several parts is lost when any of its parts is left.
@@ -190,10 +192,86 @@ def _header(source: Source, number: int) -> Sample:
     return forms[number % 5].format(secret), (secret,)
 
 
+def _generated(source: Source, number: int) -> Sample:
+    secret = "-".join(
+        source.sample([word for word in _WORDS if word not in {"correct", "window"}], 4 + number % 3)
+    )
+    forms = (
+        "password = {}",
+        "//npm.example/:_authToken={}",
+        "tool sync --token {} --all",
+        "curl -u jane:{} u",
+        "if '{}' == token:",
+        "requirepass {}",
+        "the password is {}.",
+        "SET PASSWORD FOR 'a'@'h' = PASSWORD('{}')",
+        "https -a jane:{} u",
+        "SECRET_KEY={}",
+    )
+    return forms[number % len(forms)].format(secret), (secret,)
+
+
+def _command(source: Source, number: int) -> Sample:
+    secret = source.token(source.randint(8, 16))
+    forms = (
+        "nerdctl login -u=jane -p={} r.example",
+        "helm registry login r.example --username jane --password {}",
+        '["podman", "login", "-u", "jane", "-p", "{}", "r.example"]',
+        "mosquitto_sub -h b -u jane -P {} -t x",
+        "rdesktop -u jane -p {} host",
+        "psftp -pw {} host",
+        "curl -vku jane:{} https://h",
+        "subprocess.run(['mongodump', '-u', 'jane', '-p', '{}'])",
+        "cmdkey /add:h /user:jane /pass:{}",
+        "wfreerdp /v:h /u:jane /p:{}",
+        "net user jane {} /add",
+        "ipmitool -H h -U root -P {} sol activate",
+        "snmpwalk -v3 -u jane -A {} h",
+        "docker login \\\n  --username jane \\\n  -p {}",
+        "redis-cli -h h --pass {} ping",
+    )
+    return forms[number % len(forms)].format(secret), (secret,)
+
+
+def _argument(source: Source, number: int) -> Sample:
+    secret = source.token(source.randint(8, 16))
+    forms = (
+        'vault.set_password("mail", "jane", "{}")',
+        "UsernamePasswordCredential(tenant, client, 'jane', '{}')",
+        "setopt(CURLOPT_PROXYUSERPWD, 'jane:{}')",
+        "ldap.set_option(OPT_PASSWORD, '{}')",
+        "verify_password(stored, '{}')",
+        "db.auth('jane', '{}')",
+        "new PDO($dsn, 'jane', '{}')",
+        "'{}'.equals(password)",
+        "if ('{}' === apiSecret)",
+        "ALTER LOGIN jane WITH PASSWORD = N'{}'",
+        "[('Accept', '*/*'), ('X-Auth-Token', '{}')]",
+        'oracledb.connect("jane/{}@h:1521/x")',
+        "sqlx.Open('mysql', 'jane:{}@tcp(h)/x')",
+    )
+    return forms[number % len(forms)].format(secret), (secret,)
+
+
+def _apart(source: Source, number: int) -> Sample:
+    first, second = source.token(source.randint(8, 16)), source.token(source.randint(8, 16))
+    forms = (
+        "password = '{}' + \\\n    '{}'",
+        "api_key = (\n    '{}'\n    '{}'\n)",
+        'const secret = "{}" +\n  "{}";',
+        '$password = "{}" . "{}";',
+        'Content-Disposition: form-data; name="password"\r\n\r\n{}{}\r\n--b',
+        "Use the password below to log in for the first time:\n\n{}{}\n\nThen change it.",
+        "*:5432:shop:jane:{}{}",
+    )
+    return forms[number % len(forms)].format(first, second), (first, second)
+
+
 KINDS: dict[str, Callable[[Source, int], Sample]] = {
     "vendor prefixes": _vendor, "private members of JWKs": _jwk, "PEM by lines": _pem, "SQL": _sql, "defaults in code": _default,
     "HTML-escaped quotes": _escaped, "byte arrays": _bytes, "tokens stuck to a word": _stuck, "passwords of words": _words,
     "plain words under a token's name": _plain, "named": _named, "URLs": _url, "headers": _header,
+    "generated phrases": _generated, "programs' options": _command, "arguments of calls": _argument, "literals in pieces and forms": _apart,
 }  # fmt: skip
 
 

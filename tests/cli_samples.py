@@ -1,4 +1,7 @@
-"""The command line called in this process: what `python -m healkit` runs, without the second that its start takes."""
+"""Command line, called in this process.
+
+It runs what `python -m healkit` runs, without the second that its start takes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from healkit.cli import main
 
 @dataclass(frozen=True)
 class Done:
-    """What a command printed, and its exit code; the names are those of `subprocess.CompletedProcess`."""
+    """Output of a command and its exit code; the names are those of `subprocess.CompletedProcess`."""
 
     stdout: str
     stderr: str

@@ -1,4 +1,4 @@
-"""What every test may use: a Healkit on a database of its own."""
+"""Fixtures of all tests: a Healkit on a database of its own."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import contextlib
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from leftovers import leftovers, mark_this_run
+from postgres_samples import Server, server
 from side_by_side import end_fork_server
 from tiers import Claims, add_markers, files_with_tests
 
@@ -27,9 +30,15 @@ from healkit.store.database import Database
 if TYPE_CHECKING:
     from notebook_kernel import NotebookKernel
 
+# nbformat loads jsonschema, which builds 38 grammars of addresses where it finds this package: over 2 s in each process.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None: its import fails, as if not installed
+
 HERE = Path(__file__).parent
 KERNEL = pytest.StashKey["NotebookKernel"]()
 CLAIMED = pytest.StashKey[Claims]()
+
+# A suite that was started in the background was told to ignore Ctrl-C, and the processes it starts inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Nor does an example that a property is held against fail for being slow there.
 settings.register_profile("healkit", deadline=None)
@@ -38,22 +47,46 @@ settings.load_profile("healkit")
 
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty database with current tables, to be copied: the migrations cost more than most tests themselves."""
+    """Make an empty database with current tables, to be copied: the migrations cost more than most tests themselves."""
     path = tmp_path_factory.mktemp("empty") / "healkit.db"
     Database(path).close()
     return path
 
 
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[Server]:
+    """Start a PostgreSQL server for the first test that needs one."""
+    with server() as started:
+        yield started
+
+
+#: The kinds of database that the store's tests run on; those of PostgreSQL are left to the slow tier.
+KINDS = ["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.slow])]
+
+
+@pytest.fixture(params=KINDS)
+def new_database(
+    request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path
+) -> Iterator[Callable[[str], str]]:
+    """Make an empty database with current tables by a name of the test's choice; its URL. On each kind in turn."""
+    if request.param == "sqlite":
+        yield lambda name="healkit": f"sqlite:///{shutil.copy(empty_database, tmp_path / f'{name}.db')}"
+        return
+    on: Server = request.getfixturevalue("postgresql_server")
+    with contextlib.ExitStack() as made:
+        yield lambda name="healkit": made.enter_context(on.database())
+
+
 @pytest.fixture
 def healkit(tmp_path: Path, empty_database: Path) -> Iterator[Healkit]:
-    """An empty vault and log in a file of this test's own."""
+    """Lend an empty vault and log in a file of this test's own."""
     with Healkit(shutil.copy(empty_database, tmp_path / "healkit.db")) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def notebook_kernel(pytestconfig: pytest.Config) -> Iterator[NotebookKernel]:
-    """A notebook's kernel that the tests of a folder take turns with; what it needs takes long to import."""
+    """Lend a notebook's kernel that the tests of a folder take turns with; what it needs takes long to import."""
     from notebook_kernel import NotebookKernel
 
     with contextlib.closing(NotebookKernel()) as kernel:
@@ -72,6 +105,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Run one more worker than there are processors: half of a test's time is waiting for a process."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_configure() -> None:
     mark_this_run()
 
@@ -132,3 +170,15 @@ def claims_of(items: list[pytest.Item]) -> Claims:
                 tests = claimed.setdefault(requirement, {})
                 tests[name] = tests.get(name, False) or quick
     return {requirement: dict(sorted(tests.items())) for requirement, tests in claimed.items()}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a disk of 128 KiB."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a tiny disk takes root; run the tests as root to include this one")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)], check=True)
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)

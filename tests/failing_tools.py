@@ -1,4 +1,4 @@
-"""A tool run in this process, and the case that its failure makes."""
+"""Tools run in this process, and the cases of their failures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def entry_of(code: str, name: str = "tool", **more: Any) -> VaultEntry:
 
 
 def run(code: str, arguments: dict[str, Any], name: str = "tool") -> tuple[Any, Failure | None]:
-    """The value, or the failure as a worker would tell it."""
+    """Run the tool; return its value, or its failure as a worker would report it."""
     ref = entry_of(code, name).ref
     capture.show_source(ref, code)
     with warnings.catch_warnings():
@@ -48,7 +48,7 @@ def _call(code: str, arguments: dict[str, Any], name: str, filename: str) -> Any
     namespace["Tool"] = Tool
     if shape.kind == "script":
         namespace["arguments"] = arguments
-    exec(compile(tree, filename, "exec"), namespace)
+    exec(compile(tree, filename, "exec", dont_inherit=True), namespace)
     if shape.kind == "script":
         return namespace.get("result")
     target = namespace[shape.entry]
@@ -66,7 +66,7 @@ def case_of(
     failure: Failure | None = None,
     folders: list[str] | None = None,
 ) -> Case:
-    """The case of a tool that fails for these arguments, run here unless its failure is given."""
+    """Make the case of a tool that fails for these arguments; the tool is run here unless its failure is given."""
     if failure is None:
         _, failure = run(code, arguments, name)
     failing = Check(origin="failing", arguments=arguments)

@@ -1,4 +1,6 @@
-"""A stock python3 kernel that tests take turns with, each as if it had just been started.
+"""Stock python3 kernel that tests take turns with.
+
+Each test finds it as if it had just been started.
 
 A cold start costs half a second, and healkit's workers a second more at their first use. Where a test is about a
 kernel that starts, restarts or dies, it starts one of its own.
@@ -20,7 +22,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from waiting import wait_until
 
-WITHIN_S = 60
+WITHIN_S = 180
 _RENEWAL = Path(__file__).with_name("notebook_renewal.py")
 #: Runs at the start, and leaves the module where `renew` finds it, and no name in the notebook.
 _BOOT = (
@@ -31,7 +33,7 @@ _RENEW = "__import__('notebook_renewal').renew(__import__('json').loads({0!r}), 
 
 
 class NotebookKernel:
-    """The kernel, which is started when it is first used, and again after a test that it did not survive."""
+    """Kernel that is started when it is first used, and again after a test that it did not survive."""
 
     def __init__(self, **environment: str) -> None:
         self._own = environment
@@ -71,7 +73,7 @@ class NotebookKernel:
         return self._connected()
 
     def interrupt(self) -> None:
-        """What the notebook's own button does."""
+        """Interrupt the kernel, as the notebook's own button does."""
         run_sync(self._manager.interrupt_kernel)()
 
     def renew(self, folder: Path | None = None) -> None:
@@ -112,7 +114,7 @@ class NotebookKernel:
             failed.pop_all()
 
     def _reply(self, code: str, but: str) -> Any:
-        """What the kernel replies, None for that status."""
+        """Return what the kernel replies; None where the reply has the status `but`."""
         assert self._client is not None
         content = self._client.execute_interactive(
             code, silent=True, store_history=False, timeout=WITHIN_S, output_hook=lambda message: None

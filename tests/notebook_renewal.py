@@ -1,4 +1,6 @@
-"""The half of `notebook_kernel` that runs in the kernel: makes it as good as new for the next test.
+"""Half of `notebook_kernel` that runs in the kernel.
+
+It makes the kernel as good as new for the next test.
 
 What a test can leave in a kernel is undone, and then compared with what there was after the start. healkit's workers
 stay warm: each execution has a fresh one anyway.
@@ -67,7 +69,7 @@ def _end_healkit(shell: Any) -> None:
     if (panels := sys.modules.get("healkit.notebook.widgets.panel")) is not None:
         panels.close_all()
     if (app := sys.modules.get("healkit.app")) is not None:
-        for healkit in list(app._open):
+        for healkit in list(app.open_healkits):
             healkit.close()
 
 

@@ -1,8 +1,13 @@
-"""A PostgreSQL server of the tests' own: a new cluster in a temporary folder, reached by a socket in it."""
+"""PostgreSQL server of the tests' own.
+
+A new cluster in a temporary folder, reached by a socket in it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import itertools
 import os
 import shutil
 import subprocess
@@ -11,13 +16,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg import sql
+
+from healkit.store.database import Database
 
 _ROLE = "healkit"
 
 
 def _program(name: str) -> str:
-    """Where Debian keeps it, newest version first, else wherever it is."""
+    """Find the program: where Debian keeps it, newest version first, or else wherever it is."""
     places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)
     found = str(places[0]) if places else shutil.which(name)
     if found is None:
@@ -35,22 +44,83 @@ def _account() -> dict[str, Any]:
     return {"user": "postgres" if "postgres" in names else "nobody"}
 
 
-@contextlib.contextmanager
-def postgresql() -> Iterator[str]:
-    """The URL of an empty database; the server is gone at the end of the block."""
-    initdb, ctl = _program("initdb"), _program("pg_ctl")
-    account = _account()
-    with tempfile.TemporaryDirectory(prefix="healkit-pg-") as name:
-        folder = Path(name)
+class Cluster:
+    """Server in a folder, which can be stopped and started; `url` is that of an empty database."""
+
+    def __init__(self, folder: Path) -> None:
+        account = _account()
         if account:
             shutil.chown(folder, account["user"])
-        data = folder / "data"
-        run: dict[str, Any] = {**account, "check": True, "capture_output": True, "timeout": 60, "cwd": folder}
-        subprocess.run([initdb, "-D", data, "-U", _ROLE, "-A", "trust", "-E", "UTF8", "--no-sync"], **run)
-        options = f"-k {folder} -h '' -c fsync=off"
-        log = folder / "log"
+        self.url = f"postgresql+psycopg://{_ROLE}@/postgres?host={folder}"
+        self._folder, self._data = folder, folder / "data"
+        self._run: dict[str, Any] = {
+            **account,
+            "check": True,
+            "capture_output": True,
+            "timeout": 60,
+            "cwd": folder,
+        }
+        made = [_program("initdb"), "-D", self._data, "-U", _ROLE, "-A", "trust", "-E", "UTF8", "--no-sync"]
+        subprocess.run(made, **self._run)
+
+    def start(self) -> None:
+        """Start the server, and wait until it takes connections."""
+        options = f"-k {self._folder} -h '' -c fsync=off"
+        self._control("start", "-w", "-o", options, "-l", str(self._folder / "log"), check=True)
+
+    def stop(self) -> None:
+        """End it and its connections at once."""
+        self._control("stop", "-m", "immediate", check=False)
+
+    def _control(self, *words: str, check: bool) -> None:
+        subprocess.run([_program("pg_ctl"), *words, "-D", self._data], **{**self._run, "check": check})
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[Cluster]:
+    """Start a server; it is gone at the end of the block."""
+    with tempfile.TemporaryDirectory(prefix="healkit-pg-") as name:
+        made = Cluster(Path(name))
         try:
-            subprocess.run([ctl, "start", "-w", "-D", data, "-o", options, "-l", log], **run)
-            yield f"postgresql+psycopg://{_ROLE}@/postgres?host={folder}"
+            made.start()
+            yield made
         finally:
-            subprocess.run([ctl, "stop", "-D", data, "-m", "immediate"], **{**run, "check": False})
+            made.stop()
+
+
+@contextlib.contextmanager
+def postgresql() -> Iterator[str]:
+    """Lend the URL of an empty database; the server is gone at the end of the block."""
+    with cluster() as made:
+        yield made.url
+
+
+@dataclasses.dataclass
+class Server:
+    """Running server, whose databases are copies of one with current tables."""
+
+    url: str
+    _numbers: Iterator[int] = dataclasses.field(default_factory=itertools.count)
+
+    @contextlib.contextmanager
+    def database(self, *, empty: bool = False) -> Iterator[str]:
+        """Yield the URL of a new database, without tables if `empty`; it is gone at the end of the block."""
+        name = f"test_{next(self._numbers)}"
+        self._say("CREATE DATABASE {} TEMPLATE {}", name, "template1" if empty else "postgres")
+        try:
+            yield self.url.replace("/postgres?", f"/{name}?")
+        finally:
+            self._say("DROP DATABASE {} WITH (FORCE)", name)
+
+    def _say(self, statement: str, *names: str) -> None:
+        plain = self.url.replace("+psycopg", "").replace("/postgres?", "/template1?")
+        with psycopg.connect(plain, autocommit=True) as connection:
+            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+
+
+@contextlib.contextmanager
+def server() -> Iterator[Server]:
+    """Start a server; its database `postgres` gets current tables, to be copied."""
+    with postgresql() as url:
+        Database(url).close()
+        yield Server(url)

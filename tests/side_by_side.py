@@ -1,4 +1,4 @@
-"""Processes of a test's own, many of them or at the same moment.
+"""Processes of a test's own, many or at the same moment.
 
 They are forked from multiprocessing's fork server, which has imported what they need: Python with the database's
 libraries takes a second to start, and eight of them on a busy machine take a minute. Each is a process like any other:
@@ -47,7 +47,7 @@ _FORKING.set_forkserver_preload(
 
 
 class Forked:
-    """A process that calls a function with these arguments, in this process's environment unless another is given."""
+    """Process that calls a function with these arguments, in this process's environment unless another is given."""
 
     def __init__(
         self, function: Callable[..., object], *arguments: Any, environ: Mapping[str, str] = os.environ

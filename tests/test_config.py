@@ -1,4 +1,4 @@
-"""Settings: each describes itself, and is read from its variable."""
+"""Settings: each describes itself and is read from a variable."""
 
 from __future__ import annotations
 

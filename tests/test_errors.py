@@ -1,4 +1,4 @@
-"""The errors: drawn as the tree they are, and imported from one place."""
+"""Errors: drawn as the tree they are, imported from one place."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pkgutil
 import re
 
 from healkit import errors
+from healkit.contracts.failure import Failure
 
 _ERRORS = {kind for kind in vars(errors).values() if isinstance(kind, type)}
 
@@ -39,3 +40,25 @@ def test_the_tree_shows_every_error_with_base_and_code() -> None:
     assert drawn.keys() == {kind.__name__ for kind in _ERRORS} - {"HealkitError"}
     for kind in own_codes:
         assert drawn[kind.__name__] == (kind.__mro__[1].__name__, kind.code)
+
+
+def test_no_error_shows_raw_backticks() -> None:
+    """U7: a traceback and a terminal show a message as it is, so `n` stood there with its backticks."""
+    for kind in _ERRORS - {errors.ToolExecutionError}:  # its message is the tool's own
+        code = ("BODY_TOO_LARGE",) if kind is errors.RequestRefused else ()
+        error = kind(
+            *code, "`n` is missing; `0` and `None` are not.", hint="Run `healkit doctor`, or add a `,`."
+        )
+        told = "'n' is missing; 0 and None are not. Run healkit doctor, or add a ','."
+        assert str(error) == told, kind
+        assert (error._render_traceback_(), error.args) == (
+            [f"{kind.__name__} [{error.code}]: {told}"],
+            (error.message,),
+        )
+
+
+def test_a_tools_own_message_stays_as_it_is() -> None:
+    failure = Failure("TOOL_EXCEPTION", "ValueError", "use `a` and `b`", "")
+    assert (
+        str(errors.ToolExecutionError("f v1", failure, 1, "")) == "f v1 failed: ValueError: use `a` and `b`"
+    )

@@ -1,4 +1,7 @@
-"""The face of `Healkit`: the methods of its parts, under the names that callers use."""
+"""Face of `Healkit`: the methods of its parts.
+
+They have the names that callers use.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,12 @@ PARTS = {
     "runner": ("execute", "aexecute", "execute_tool", "aexecute_tool", "rerun", "try_code", "trials", "run"),
     "history": ("last_error", "last_error_report", "execution", "executions", "replay_of", "plot"),
     "healing": ("heal", "aheal"),
+    "decisions": ("decide", "adecide"),
     "host": ("provide", "withdraw"),
     "mcp": ("connect", "connect_all", "disconnect", "servers"),
-    "panels": ("browse", "patch_editor", "heal_panel", "timeline"),
+    "panels": ("browse", "patch_editor", "heal_panel", "timeline", "decide_panel", "audit_panel"),
 }
-OWN = ("undo", "seed", "status", "doctor", "close")
+OWN = ("undo", "seed", "summarize", "status", "doctor", "close")
 
 
 @pytest.mark.parametrize("name", [name for names in (*PARTS.values(), OWN) for name in names])
@@ -48,7 +52,7 @@ def test_the_face_has_no_other_methods_and_no_base_class() -> None:
 @pytest.mark.parametrize("name", [name for names in (*PARTS.values(), OWN) for name in names])
 def test_only_the_async_twins_are_coroutine_functions(name: str) -> None:
     assert inspect.iscoroutinefunction(getattr(Healkit, name)) == (
-        name in {"aexecute", "aexecute_tool", "aheal"}
+        name in {"aexecute", "aexecute_tool", "aheal", "adecide"}
     )
 
 
@@ -63,3 +67,15 @@ def test_panels_say_what_they_need_where_the_notebook_face_is_not_loaded(tmp_pat
         done.stdout
         == "Live panels need the notebook extension, which is not loaded. Run %load_ext healkit.\n"
     )
+
+
+def test_a_healkit_shows_its_state(tmp_path: Path) -> None:
+    """U8: `hk` was shown as `<healkit.app.Healkit object at 0x…>`."""
+    with Healkit(tmp_path / "healkit.db") as healkit:
+        assert repr(healkit) == f"<Healkit on '{tmp_path / 'healkit.db'}'>"
+        shown = healkit._repr_mimebundle_()
+        assert shown["text/plain"].startswith("database")
+        assert "isolation" in shown["text/html"]
+        assert "tools" in shown["text/html"]
+    assert repr(healkit).endswith(", closed>")
+    assert healkit._repr_mimebundle_() == {"text/plain": repr(healkit)}

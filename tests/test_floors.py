@@ -1,4 +1,6 @@
-"""Imports point down the floors, also those that import-linter cannot see.
+"""Imports point down the floors.
+
+Also those that import-linter cannot see.
 
 import-linter reads import statements, in functions too. A module that is named by a string (`import_module("healkit…")`,
 a table of lazy names, `sys.modules`) is not among them, and imports for the type checker are left out there.
@@ -27,14 +29,14 @@ _REASON = re.compile(r"#\s*\S")
 
 
 def part_of(path: Path) -> str:
-    """The top-level module or package below healkit; empty for `healkit/__init__.py` and `__main__.py`."""
+    """Return the top-level module or package below healkit; empty for `healkit/__init__.py` and `__main__.py`."""
     relative = path.relative_to(PACKAGE)
     name = relative.parts[0].removesuffix(".py")
     return "" if name.startswith("__") else name
 
 
 def points_down(source: str, target: str) -> bool:
-    """Whether that part may know the other: one on a floor below, or itself."""
+    """Return whether that part may know the other: one on a floor below, or itself."""
     if not source or source == target:
         return True
     return _FLOOR_OF[source] < _FLOOR_OF[target] or FLOORS[-1] == FLOORS[_FLOOR_OF[source]]
@@ -86,7 +88,7 @@ def imports_of(nodes: Iterable[ast.AST], known: Collection[str]) -> Iterator[tup
 
 
 def for_the_type_checker(tree: ast.Module) -> set[ast.AST]:
-    """What stands under `if TYPE_CHECKING`."""
+    """Return the nodes under `if TYPE_CHECKING`."""
     guarded = [
         node
         for node in ast.walk(tree)

@@ -1,4 +1,6 @@
-"""Which packages are loaded by what is done most: `import healkit` and `healkit run`.
+"""Packages that `import healkit` and `healkit run` load.
+
+These two are done most.
 
 Each costs its time at every start. A package that is really needed there is added to the list, on purpose.
 """
@@ -36,12 +38,12 @@ UNWANTED = {
     "stdnum",
 }  # fmt: skip
 #: Parts of healkit that a run has no use for.
-UNWANTED_PARTS = ("cli.demo", "doctor", "failures", "healing.healer", "healing.loop", "healing.advisors.model", "healing.advisors.rules",
+UNWANTED_PARTS = ("cli.demo", "doctor", "facts", "failures", "healing.healer", "healing.loop", "healing.advisors.model", "language_models", "healing.advisors.rules",
                   "healing.advisors.search", "notebook", "server")  # fmt: skip
 
 
 def loaded(tmp_path: Path, program: str, *arguments: str) -> set[str]:
-    """The modules that an interpreter of its own has loaded at the end of the program."""
+    """Return the modules that an interpreter of its own has loaded at the end of the program."""
     file = tmp_path / "modules.json"
     command = [sys.executable, "-c", LISTED + program, *arguments, str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90, cwd=tmp_path)
@@ -55,7 +57,7 @@ def packages(modules: set[str]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def of_a_run(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """What `healkit run` loads, for a tool whose result looks like nobody's number or address."""
+    """Return what `healkit run` loads for a tool whose result looks like no number or address of a person."""
     folder = tmp_path_factory.mktemp("run")
     with Healkit(folder / "healkit.db") as healkit:
         healkit.vault.add("double", "def double(n):\n    return 2 * n\n")
@@ -78,6 +80,7 @@ def test_the_class_and_the_log_load_no_database_toolkit_and_no_worker_side(tmp_p
     assert packages(loaded(tmp_path, RUN, "log", "--db", str(tmp_path / "healkit.db"))) & unwanted == set()
 
 
+@pytest.mark.slow
 def test_a_run_loads_no_package_that_it_has_no_use_for(of_a_run: set[str]) -> None:
     assert packages(of_a_run) & UNWANTED == set()
     assert packages(of_a_run) >= NEEDED, "then the list above is wrong"
@@ -86,3 +89,11 @@ def test_a_run_loads_no_package_that_it_has_no_use_for(of_a_run: set[str]) -> No
 def test_a_run_loads_no_part_of_healkit_that_it_has_no_use_for(of_a_run: set[str]) -> None:
     unwanted = tuple(f"healkit.{part}" for part in UNWANTED_PARTS)
     assert [name for name in sorted(of_a_run) if name.startswith(unwanted)] == []
+
+
+@pytest.mark.parametrize(
+    "module", ["workers.inside.kernel_main", "workers.inside.subprocess_main", "notebook.magics"]
+)
+def test_what_explains_a_failure_is_loaded_with_the_first_failure(tmp_path: Path, module: str) -> None:
+    modules = loaded(tmp_path, f"import healkit.{module}")
+    assert [name for name in modules if name.startswith(("healkit.facts", "healkit.failures"))] == []

@@ -1,4 +1,7 @@
-"""One table of options: both faces read every row of it, and explain it in the same words."""
+"""Options: one table, which both faces read.
+
+Both read every row of it, and explain it in the same words.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pytest
 import typer
 
 from healkit import options
-from healkit.cli import app
+from healkit.cli import command_line
 from healkit.notebook.magic_parsers import PARSERS
 from healkit.options import Option
 
@@ -34,7 +37,7 @@ def commands(group: typer.core.TyperGroup) -> Iterator[typer.core.TyperCommand]:
 
 def in_the_command_line() -> set[tuple[str, str]]:
     """Flag and help of every option of every command."""
-    top = typer.main.get_command(app)
+    top = typer.main.get_command(command_line())
     return {
         (p.opts[0], p.help or "") for command in commands(top) for p in command.params if hasattr(p, "help")
     }

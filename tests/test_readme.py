@@ -1,4 +1,7 @@
-"""The README, executed: every command it shows is run, and what it claims is what comes out."""
+"""README, executed: every command that it shows is run.
+
+What it claims is what comes out.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """A newcomer's shell in an empty folder, with this very environment's commands first on the path."""
+    """Make a newcomer's environment in an empty folder, with the commands of this very environment first on the path."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return {
         **os.environ,
@@ -123,6 +126,6 @@ def test_the_first_command_works_in_a_fresh_checkout(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "Failures were recorded, found, mended, and shown to be mended." in done.stdout
+    assert "The failures were recorded, found and fixed, and each fix was checked." in done.stdout
     assert "ZeroDivisionError" in done.stdout
     assert not (checkout / "healkit.db").exists()  # the demo's own was a temporary one

@@ -1,4 +1,6 @@
-"""Every requirement that is called done has a test that claims it, and every claim names a requirement.
+"""Requirements and the tests that claim them.
+
+Every requirement that is called done has a test that claims it, and every claim names a requirement.
 
 `tests/requirements.toml` lists the requirements. `HEALKIT_REGENERATE=1 pytest tests/test_requirements.py` writes the
 tests behind each of them anew; the diff is then reviewed.

@@ -1,4 +1,4 @@
-"""Each place at which a linter or the type checker is told to look away says why.
+"""Suppressions of a linter or the type checker: each says why.
 
 `# noqa: S102 - why` and `# type: ignore[misc]  # why`. What a whole folder needs stands in pyproject.toml, with its
 reason there.
@@ -25,7 +25,7 @@ _WITH_REASON = re.compile(
 
 
 def unreasoned(lines: Iterator[str]) -> Iterator[int]:
-    """The lines with a suppression that says no reason, or not what it suppresses."""
+    """Yield the lines with a suppression that says no reason, or not what it suppresses."""
     for token in tokenize.generate_tokens(lambda: next(lines, "")):
         if token.type == tokenize.COMMENT:
             found = _SUPPRESSION.search(token.string)

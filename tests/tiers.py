@@ -1,4 +1,6 @@
-"""The tiers of the suite, and the markers that a folder or a file gives its tests.
+"""Tiers of the suite, and the markers of its tests.
+
+A folder or a file gives its tests their markers.
 
 The quick tier is what plain `pytest` runs: everything that is not marked `slow`. docs/contributing.md says what each
 marker holds and which tests to run for which change.
@@ -7,8 +9,9 @@ marker holds and which tests to run for which change.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +38,26 @@ MARKERS = {
     "postgres": ("*/test_*_postgresql.py",),
     "slow": (
         "*/test_*_postgresql.py",  # a newcomer need not have a server
+        "cli/test_cli_grants.py",  # these start many workers or processes of their own
+        "cli/test_cli_healing.py",
+        "cli/test_cli_lab.py",
+        "cli/test_cli_log.py",
+        "failures/test_library_failures.py",  # scikit-learn and seaborn take ten seconds to load
         "healing/test_heal_bench.py",
+        "healing/test_model_peers.py",
+        "healing/test_model_repair.py",
+        "notebook/test_notebook_healing.py",
+        "runtime/test_call_events.py",
+        "runtime/test_contents.py",
+        "runtime/test_run_limits.py",
+        "runtime/test_run_retries.py",
+        "runtime/test_tool_classes.py",
+        "tracing/test_run_docs.py",
+        "workers/test_trial_servers.py",
+        "server/test_collector_alone.py",
+        "server/test_collector_jupyter.py",
+        "test_docstrings.py",
+        "test_floors.py",
         "notebooks/test_teaching_notebooks.py",
     ),
     "pages": ("test_readme.py", "test_docs.py", "*/test_*_docs.py", "*/test_*_page.py", "notebooks/*"),
@@ -54,3 +76,15 @@ def add_markers(items: Sequence[pytest.Item]) -> None:
 def files_with_tests() -> set[Path]:
     """Every file that holds tests."""
     return set(HERE.rglob("test_*.py"))
+
+
+def slow_but(samples: Mapping[str, Any], quick: Collection[str]) -> list[Any]:
+    """Return a parameter for each sample, a tuple as several values; those not in `quick` are slow."""
+    return [
+        pytest.param(
+            *(one if isinstance(one, tuple) else (one,)),
+            id=name,
+            marks=() if name in quick else pytest.mark.slow,
+        )
+        for name, one in samples.items()
+    ]

@@ -1,4 +1,7 @@
-"""Run folders of healings, told to the real writer as the loop tells them."""
+"""Run folders of healings, written by the real writer.
+
+The writer gets them in the same way as from the loop.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from healkit.contracts.events import error_object
+from healkit.contracts.events import SCHEMA_VERSION, error_object
 from healkit.contracts.records import utc_now
-from healkit.contracts.runs import PolicyDefaults, RedactionPolicy, RunManifest
+from healkit.contracts.runs import ExecutionProfile, PolicyDefaults, RedactionPolicy, RunManifest
 from healkit.sanitizer.cleaner import Verbatim
 from healkit.tracing.writer import RunWriter
 
@@ -40,7 +43,7 @@ FAILURE = {
 
 @dataclasses.dataclass(frozen=True)
 class Tried:
-    """One patch: its code, who proposed it, each check's result, the verdict and the reason for it."""
+    """Patch that was tried: code, proposer, each check's result, verdict and the reason for it."""
 
     code: str
     advisor: str
@@ -75,19 +78,20 @@ PATCHES = (
 
 
 def begun(folder: Path, run_id: str = "healing", **manifest: Any) -> RunWriter:
-    """A run's writer, as `RunWriter` is made for a healing."""
+    """Make a run's writer, as `RunWriter` is made for a healing."""
     made = RunManifest(
-        1, run_id, utc_now(), manifest.get("profile", "heal"), manifest.get("mode", "live"), PolicyDefaults(), "0.1.0",
-        {"system": "Linux"}, ["average_delay"], RedactionPolicy(manifest.get("payload", "sanitised"), 10_240, 1 << 20),
+        SCHEMA_VERSION, run_id, utc_now(), ExecutionProfile(manifest.get("profile", "heal"), {}),
+        manifest.get("mode", "live"), PolicyDefaults(), "0.1.0", {"system": "Linux"}, ["average_delay"],
+        RedactionPolicy(manifest.get("payload", "sanitised"), 10_240, 1 << 20, None, []),
     )  # fmt: skip
     return RunWriter(folder, made, Verbatim())
 
 
 def observed(writer: RunWriter, log_id: int | None = 2) -> None:
-    """What the loop starts from, and how the checks go with the code as it is."""
-    writer.append("observation_captured", step_id="s1", metadata={"phase": "before", "log_id": log_id})
+    """Record what the loop starts from, and how the checks go with the code as it is."""
+    writer.append("observation_captured", step_id="step_1", metadata={"phase": "before", "log_id": log_id})
     error = error_object("TOOL_EXCEPTION", "observation", "ZeroDivisionError: division by zero", utc_now())
-    writer.append("error_raised", step_id="s1", error=error)
+    writer.append("error_raised", step_id="step_1", error=error)
     state = {"tool_name": "average_delay", "persona": "default", "revision": 1}
     pieces: list[Any] = [
         ("state_before", state),
@@ -95,17 +99,17 @@ def observed(writer: RunWriter, log_id: int | None = 2) -> None:
         ("arguments", FAILING),
         ("failure", FAILURE),
     ]
-    writer.keep(pieces, step_id="s1")
-    writer.append("inspection_started", step_id="s1")
+    writer.keep(pieces, step_id="step_1")
+    writer.append("inspection_started", step_id="step_1")
     found = {"kind": "zero", "line": 8, "sentence": "Line 8 divides by buses, which is 0."}
-    writer.append("inspection_finished", step_id="s1", result=found)
+    writer.append("inspection_finished", step_id="step_1", result=found)
     for came in (result("raised", "failing", FAILING, error="ZeroDivisionError: division by zero"),
                  result("passed", "passing", PASSING, wanted=3.5, got=3.5)):  # fmt: skip
-        writer.append("assert_checked", step_id="s1", result=came)
+        writer.append("assert_checked", step_id="step_1", result=came)
 
 
 def tried(writer: RunWriter, step: str, patch: Tried) -> None:
-    """One patch from proposal to verdict."""
+    """Record one patch from proposal to verdict."""
     known = {"author": patch.author, "advisor": patch.advisor, "base_revision": 1, "reason": patch.reason}
     writer.append("proposal_received", step_id=step, metadata=known)
     writer.keep([("proposal", patch.code)], step_id=step)
@@ -127,15 +131,15 @@ def tried(writer: RunWriter, step: str, patch: Tried) -> None:
 
 
 def healing(folder: Path, run_id: str = "healing", action: str = "kept", log_id: int | None = 2) -> Path:
-    """A healing of three patches, the last of which is cured; `action` is what was decided about it."""
+    """Record a healing of three patches, the last of which is cured; `action` is what was decided about it."""
     writer = begun(folder, run_id)
     observed(writer, log_id)
     for number, patch in enumerate(PATCHES, 2):
-        tried(writer, f"s{number}", patch)
+        tried(writer, f"step_{number}", patch)
     event = "proposal_rejected" if action in ("declined", "denied") else "proposal_accepted"
     known = {"action": action, "revision": 2} if action == "kept" else {"action": action, "request_id": 7}
-    writer.append(event, step_id="s4", metadata=known)
-    reason = f"{action}: average_delay@2 is active: cured and regression-free."
+    writer.append(event, step_id="step_4", metadata=known)
+    reason = f"{action}: average_delay v2 is active: fixed, no regressions."
     writer.finish({"outcome": "completed", "steps": 4, "failures": 1, "reason": reason})
     assert writer.problem == ""
     return writer.folder

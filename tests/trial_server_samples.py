@@ -1,4 +1,4 @@
-"""Looking at the trial servers of this process, and at what they run."""
+"""Trial servers of this process, and what they run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from healkit.runtime import background
 
 
 def trial_servers() -> list[psutil.Process]:
-    """The trial servers of this process and their children, whatever they were started through."""
+    """Return the trial servers of this process and its children, whatever they were started through."""
     found = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -24,7 +24,7 @@ def trial_servers() -> list[psutil.Process]:
 
 
 def end_trial_servers() -> None:
-    """End those that wait for more; nurseries and spares stay, which cost more to start again."""
+    """End those that wait for more; fork servers and spares stay, which cost more to start again."""
 
     async def close() -> None:
         for pool in background._pools.values():

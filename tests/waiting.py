@@ -1,4 +1,4 @@
-"""A bounded wait for what another thread or process does."""
+"""Bounded waits for what another thread or process does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One program, healed as its owner would: registered, run, failed, healed; then scored by somebody else."""
+"""Measurement of one program: register, run, heal, score."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 from heal.programs import Example, Program
 from heal.scoring import Judge
 
-from healkit import Config, Healkit
+from healkit import Config, Healkit, values
 from healkit.contracts.healing import same_value
 from healkit.errors import HealkitError
 from healkit.healing.questions import Answer
@@ -32,7 +32,7 @@ _FIELDS = ("arguments", "call", "result")
 
 @dataclasses.dataclass
 class Row:
-    """What became of one program.
+    """Result of one program.
 
     plausible: a patch was proposed that meets every visible example, by the scorer's own run. first_correct: the first
     such patch meets the unseen ones too. any_correct: some patch does. kept, verdict: whether the vault holds a patch
@@ -114,7 +114,7 @@ def register(healkit: Healkit, program: Program) -> None:
     )
     if (arguments := program.examples[program.failing].get("arguments")) is not None:
         with contextlib.suppress(HealkitError):  # a draft is refused, and that is on record
-            healkit.execute(program.name, arguments=arguments, timeout=program.timeout_s)
+            healkit.execute(program.name, arguments=values.remade(arguments), timeout=program.timeout_s)
 
 
 def _answering(right: str, name: str, judge: Judge) -> Callable[[Any], Answer | None]:
@@ -130,7 +130,7 @@ def _answering(right: str, name: str, judge: Judge) -> Callable[[Any], Answer | 
 
 
 def _heal(healkit: Any, name: str, advisors: Sequence[str], budget_s: float, ask: Any) -> Any:
-    """The report; raises `TimeoutError` for a healer that does not come back."""
+    """Return the report; raises `TimeoutError` for a healer that does not come back."""
     ended: concurrent.futures.Future[Any] = concurrent.futures.Future()
 
     def work() -> None:
@@ -172,7 +172,10 @@ def score(
 
 
 def memorised(diff: str, program: Program) -> bool:
-    """Whether a change returns a visible example's result as a literal; a truth value, 0, 1 or nothing may be meant."""
+    """Return whether a change returns a visible example's result as a literal.
+
+    A truth value, 0, 1 or nothing may be meant.
+    """
     for line in diff.splitlines():
         if line.startswith("+") and (statement := line[1:].strip()).startswith("return "):
             with contextlib.suppress(ValueError, SyntaxError):

@@ -1,4 +1,6 @@
-"""Right tools, corrupted at random: bugs that nobody thought of.
+"""Right tools, corrupted at random.
+
+These are bugs that were not thought of beforehand.
 
 The kinds are taken from what goes wrong when code is typed, pasted, merged or cut, not from what a search can undo.
 Each works on the syntax tree: a statement lost, doubled, moved or swapped; a branch lost; an expression replaced by
@@ -140,7 +142,7 @@ def _swap_statements(tree: ast.Module, r: random.Random) -> bool:
 
 
 def _move_across_indent(tree: ast.Module, r: random.Random) -> bool:
-    """The last statement of a loop or branch slips out of it, or what follows slips in."""
+    """Move the last statement of a loop or branch out of it, or what follows into it."""
     places = [
         (block, i)
         for block in _blocks(tree)
@@ -161,7 +163,7 @@ def _move_across_indent(tree: ast.Module, r: random.Random) -> bool:
 
 
 def _lose_branch(tree: ast.Module, r: random.Random) -> bool:
-    """An `else` or `elif` is gone, or what was conditional always happens."""
+    """Remove an `else` or `elif`, or make what was conditional always happen."""
     places = [(block, i) for block in _blocks(tree) for i, s in enumerate(block) if isinstance(s, ast.If)]
     if not places:
         return False
@@ -176,7 +178,7 @@ def _lose_branch(tree: ast.Module, r: random.Random) -> bool:
 
 
 def _slots(tree: ast.Module, kinds: type | tuple[type, ...]) -> list[tuple[ast.AST, str, int | None]]:
-    """Where an expression of such a kind that is read stands: parent, field, index in a list."""
+    """Yield the places of read expressions of such a kind: parent, field, index in a list."""
     found: list[tuple[ast.AST, str, int | None]] = []
     for parent in ast.walk(tree):
         if isinstance(parent, ast.JoinedStr | ast.FormattedValue | ast.arguments | ast.Delete):
@@ -207,7 +209,7 @@ def _put(slot: tuple[ast.AST, str, int | None], value: ast.expr) -> None:
 
 
 def _other_expression(tree: ast.Module, r: random.Random) -> bool:
-    """An expression is replaced by another of the same program."""
+    """Replace an expression by another of the same program."""
     slots = _slots(tree, ast.expr)
     if len(slots) < 2:
         return False
@@ -248,7 +250,7 @@ def _wrong_name(tree: ast.Module, r: random.Random) -> bool:
 
 
 def _wrong_constant(tree: ast.Module, r: random.Random) -> bool:
-    """A number is off, a text has a slip of the finger, a truth value is the other one."""
+    """Change a number a little, mistype a text, or take the other truth value."""
     slots = _slots(tree, ast.Constant)
     if not slots:
         return False

@@ -13,20 +13,24 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from heal.notation import made
+
+from healkit import values
 from healkit.gallery import LESSONS
 
-#: The sets that were written for this purpose. Nobody tunes a healer to `fresh`, `held_out` or `sealed`; the last two
-#: are for one measurement.
-WRITTEN = ("own", "fresh", "held_out", "sealed")
+#: The sets that were written for this purpose. No healer is tuned to `fresh`, `held_out`, `sealed` or `blind`; the last
+#: three are for one measurement. `frames` belongs to `own`: its tools take frames, series and arrays.
+WRITTEN = ("own", "frames", "dev", "fresh", "held_out", "sealed", "blind")
 #: What a healer may see of each.
 _SETS = Path(__file__).parent / "sets"
-#: `{"arguments": {…}, "result": …}` or `{"call": "…", "result": …}`: for this, that is right.
+#: `{"arguments": {…}, "result": …}` or `{"call": "…", "result": …}`: for this, that is right. Values are in their kept
+#: form (`healkit.values.kept`).
 Example = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Program:
-    """One broken tool.
+    """Broken tool.
 
     examples: what its owner says is right; `failing` is the position of the one that was run and went wrong. kind,
     shows, bugs, places: which mistake it is, how it shows (`raises`, `wrong`, `hangs`, `draft`), how many mistakes
@@ -49,17 +53,17 @@ class Program:
 
     @property
     def draft(self) -> bool:
-        """Whether it does not even parse."""
+        """True if it does not even parse."""
         return self.shows == "draft"
 
 
 def own() -> list[Program]:
-    """The project's own broken tools."""
+    """Return the project's own broken tools."""
     return written("own")
 
 
 def written(set_name: str) -> list[Program]:
-    """The broken tools of one of the sets in `WRITTEN`, in the order of its file."""
+    """Return the broken tools of one of the sets in `WRITTEN`, in the order of its file."""
     return [
         Program(name=name, **table | {"examples": tuple(table["examples"])})
         for name, table in tables(_SETS / f"{set_name}.toml").items()
@@ -70,17 +74,27 @@ def written(set_name: str) -> list[Program]:
 def tables(path: Path) -> dict[str, dict[str, Any]]:
     """Read a set's file: a TOML table for each tool, with code as it stands and one example in JSON on each line.
 
+    Frames in it are written as `notation` says.
+
     Literal strings (three single quotes) keep code readable, and a diff of it too; JSON has null, which TOML lacks.
     """
     read = tomllib.loads(path.read_text(encoding="utf-8"))
     return {
-        name: table | {"examples": [json.loads(line) for line in table["examples"].strip().split("\n")]}
+        name: table | {"examples": [_example(line) for line in table["examples"].strip().split("\n")]}
         for name, table in read.items()
     }
 
 
+def _example(line: str) -> Example:
+    example = json.loads(line)
+    if "$" not in line:
+        return example
+    arguments = {name: values.kept(made(value)) for name, value in example.get("arguments", {}).items()}
+    return example | {"arguments": arguments, "result": values.kept(made(example["result"]))}
+
+
 def gallery() -> list[Program]:
-    """The gallery's lessons that are Python; a SQL statement is not searched on."""
+    """Return the gallery's lessons that are Python; a SQL statement is not searched on."""
     return [
         Program(
             name=lesson.name,

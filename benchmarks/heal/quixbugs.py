@@ -30,7 +30,7 @@ _BROKEN_TIMEOUT_S = 3.0
 
 @dataclasses.dataclass(frozen=True)
 class Checkout:
-    """One program of the checkout: its text, the correct version's, every test as an example, and the class `Node`."""
+    """Program of the checkout: its text, the correct version's, every test as an example, and the class `Node`."""
 
     name: str
     code: str
@@ -40,7 +40,7 @@ class Checkout:
 
 
 def read(path: Path) -> list[Checkout]:
-    """All 40 programs; raises `FileNotFoundError` where `path` is no checkout."""
+    """Return all 40 programs; raise `FileNotFoundError` where `path` is no checkout."""
     programs = sorted((path / "python_programs").glob("*.py"))
     if not programs:
         raise FileNotFoundError(f"{path} holds no python_programs: is it a checkout of QuixBugs?")
@@ -57,9 +57,9 @@ def read(path: Path) -> list[Checkout]:
 
 
 def survey(checkouts: list[Checkout], judge: Judge) -> tuple[dict[str, list[bool]], list[str]]:
-    """Which tests each broken program passes, and the programs whose correct version misses one: none, if all is well.
+    """Return which tests each broken program passes, and the programs whose correct version fails one.
 
-    Raises `ValueError` for a broken program that passes all.
+    There should be none of these. Raises `ValueError` for a broken program that passes all.
     """
     passed, doubtful = {}, []
     for checkout in checkouts:
@@ -73,8 +73,9 @@ def survey(checkouts: list[Checkout], judge: Judge) -> tuple[dict[str, list[bool
 
 
 def _shown(checkout: Checkout, judge: Judge, tests: list[Example]) -> list[Example]:
-    """The tests as a healer sees them: it takes a value for exact, so where a test allows for a tolerance the value is
-    what the correct version gives.
+    """Return the tests as a healer sees them.
+
+    It takes a value for exact, so where a test allows for a tolerance the value is what the correct version gives.
     """
     [right] = judge.results([checkout.correct], checkout.name, tests)
     return [
@@ -86,7 +87,7 @@ def _shown(checkout: Checkout, judge: Judge, tests: list[Example]) -> list[Examp
 def problems(
     checkouts: list[Checkout], passed: dict[str, list[bool]], judge: Judge, seed: int, *, half: bool
 ) -> tuple[list[Program], dict[str, list[Example]]]:
-    """The programs with the examples that a healer sees, and for each those that it does not.
+    """Return the programs with the examples that a healer sees, and for each those that it does not.
 
     passed: which tests the broken programs pass (`survey`). half: every other test is visible, chosen by the seed, at
     least one that fails among them; else all are. Unseen are the other tests, and inputs of our own that the correct
@@ -117,7 +118,7 @@ def problems(
 
 
 def differential(checkout: Checkout, judge: Judge, chooser: random.Random) -> list[Example]:
-    """Inputs within the program's preconditions and what the correct version says to them."""
+    """Return inputs within the program's preconditions, and what the correct version returns for them."""
     asked = [
         _with_nodes(checkout.nodes, _asked(checkout.name, checkout.code, arguments))
         for arguments in quixbugs_inputs.draw(checkout.name, chooser, DIFFERENTIAL_INPUTS)
@@ -147,7 +148,7 @@ def _tests(path: Path, name: str, code: str) -> list[Example]:
 
 
 def _asked(name: str, code: str, given: Any) -> Example:
-    """A call as an example without its result: a text as it is, else arguments by position."""
+    """Return a call as an example without its result: a text as it is, else arguments by position."""
     if isinstance(given, str):
         return {"call": given}
     if name in _GENERATORS:
@@ -159,7 +160,7 @@ def _asked(name: str, code: str, given: Any) -> Example:
 
 
 def _from_asserts(path: Path, name: str) -> list[Example]:
-    """One example for each test function: its statements, with `seen` made of what it asserts."""
+    """Return one example for each test function: its statements, with `seen` made of what it asserts."""
     tree = ast.parse((path / "python_testcases" / f"test_{name}.py").read_text(encoding="utf-8"))
     before: list[ast.stmt] = []
     examples = []
@@ -177,7 +178,7 @@ def _from_asserts(path: Path, name: str) -> list[Example]:
 
 
 def _seeing(statement: ast.stmt, test: ast.FunctionDef, values: list[Any]) -> ast.stmt:
-    """An assert as an append to `seen`; `values` gets what is right there."""
+    """Return an assert as an append to `seen`; `values` gets what is right there."""
     if not isinstance(statement, ast.Assert):
         return statement
     found, right = _asserted(statement.test, test)
@@ -187,7 +188,7 @@ def _seeing(statement: ast.stmt, test: ast.FunctionDef, values: list[Any]) -> as
 
 
 def _asserted(condition: ast.expr, test: ast.FunctionDef) -> tuple[ast.expr, Any]:
-    """What to look at, and what it should be: the left side where the right one is known, else a truth value."""
+    """Return what to look at, and what it should be: the left side where the right one is known, else a truth value."""
     from healkit.contracts.encoding import to_jsonable
 
     match condition:
@@ -207,7 +208,7 @@ def _assigns(statement: ast.stmt, name: str) -> bool:
 
 
 def _literal(node: ast.expr) -> tuple[Any] | None:
-    """The value of a display of constants and `float("inf")`; a 1-tuple, None where it is no such thing."""
+    """Return the value of a display of constants and `float("inf")`; a 1-tuple, None where it is no such thing."""
     inner = ast.walk(node)
     if any(isinstance(part, ast.Name) and part.id != "float" for part in inner):
         return None
@@ -219,7 +220,7 @@ def _without_docstring(node: ast.FunctionDef) -> list[ast.stmt]:
 
 
 def _with_nodes(nodes: str, example: Example) -> Example:
-    """The example with QuixBugs' class of nodes before its call, where that makes any."""
+    """Return the example with QuixBugs' class of nodes before its call, where that makes any."""
     if "Node(" not in example.get("call", ""):
         return example
     return {**example, "call": f"{nodes}\n\n\n{example['call']}"}

@@ -1,4 +1,4 @@
-"""Random inputs for the programs of QuixBugs, within their preconditions.
+"""Random inputs for QuixBugs, within its preconditions.
 
 Each row draws the arguments of one program, small enough that the exponential ones end at once. Programs on nodes get
 a text to be evaluated instead, in which `Node` is QuixBugs' own class.
@@ -54,7 +54,7 @@ def _parens(r: random.Random) -> list[Any]:
 
 
 def _kheap(r: random.Random) -> list[Any]:
-    """A list in which nobody stands more than k places from where he belongs."""
+    """Return a list in which no item is more than k places from its sorted place."""
     k = r.randint(0, 4)
     values = sorted(_ints(r, 9))
     for start in range(0, len(values), k + 1):
@@ -86,7 +86,7 @@ def _permutation(r: random.Random) -> list[Any]:
 
 
 def _tokens(r: random.Random, depth: int = 3) -> list[Any]:
-    """An arithmetic expression in infix form."""
+    """Draw an arithmetic expression in infix form."""
     tokens: list[Any] = [r.randint(1, 9)]
     for _ in range(r.randint(0, depth)):
         tokens += [r.choice("+-*/"), r.randint(1, 9)]

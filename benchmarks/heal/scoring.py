@@ -1,4 +1,4 @@
-"""The scorer: what is right, and whether a patch does it.
+"""Scorer: compares patches with what is right.
 
 The only code that opens the hidden files. It runs patches itself, restricted, in a Healkit of its own, so that neither
 the healer's word nor its database has a part in the verdict.
@@ -15,8 +15,7 @@ from typing import Any
 from heal.programs import WRITTEN, Example, Program, tables
 
 import healkit
-from healkit import Config, Healkit
-from healkit.contracts.healing import same_value
+from healkit import Config, Healkit, values
 from healkit.runtime.trials import Trial, TrialResult
 
 _HIDDEN = Path(__file__).parent / "hidden"
@@ -29,7 +28,7 @@ TRIAL_TIMEOUT_S = 8.0
 
 
 def hidden_examples(set_name: str) -> dict[str, list[Example]]:
-    """Examples that no healer sees, by the program's name, of a written set or of `gallery`."""
+    """Return the examples that no healer sees, by the program's name, of a written set or of `gallery`."""
     if set_name in WRITTEN:
         return {name: table["examples"] for name, table in _hidden(set_name).items()}
     examples: dict[str, list[Example]] = json.loads(_HIDDEN_OF_GALLERY.read_text(encoding="utf-8"))
@@ -37,7 +36,7 @@ def hidden_examples(set_name: str) -> dict[str, list[Example]]:
 
 
 def reference(name: str, set_name: str = "own") -> str:
-    """The right code for a tool of a written set."""
+    """Return the right code for a tool of a written set."""
     code: str = _hidden(set_name)[name]["code"]
     return code
 
@@ -47,7 +46,7 @@ def _hidden(set_name: str) -> dict[str, dict[str, Any]]:
 
 
 class Judge:
-    """Runs code on examples; for as long as the `with` block lasts."""
+    """Runner of code on examples, for as long as the `with` block lasts."""
 
     def __init__(self, folder: Path) -> None:
         self._healkit = Healkit(folder / "judge.db", config=Config(start_timeout_s=30, tracing=False))
@@ -61,7 +60,7 @@ class Judge:
     def results(
         self, codes: Sequence[str], name: str, examples: Iterable[Example], timeout_s: float = TRIAL_TIMEOUT_S
     ) -> list[list[TrialResult]]:
-        """What each code does with each example."""
+        """Return what each code does with each example."""
         chosen = list(examples)
         done = iter(self.each(((code, name, example) for code in codes for example in chosen), timeout_s))
         return [[next(done) for _ in chosen] for _ in codes]
@@ -69,13 +68,13 @@ class Judge:
     def each(
         self, cases: Iterable[tuple[str, str, Example]], timeout_s: float = TRIAL_TIMEOUT_S
     ) -> list[TrialResult]:
-        """What becomes of each code, name and example; many at once share the processors."""
+        """Return the results of each code, name and example; many at once share the processors."""
         return self._healkit.trials([trial(*case, timeout_s) for case in cases])
 
     def passes(
         self, codes: Sequence[str], name: str, examples: Iterable[Example], timeout_s: float = TRIAL_TIMEOUT_S
     ) -> list[list[bool]]:
-        """For each code, which of the examples it meets."""
+        """Return for each code which of the examples it meets."""
         chosen = list(examples)
         return [
             [met(example, result) for example, result in zip(chosen, results, strict=True)]
@@ -83,7 +82,7 @@ class Judge:
         ]
 
     def correct(self, codes: Sequence[str], program: Program, unseen: Iterable[Example]) -> list[bool]:
-        """Whether each code meets the visible examples and those that the healer never saw."""
+        """Return whether each code meets the visible examples and those that the healer never saw."""
         unique = list(dict.fromkeys(codes))
         passed = self.passes(unique, program.name, [*program.examples, *unseen])
         verdicts = dict(zip(unique, map(all, passed), strict=True))
@@ -91,23 +90,24 @@ class Judge:
 
 
 def met(example: Example, result: TrialResult) -> bool:
-    """Whether the result is what the example asks for; `within` is how far a number may be off."""
+    """Return whether the result is what the example asks for; `within` is how far a number may be off."""
     if not result.ok:
         return False
     if "within" in example and isinstance(result.value, int | float):
         return abs(result.value - example["result"]) <= example["within"]
-    return same_value(example["result"], result.value)
+    return values.meets(example["result"], result.value)
 
 
 def trial(code: str, name: str, example: Example, timeout_s: float = TRIAL_TIMEOUT_S) -> Trial:
-    """An example as a trial of some code."""
+    """Return an example as a trial of some code."""
     if "call" in example:
         return Trial(f"{code}\n\n{_as_script(example['call'])}\n", {}, _SCRIPT, timeout_s)
-    return Trial(code, example["arguments"], name, timeout_s)
+    exact = values.has_tags(example)
+    return Trial(code, values.remade(example["arguments"]), name, timeout_s, exact=exact)
 
 
 def _as_script(call: str) -> str:
-    """Statements and a last expression, whose value becomes the script's `result`."""
+    """Return statements and a last expression as a script, whose `result` is that expression's value."""
     tree = ast.parse(call)
     last = tree.body[-1]
     assert isinstance(last, ast.Expr), call

@@ -1,4 +1,4 @@
-"""Rows added up: rates, precision, times."""
+"""Sums of rows: rates, precision, times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RATES = ("plausible", "first_correct", "any_correct", "kept_correct")
 
 
 def summary(rows: list[Row]) -> dict[str, Any]:
-    """All of it for one set. Rates are over the programs that can be known; precision is over every claim."""
+    """Sum up one set. Rates are over the programs whose right result can be known; precision is over every claim."""
     knowable = [row for row in rows if row.knowable]
     unknowable = [row for row in rows if not row.knowable]
     whole = {
@@ -42,14 +42,15 @@ _GROUPS: dict[str, Callable[[Row], Any]] = {
 
 
 def rates(rows: list[Row]) -> dict[str, Any]:
-    """How many, and of them how many were healed, in each sense of the word."""
+    """Count the programs, and those that were healed, in each sense of the word."""
     counts = {name: sum(getattr(row, name) for row in rows) for name in _RATES}
     return {"programs": len(rows), **counts, "rate": _share(counts["kept_correct"], len(rows))}
 
 
 def claims(rows: list[Row]) -> dict[str, Any]:
-    """What was kept as *cured and regression-free*, how often that was so, and how many of the others have a visible
-    example's result in them instead of a way to it.
+    """Count the patches kept as *fixed, no regressions*, and how many of them are correct.
+
+    memorised: those that are wrong and hold a visible example's result as a literal.
     """
     claimed = [row for row in rows if row.kept and row.verdict == "cured"]
     right = sum(row.kept_correct for row in claimed)
@@ -59,7 +60,7 @@ def claims(rows: list[Row]) -> dict[str, Any]:
 
 
 def times(values: Iterable[float]) -> dict[str, float]:
-    """Median, 95th percentile and greatest; empty for no values."""
+    """Return median, 95th percentile and maximum; empty for no values."""
     ordered = sorted(values)
     if not ordered:
         return {}

@@ -13,12 +13,12 @@ _RATES = ("plausible", "first_correct", "any_correct", "kept_correct")
 
 
 def overview(sets: dict[str, dict[str, Any]]) -> str:
-    """One line for each set."""
+    """Return one line for each set."""
     return _table(_HEAD, (_line(name, summary) for name, summary in sets.items()))
 
 
 def conditions(sets: dict[str, dict[str, Any]]) -> str:
-    """How each set was measured; load is what else the machine had to do when it began."""
+    """Return how each set was measured; load is what else the machine had to do when it began."""
     return _table(
         ("set", "budget", "advisors", "seeds", "commit", "processors", "load", "Python"),
         (
@@ -38,7 +38,7 @@ def conditions(sets: dict[str, dict[str, Any]]) -> str:
 
 
 def groups(summary: dict[str, Any], name: str, title: str) -> str:
-    """One line for each group of a set, such as each kind of bug."""
+    """Return one line for each group of a set, such as each kind of bug."""
     rows = (
         [group, rates["programs"], *(rates[key] for key in _RATES)] for group, rates in summary[name].items()
     )

@@ -1,4 +1,7 @@
-"""A failure's notebook runs where there is no healkit, and shows what was recorded."""
+"""Notebook of a failure: it runs where there is no healkit.
+
+It shows what was recorded.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import json
 from pathlib import Path
 
 import nbformat
+import numpy as np
+import pandas as pd
 import pytest
 from notebook_kernel import NotebookKernel
 
@@ -49,6 +54,7 @@ def errors_of(book):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-8")
 def test_a_failure_and_its_passing_replay_run_without_healkit(healkit, tmp_path, alone):
     healkit.vault.add("share", BROKEN)
@@ -61,13 +67,13 @@ def test_a_failure_and_its_passing_replay_run_without_healkit(healkit, tmp_path,
     failing = cell_of(saved, "failure")
     assert failing.metadata.tags == ["raises-exception"]
     assert failing.outputs[-1].evalue == "division by zero"
-    assert cell_of(saved, "mended").outputs[0].data["text/plain"] == "0.0"
+    assert cell_of(saved, "fixed").outputs[0].data["text/plain"] == "0.0"
     about = cell_of(saved, "about").source
-    assert "Something was divided by zero." in about
+    assert "`games` is `0`, so the code divides by zero." in about
     book = alone(file)
     assert "there is no healkit here" in cell_of(book, "probe").outputs[0].text
     assert errors_of(book) == {"failure": ["ZeroDivisionError"]}
-    assert cell_of(book, "mended").outputs[0].data["text/plain"] == "0.0"
+    assert cell_of(book, "fixed").outputs[0].data["text/plain"] == "0.0"
 
 
 @pytest.mark.slow
@@ -83,7 +89,7 @@ def test_every_kind_of_tool_fails_again_as_it_did(healkit, tmp_path, alone):
     }
 
     def rate(n: int) -> int:
-        """The rate."""
+        """Return the rate."""
         return n
 
     healkit.provide(rate)
@@ -123,12 +129,13 @@ def test_secrets_leave_neither_in_the_notebook_nor_in_the_report(healkit, tmp_pa
         assert "hidden: secrets and personal data" in text
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-8")
 def test_the_report_has_all_that_a_maintainer_asks_for(healkit):
     healkit.vault.add("share", BROKEN)
     report = healkit.execute("share", arguments={"wins": 3, "games": 0}).to_markdown()
     for part in (
-        "## share@1 failed",
+        "## share v1 failed",
         "{'wins': 3, 'games': 0}",
         "return wins / games",
         "Traceback (most recent call",
@@ -159,3 +166,21 @@ def test_what_a_tool_of_sql_said_is_told(healkit, tmp_path):
     healkit.vault.add("rows", "SELECT * FROM nothing_there", type="sql")
     book = json.loads(healkit.execute("rows").to_notebook(tmp_path / "sql.ipynb").read_text())
     assert "nothing_there" in json.dumps(book)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("FACE-8", "DATA-3")
+def test_frames_come_along_as_code_and_as_files_without_secrets(healkit, tmp_path, alone):
+    code = "def broken(small, large, cube):\n    return large['amount'].sum() + small['missing'].sum() + cube.sum()\n"
+    healkit.vault.add("broken", code)
+    large = pd.DataFrame({"amount": np.arange(500.0), "password": "hunter2"})
+    arguments = {"small": pd.DataFrame({"a": [1, 2]}), "large": large, "cube": np.ones((10, 10, 10))}
+    healkit.execute("broken", arguments=arguments)
+    file = healkit.last_error("broken").to_notebook(tmp_path / "out.ipynb")
+    assert sorted(one.name for one in (tmp_path / "out_data").iterdir()) == ["1_large.parquet", "2_cube.npy"]
+    assert set(pd.read_parquet(tmp_path / "out_data" / "1_large.parquet")["password"]) == {"(hidden)"}
+    saved = nbformat.read(file, as_version=4)
+    assert "pd.DataFrame({'a': [1, 2]})" in cell_of(saved, "arguments").source
+    saved.cells.insert(0, nbformat.v4.new_code_cell(f"import os\nos.chdir({str(tmp_path)!r})", id="place"))
+    nbformat.write(saved, file)
+    assert errors_of(alone(file)) == {"failure": ["KeyError"]}

@@ -1,4 +1,4 @@
-"""The same from the command line and from a notebook."""
+"""Exporting from the command line and from a notebook."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def test_the_command_line_writes_and_prints_it(tmp_path, monkeypatch):
 
     file = tmp_path / "half.ipynb"
     assert run("half", "--notebook", str(file)).returncode == 0
-    assert nbformat.read(file, as_version=4).cells[0].source.startswith("# half@1 failed")
+    assert nbformat.read(file, as_version=4).cells[0].source.startswith("# half v1 failed")
     assert "There is a file" in run("half", "--notebook", str(file)).stderr
-    assert "## half@1 failed" in run("--markdown").stdout
+    assert "## half v1 failed" in run("--markdown").stdout
     assert "why        " in run("--last").stdout
 
 

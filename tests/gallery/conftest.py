@@ -1,4 +1,4 @@
-"""What the gallery's tests share."""
+"""Fixtures that the gallery's tests share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The story on the terminal: true, readable when piped, and honest when a step fails."""
+"""Story on the terminal.
+
+It is true, readable when piped, and honest when a step fails.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,13 @@ from rich.console import Console
 
 from healkit import Healkit
 from healkit.cli.demo import run_demo
+from healkit.cli.demo.self_healing import GALLERY, SelfHealing
 from healkit.store.database import Database
 from healkit.store.vault import Vault
 
 
 def tell(path) -> tuple[bool, str]:
-    """The outcome and the text of the story as a pipe gets it."""
+    """Run the story; return its outcome and its text as a pipe gets it."""
     console = Console(file=io.StringIO(), width=80)
     with Healkit(path) as healkit:
         outcome = run_demo(console, healkit)
@@ -23,7 +27,7 @@ def tell(path) -> tuple[bool, str]:
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory) -> tuple[bool, str]:
-    """The whole story, told once."""
+    """Run the whole story once."""
     return tell(tmp_path_factory.mktemp("story") / "story.db")
 
 
@@ -36,9 +40,38 @@ def test_the_steps_do_what_they_say(told):
     assert sum(line.startswith("✓ ") for line in text.splitlines()) == 9
     assert "ZeroDivisionError: division by zero" in text
     assert "-        growth = current / previous" in text
-    assert "fibonacci@2 returned 55" in text
-    assert "are cured and regression-free, with no model and no network." in text
+    assert "fibonacci v2 returned 55" in text
+    assert "are fixed with no regressions, without a model or a network." in text
     assert "What is right?" in text
+
+
+class Watched(io.StringIO):
+    """Terminal that notes which tools were in the vault when the line of a tool was written."""
+
+    def __init__(self, healkit: Healkit) -> None:
+        super().__init__()
+        self._healkit = healkit
+        self.known: dict[str, list[str]] = {}
+
+    def write(self, text: str) -> int:
+        for name in GALLERY:
+            if name in text and "fixed, no regressions" in text:
+                self.known[name] = [shown.tool_name for shown in self._healkit.vault.list()]
+        return super().write(text)
+
+
+@pytest.mark.slow
+def test_each_healed_tool_has_its_line_before_the_next_one_is_begun(tmp_path):
+    """Before, the step healed 24 tools and printed nothing until the last one, for minutes on a slow machine."""
+    with Healkit(tmp_path / "story.db") as healkit:
+        terminal = Watched(healkit)
+        console = Console(file=terminal, width=80, force_terminal=True)
+        SelfHealing(console, healkit).gallery()
+    assert {name: sorted(known) for name, known in terminal.known.items()} == {
+        name: sorted(GALLERY[: number + 1]) for number, name in enumerate(GALLERY)
+    }
+    for name in GALLERY:
+        assert f"{name}: running it" in terminal.getvalue()  # what a terminal shows meanwhile
 
 
 @pytest.mark.slow

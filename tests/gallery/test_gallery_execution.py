@@ -1,4 +1,7 @@
-"""Each lesson run for real: it fails as its record says, and its good fix cures it."""
+"""Lessons run for real.
+
+Each fails as its record says, and its good fix cures it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def by_name(tool: Sample) -> str:
 
 @pytest.fixture(scope="module")
 def healkit(tmp_path_factory):
-    """One seeded Healkit for the module; each test uses another tool of it."""
+    """Lend one seeded Healkit for the module; each test uses another tool of it."""
     with Healkit(tmp_path_factory.mktemp("gallery") / "healkit.db") as opened:
         opened.seed()
         yield opened

@@ -1,4 +1,4 @@
-"""The gallery as data: complete, consistent, and closed to a search."""
+"""Gallery as data: complete, consistent, closed to a search."""
 
 from __future__ import annotations
 

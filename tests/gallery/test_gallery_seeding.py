@@ -1,4 +1,4 @@
-"""Seeding: complete, idempotent, and never at the cost of somebody's work."""
+"""Seeding: complete, idempotent, no loss of a user's work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL_TOOLS = DEBUG_TOOLS | {tool.name for tool in (*SAMPLES, *LESSONS)}
 
 @pytest.fixture
 def database(tmp_path):
-    """An empty database with current tables."""
+    """Lend an empty database with current tables."""
     opened = Database(tmp_path / "healkit.db")
     yield opened
     opened.close()

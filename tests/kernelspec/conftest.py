@@ -1,4 +1,4 @@
-"""The restricted kernel, installed where only the test's Jupyter finds it."""
+"""Restricted kernel, installed for the test's Jupyter only."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
 
 @pytest.fixture
 def without_grants(tier: str, kernels: Callable[[str], Notebook]) -> Notebook:
-    """A kernel without grants that tests take turns with; it has forgotten the names of those before."""
+    """Lend a kernel without grants that tests take turns with; it has forgotten the names of those before."""
     notebook = kernels(tier)
     notebook.forget()
     return notebook

@@ -1,4 +1,7 @@
-"""A notebook that is driven as a frontend drives one, and what it may leave behind."""
+"""Notebook that is driven as a frontend drives one.
+
+Also what it may leave behind.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ FORBIDDEN = {
 
 @dataclasses.dataclass
 class Reply:
-    """What came of a cell."""
+    """Result of a cell."""
 
     status: str
     text: str
@@ -40,7 +43,7 @@ class Reply:
 
 
 class Notebook:
-    """A kernel under a manager, both in an event loop of their own, as a server has them."""
+    """Kernel under a manager, both in an event loop of their own, as a server has them."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.started_in = folder
@@ -69,7 +72,7 @@ class Notebook:
         self.do(self.client.wait_for_ready(timeout=WAIT_S))
 
     def folder(self) -> Path:
-        """The run folder of the kernel, as it itself names it."""
+        """Return the run folder of the kernel, as it itself names it."""
         return Path(self.run("import os; print(os.environ['HOME'], end='')").text).parent
 
     def forget(self) -> None:
@@ -119,7 +122,7 @@ class Notebook:
 
 
 def reply_of(content: dict[str, Any], outputs: list[dict[str, Any]]) -> Reply:
-    """A reply and its outputs in one."""
+    """Join a reply and its outputs in one."""
     text = "".join(o["text"] for o in outputs if "text" in o)
     text += "".join(o["data"].get("text/plain", "") for o in outputs if o["type"] == "execute_result")
     return Reply(content["status"], text, content.get("ename", ""), content.get("evalue", ""), outputs)
@@ -134,7 +137,7 @@ def wait_until_nothing_is_left_of(root: Path) -> None:
 
 
 def leftovers_of(root: Path) -> list[str]:
-    """The run folder, and the processes that name it."""
+    """Return the run folder, and the processes that name it."""
     found = [str(root.parent)] if root.parent.exists() else []
     lines = [(p.info["pid"], p.info["cmdline"] or []) for p in psutil.process_iter(["pid", "cmdline"])]
     return found + [f"{pid} {words}" for pid, words in lines if str(root.parent) in " ".join(words)]

@@ -1,4 +1,7 @@
-"""`healkit kernelspec`: where the kernel spec goes, what it says, and that nobody else's is touched."""
+"""`healkit kernelspec`: where the kernel spec goes.
+
+Also what it says, and that it does not touch any other kernel spec.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,18 @@ def test_install_writes_the_grants_and_says_what_they_are(tmp_path: Path) -> Non
         "provisioner_name": "healkit-restricted",
         "config": {"read": [".", "/usr"], "write": ["out"], "memory_mb": 500, "cpu_s": 60},
     }
+
+
+def test_the_installed_kernel_has_an_icon_of_its_own(tmp_path: Path) -> None:
+    """U8: launchers showed a bare "P" for the restricted kernel."""
+    prefix = str(tmp_path / "prefix")
+    assert kernelspec("install", "--prefix", prefix).returncode == 0
+    folder = tmp_path / "prefix/share/jupyter/kernels/healkit-restricted"
+    assert (folder / "logo-svg.svg").read_text().startswith("<svg")
+    for size in (32, 64):
+        header = (folder / f"logo-{size}x{size}.png").read_bytes()[:24]
+        assert header[:8] == b"\x89PNG\r\n\x1a\n"
+        assert header[16:24] == size.to_bytes(4, "big") * 2
 
 
 def test_install_again_replaces_the_grants_and_remove_takes_it_away(tmp_path: Path) -> None:

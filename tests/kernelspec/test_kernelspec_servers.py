@@ -1,4 +1,7 @@
-"""The restricted kernel under real programs: Jupyter's server, `jupyter run`, a host that is killed."""
+"""Restricted kernel under real programs.
+
+Jupyter's server, `jupyter run`, a host that is killed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _HOME = "import os; print(os.environ['HOME'], end='')"
 
 
 class Server:
-    """A `jupyter server` of its own process, and its REST interface and web sockets."""
+    """Process of a `jupyter server`, and its REST interface and web sockets."""
 
     def __init__(self, folder: Path) -> None:
         self.token = uuid.uuid4().hex
@@ -57,7 +60,7 @@ class Server:
             return False
 
     async def ask(self, method: str, path: str, body: object = None) -> Any:
-        """One request; its answer as JSON."""
+        """Send one request; return its answer as JSON."""
         request = HTTPRequest(
             self.url + path,
             method=method,
@@ -70,7 +73,7 @@ class Server:
         return json.loads(answer) if answer else None
 
     async def connect(self, kernel_id: str) -> WebSocketClientConnection:
-        """The kernel's channels, as a page has them."""
+        """Connect to the kernel's channels, as a page does."""
         request = HTTPRequest(
             f"{self.url.replace('http', 'ws', 1)}/api/kernels/{kernel_id}/channels",
             headers={"Authorization": f"token {self.token}"},

@@ -1,4 +1,7 @@
-"""A whole notebook in the restricted kernel: what works, what is denied, what is left."""
+"""Notebook that runs as a whole in the restricted kernel.
+
+What works, what is denied, what is left.
+"""
 
 from __future__ import annotations
 
@@ -181,6 +184,7 @@ def test_a_moved_slider_reaches_its_widget(without_grants: Notebook) -> None:
     assert without_grants.run("print(slider.value)").text == "7\n"
 
 
+@pytest.mark.slow
 def test_subshells_work_and_no_debugger_is_offered(without_grants: Notebook) -> None:
     content = without_grants.do(without_grants.client.kernel_info(reply=True, timeout=WAIT_S))["content"]
     assert "debugger" not in content["supported_features"]
@@ -238,3 +242,17 @@ def test_a_kernel_that_is_killed_leaves_nothing(tier: str, install: Install, tmp
     wait_until(lambda: not notebook.do(notebook.manager.is_alive()))
     notebook.close()
     wait_until_nothing_is_left_of(notebook.root)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("SAFE-3")
+def test_a_notebook_that_writes_more_than_it_may_is_ended(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S3: nothing counted what the cells of a restricted notebook wrote at the landlock tier."""
+    monkeypatch.setenv("HEALKIT_ISOLATION", "landlock")
+    notebook = start(scratch_mb=8)
+    notebook.client.execute(
+        "for name in 'abc':\n    open(name, 'wb').write(bytes(6 << 20))\nimport time; time.sleep(600)"
+    )
+    wait_until(lambda: not notebook.do(notebook.manager.is_alive()))

@@ -1,9 +1,13 @@
-"""The notebooks run from top to bottom, and what is saved in them is what comes out."""
+"""Notebooks, run from top to bottom.
+
+What is saved in them is what comes out.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from hashlib import sha256
 from pathlib import Path
 
 import nbformat
@@ -18,8 +22,8 @@ FIRST_REPAIR = NOTEBOOKS / "01_first_repair.ipynb"
 
 #: What differs from one run to the next, or from one machine to the next.
 VARYING = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( UTC|\+00:00)?|since \w{3} \d+ \w{3} \d{4}|\d+(\.\d+)? m?s\b"
-    r"|repeated \d+ more times|\d{8}T\d{6}Z-[0-9a-f]{8}|\d[\d,]* candidates?\b|namespaces|landlock|Python 3\.\d+\.\d+|× \d+|-9\d\d\b"  # the last two: how deep a recursion came
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( UTC|\+00:00)?|since \w{3} \d+ \w{3} \d{4}|\d[\d,]*(\.\d+)? m?s\b"
+    r"|duration_ms.: [\d.]+|repeated \d+ more times|\d{8}T\d{6}Z-[0-9a-f]{8}|\d[\d,]* candidates?\b|view_[0-9a-f]{12}|\d+(\.\d+)? KB\b|namespaces|landlock|Python 3\.\d+\.\d+|× \d+|-9\d\d\b"  # the last two: how deep a recursion came
 )
 
 #: What depends on the version of a library: its lines, and which of its files they are in.
@@ -37,7 +41,7 @@ print("more:", len(hk.seed().tools_added))
 
 @pytest.fixture(scope="module")
 def executed(notebook_kernel, tmp_path_factory) -> NotebookNode:
-    """The first notebook, run from top to bottom in a folder of its own, with the exercises as a last cell."""
+    """Run the first notebook from top to bottom in a folder of its own, with the exercises as a last cell."""
     notebook = nbformat.read(FIRST_REPAIR, as_version=4)
     cell = nbformat.v4.new_code_cell(EXERCISES, metadata={"tags": ["raises-exception"]}, id="exercises")
     notebook.cells.append(cell)
@@ -58,7 +62,7 @@ def test_the_first_repair_fails_only_where_it_means_to_and_ends_mended(executed)
 @pytest.mark.slow
 def test_the_exercises_do_what_the_text_says(executed):
     said = text_of(cell_of(executed, "exercises"))
-    assert "fibonacci@3 saved" in said
+    assert "fibonacci v3 saved" in said
     assert "KeyError: 'ada'" in said
     assert f"more: {24 + len(SAMPLES)}" in said
 
@@ -80,6 +84,14 @@ def test_the_outputs_saved_in_the_notebook_are_real(executed):
 def test_a_notebook_is_valid_and_tells_nothing_of_the_machine_it_ran_on(path):
     nbformat.validate(nbformat.read(path, as_version=4))
     assert not re.search(r"/(home|root|tmp|work|Users)/", path.read_text())
+
+
+def test_each_table_of_the_lessons_is_the_one_whose_source_and_licence_are_named():
+    said = (NOTEBOOKS / "data" / "README.md").read_text()
+    tables = sorted((NOTEBOOKS / "data").glob("*.csv"))
+    assert [path.name for path in tables] == re.findall(r"^## (.+)$", said, re.MULTILINE)
+    assert [sha256(path.read_bytes()).hexdigest() for path in tables] == re.findall(r"`([0-9a-f]{64})`", said)
+    assert said.count("**Licence**") == said.count("**Source**") == len(tables)
 
 
 def run(
@@ -113,10 +125,10 @@ def text_of(cell: NotebookNode) -> str:
 
 
 def normalised(text: str) -> str:
-    """The text without times and durations, libraries' frames, and the spaces that line them up."""
+    """Remove times and durations, libraries' frames, and the spaces that line them up."""
     return re.sub(r"\s+", " ", VARYING.sub("…", LIBRARY.sub("…", text)))
 
 
 def elsewhere(text: str) -> str:
-    """A saved notebook's text without the folder that this machine keeps libraries in."""
+    """Remove from a saved notebook's text the folder that this machine keeps libraries in."""
     return re.sub(r"[^\s\"'<>\\]*/(?:site|dist)-packages/", "site-packages/", text)

@@ -1,4 +1,4 @@
-"""Positions in a source, edits of it, and parentheses where needed."""
+"""Source texts: positions, edits, parentheses where needed."""
 
 from __future__ import annotations
 

@@ -1,0 +1,180 @@
+"""Frames on their way to a worker and back, beside pyarrow.
+
+pyarrow handles the same frame in one process.
+
+Prints one JSON object: the time from the call to the first line of the tool, and from its last line to the caller, over
+pyarrow's own writing and reading of an IPC stream; the memory that a worker takes for itself to read two columns of a
+large frame; what keeping a frame as a view costs its caller; and what plain JSON arguments cost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from healkit import Config, Healkit
+
+TIMES = """
+import time
+BEGAN = time.monotonic()
+def times(df=None, rows=0, columns=0):
+    began = time.monotonic()
+    made = make(rows, columns) if rows else None
+    return began, made, time.monotonic()
+def make(rows, columns):
+    import numpy as np, pandas as pd
+    return pd.DataFrame(np.random.default_rng(1).random((rows, columns)), columns=[f"c{i}" for i in range(columns)])
+"""
+PRIVATE = """
+import re
+def private(df=None):
+    total = 0.0 if df is None else float(df["c0"].sum() + df["c1"].sum())
+    # What is its own: a page of the region that it has only read is still the region's.
+    kept = re.findall(r"Anonymous: +(\\d+)", open("/proc/self/smaps_rollup").read())
+    return sum(map(int, kept)) / 1024, total
+"""
+
+
+#: Time for the next worker to be ready: each Healkit has its own.
+SPARE_S = 2.0
+
+
+def frame(rows: int, columns: int) -> pd.DataFrame:
+    """Return a frame of random numbers."""
+    data = np.random.default_rng(1).random((rows, columns))
+    return pd.DataFrame(data, columns=[f"c{i}" for i in range(columns)])
+
+
+def by_pyarrow(given: pd.DataFrame) -> float:
+    """Return how long pyarrow takes to write a frame and to read it again, in seconds."""
+    began = time.monotonic()
+    table = pa.Table.from_pandas(given)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    pa.ipc.open_stream(sink.getvalue()).read_all().to_pandas()
+    return time.monotonic() - began
+
+
+def there_and_back(hk: Healkit, given: pd.DataFrame, runs: int, pause_s: float) -> dict[str, float]:
+    """Measure the way of a frame as an argument and as a result, each beside pyarrow's.
+
+    pause_s: time before each, pyarrow's too; without one, a call waits for its worker, or runs beside the next one's
+    start.
+    """
+    there, back, peer, empty = [], [], [], []
+    rows, columns = given.shape
+    for _ in range(runs):
+        time.sleep(pause_s)
+        peer.append(by_pyarrow(given))
+        time.sleep(pause_s)
+        began = time.monotonic()
+        value = hk.execute_tool("times", arguments={})
+        empty.append(value[0] - began)
+        time.sleep(pause_s)
+        began = time.monotonic()
+        there.append(hk.execute_tool("times", arguments={"df": given})[0] - began)
+        value = hk.execute_tool("times", arguments={"rows": rows, "columns": columns}, timeout=120)
+        back.append(time.monotonic() - value[2])
+    middle = statistics.median
+    return {
+        "pyarrow_s": middle(peer), "empty_call_s": middle(empty), "argument_s": middle(there), "result_s": middle(back),
+        "argument_over_pyarrow": middle(there) / middle(peer), "result_over_pyarrow": middle(back) / middle(peer),
+    }  # fmt: skip
+
+
+def two_columns(hk: Healkit, gigabytes: float) -> dict[str, float]:
+    """Measure what a worker takes for itself to read two of many columns."""
+    columns = 20
+    given = frame(int(gigabytes * 2**30 / 8 / columns), columns)
+    empty, _ = hk.execute_tool("private", timeout=120)
+    full, _ = hk.execute_tool("private", arguments={"df": given}, timeout=120)
+    return {"frame_mb": given.memory_usage().sum() / 2**20, "private_mb_over_empty": full - empty}
+
+
+def views(hk: Healkit, without: Healkit, given: pd.DataFrame, runs: int) -> dict[str, float]:
+    """Measure what keeping a frame costs its caller, and the way from its file to a tool's first line.
+
+    Each run has other data, so that it is written anew; the two kinds of run alternate.
+    """
+    later, again, peer = [], [], []
+    for run in range(runs):
+        given.iloc[0, 0] = run
+        took = {}
+        for one in (without, hk):
+            time.sleep(SPARE_S)
+            began = time.perf_counter()
+            execution = one.execute("times", arguments={"df": given})
+            took[one] = time.perf_counter() - began
+        later.append((took[hk] - took[without]) * 1000)
+        (view,) = hk.views.used(execution.trace_id)["arguments"]
+        time.sleep(SPARE_S)  # as below: memory that was just used is faster to take again
+        began = time.monotonic()
+        pq.read_table(view.file).to_pandas()
+        peer.append(time.monotonic() - began)
+        time.sleep(SPARE_S)
+        began = time.monotonic()
+        again.append(hk.rerun(execution.log_id).value[0] - began)
+        hk.view_keeper.wait()
+    middle = statistics.median
+    return {
+        "kept_ms_later": middle(later), "parquet_s": middle(peer), "rerun_s": middle(again),
+        "rerun_over_parquet": middle(again) / middle(peer),
+    }  # fmt: skip
+
+
+def plain(hk: Healkit, runs: int) -> dict[str, float]:
+    """Measure warm executions with plain JSON arguments, in milliseconds."""
+    took = []
+    for _ in range(runs):
+        time.sleep(SPARE_S / 5)
+        began = time.perf_counter()
+        hk.execute_tool("echo", arguments={"x": {"items": [{"id": i, "name": f"n{i}"} for i in range(20)]}})
+        took.append((time.perf_counter() - began) * 1000)
+    return {"plain_execute_ms": statistics.median(took)}
+
+
+def main() -> None:
+    """Measure, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--columns", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--gigabytes", type=float, default=1.0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        config = Config(preload=("pandas", "pyarrow"), start_timeout_s=60)
+        hk = Healkit(str(Path(folder) / "bench.db"), config=dataclasses.replace(config, views_mb=0))
+        keeping = Healkit(hk.url, config=config)
+        try:
+            hk.vault.add("times", TIMES)
+            hk.vault.add("private", PRIVATE)
+            hk.vault.add("echo", "def echo(x):\n    return x\n")
+            hk.execute_tool("echo", arguments={"x": 1})
+            sample = frame(given.rows, given.columns)
+            in_a_row = there_and_back(hk, sample, given.runs, 0)
+            found: dict[str, Any] = {"in_a_row": in_a_row}
+            found |= there_and_back(hk, sample, given.runs, SPARE_S)
+            found |= views(keeping, hk, frame(given.rows, given.columns), given.runs)
+            found |= two_columns(hk, given.gigabytes)
+            found |= plain(hk, 10 * given.runs)
+        finally:
+            keeping.close()
+            hk.close()
+    print(json.dumps({"processors": os.cpu_count(), **found}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

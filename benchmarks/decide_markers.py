@@ -1,0 +1,238 @@
+"""Markers planted in data: none reaches a chooser.
+
+A case is a generated frame with markers in every place that a frame has: cells of several types, labels of columns and
+of the index, their names, categories, attributes, field names of nested types. Each frame is data of a real decision,
+under real tools that put cells elsewhere: into labels, messages, names of exceptions, paths, results, files, displays.
+Then everything that the chooser was sent is searched, as text, as a struct, and as the run keeps it: for the markers
+whole and in pieces of six characters, in any case, backwards, and in other encodings. Prints one JSON object; ends with
+status 1 where one was found.
+
+A plain word as a column's name in the caller's own frame is no marker, unless a column of text holds it too: such
+names are what a chooser is told (docs/decisions.md).
+
+`python benchmarks/decide_markers.py [--cases 10000] [--frames 100] [--seed N]`; the printed seed repeats a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import random
+import sys
+import tempfile
+import time
+import urllib.parse
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from healkit import Healkit
+from healkit.contracts.runs import PolicyDefaults
+from healkit.decisions import Turn, told
+from healkit.tracing.reader import read_run
+
+PIECE = 6
+LETTERS = "bcdfghjkmpqvwxz"  # no vowels: no word of ours holds six of them
+HEAD = "import pandas as pd\n\n\n"
+TOOLS = {
+    "pivot": "def pivot(df: pd.DataFrame):\n"
+    "    return df.groupby('kind')['n'].sum().to_frame().T.reset_index(drop=True)\n",
+    "rename": "def rename(df: pd.DataFrame):\n"
+    "    return df.set_axis([str(df['kind'].iloc[0]) + str(i) for i in range(df.shape[1])], axis=1)\n",
+    "label": "def label(df: pd.DataFrame):\n"
+    "    out = df[['n']].copy()\n"
+    "    out.index = df['kind'].astype(str)\n"
+    "    out.index.name = str(df['kind'].iloc[0])\n"
+    "    out.attrs = {'note': str(df['kind'].iloc[0])}\n"
+    "    return out\n",
+    "convert": "def convert(df: pd.DataFrame):\n    return df['kind'].astype(str).astype(float)\n",
+    "missing": "def missing(df: pd.DataFrame):\n    return df[[str(df['kind'].iloc[0])]]\n",
+    "custom": "def custom(df: pd.DataFrame):\n"
+    "    name = str(df['kind'].iloc[0])\n"
+    "    raise type(name, (Exception,), {})('no ' + name)\n",
+    "opens": "def opens(df: pd.DataFrame):\n    return open('/nowhere/' + str(df['kind'].iloc[0])).read()\n",
+    "listed": "def listed(df: pd.DataFrame):\n    return {str(v): [str(v)] * 3 for v in df['kind']}\n",
+    "prints": "def prints(df: pd.DataFrame):\n    print(df['kind'].tolist())\n    return str(df['kind'].iloc[0])\n",
+    "exits": "def exits(df: pd.DataFrame):\n    raise SystemExit(str(df['kind'].iloc[0]))\n",
+}
+GATHERED = ("convert", "missing", "custom", "opens", "listed", "prints", "exits")
+
+
+def marker(random_: random.Random) -> str:
+    """Make a word that occurs nowhere else; sometimes with digits, accents or spaces in it."""
+    word = "".join(random_.choice(LETTERS) for _ in range(random_.randint(10, 14)))
+    match random_.randrange(4):
+        case 0:
+            return word.capitalize()
+        case 1:
+            return f"{word[:5]}é{word[5:]}ß"
+        case 2:
+            return f"{word[:6]} {word[6:]}{random_.randrange(10)}"
+    return word
+
+
+def data_like(random_: random.Random, word: str) -> Any:
+    """Make a label that holds the word and does not have the form of a name."""
+    return random_.choice(
+        [f"{word[:4]}7{word[4:]}", f"{word}@{word}", f"{word}\n", (word, word), f"{word}2024", word * 7]
+    )
+
+
+def frame_with(random_: random.Random, planted: list[str]) -> pd.DataFrame:
+    """Make a frame with markers in many places; `planted` gets all of them."""
+
+    def plant() -> str:
+        planted.append(marker(random_))
+        return planted[-1]
+
+    rows = random_.randint(1, 6)
+    columns: dict[Any, Any] = {"kind": [plant() for _ in range(rows)], "n": range(rows)}
+    many = random_.sample(range(8), k=random_.randint(1, 4))
+    if 0 in many:
+        columns["group"] = pd.Categorical([plant()] * rows, categories=[planted[-1], plant()])
+    if 1 in many:
+        columns["nested"] = pd.Series([[plant()] for _ in range(rows)], dtype=object)
+    if 2 in many:
+        columns["bytes"] = pd.Series([plant().encode() for _ in range(rows)], dtype=object)
+    if 3 in many:
+        inner = pa.struct([(plant(), pa.string())])
+        columns["deep"] = pd.Series([None] * rows, dtype=pd.ArrowDtype(inner))
+    if 4 in many:
+        number = random_.randrange(10**9, 10**10)
+        planted.append(str(number))
+        columns["number"] = [number] * rows
+    if 5 in many:
+        columns[planted[0]] = range(rows)  # a plain word, but a cell too
+    frame = pd.DataFrame(columns)
+    if 6 in many:
+        label = data_like(random_, plant())
+        frame = frame.rename(columns={"n": "n"})
+        frame.insert(len(frame.columns), label, range(rows), allow_duplicates=True)
+    if 7 in many:
+        frame.index = pd.Index([plant() for _ in range(rows)], name=plant())
+        frame.attrs = {"note": plant()}
+    return frame
+
+
+def needles(word: str) -> set[str]:
+    """Return the forms of a marker that are searched for, in lower case."""
+    raw = word.encode()
+    found = {word[at : at + PIECE] for at in range(len(word) - PIECE + 1)}
+    found |= {piece[::-1] for piece in found}
+    found |= {piece.encode().hex() for piece in found} | {word.encode("utf-16-le").hex()[:24]}
+    found |= {
+        urllib.parse.quote(word),
+        json.dumps(word)[1:-1],
+        "".join(f"&#{ord(letter)};" for letter in word[:PIECE]),
+    }
+    for pad in range(3):
+        encoded = base64.b64encode(b"\0" * pad + raw).decode().rstrip("=")
+        found.add(encoded[4:-2])
+    return {form.lower() for form in found if len(form) >= PIECE}
+
+
+class Tries:
+    """Chooser that makes every choice in turn, whatever comes of it."""
+
+    name = "tries"
+
+    def __init__(self, choices: list[dict[str, Any]]) -> None:
+        self._choices = iter(choices)
+
+    def choose(self, turn: Turn) -> dict[str, Any] | None:
+        return next(self._choices, None)
+
+
+def choices_on(random_: random.Random, names: list[str]) -> list[dict[str, Any]]:
+    """Choose a few steps that put cells where they do not belong."""
+    chosen: list[dict[str, Any]] = []
+    for number, tool in enumerate(("pivot", "rename", "label")):
+        given = random_.choice(names)
+        chosen.append(
+            {"type": "execute_data_op", "tool": tool, "params": {"df": given}, "viewName": f"made{number}"}
+        )
+        names = [*names, given]
+    chosen += [
+        {"type": "gather_info", "tool": tool, "params": {"df": random_.choice(names)}}
+        for tool in random_.sample(GATHERED, 3)
+    ]
+    chosen.append({"type": "execute_output", "tool": "prints", "params": {"df": random_.choice(names)}})
+    chosen.append(
+        {"type": "gather_info", "tool": "pivot", "params": {"df": random_.choice(names), "none": 1}}
+    )
+    chosen.append({"type": "finalize", "finalViewName": "made0"})
+    return chosen
+
+
+def opened(path: Path) -> Healkit:
+    """Open a Healkit and add the tools."""
+    healkit = Healkit(path)
+    for name, code in TOOLS.items():
+        healkit.vault.add(name, HEAD + code)
+    return healkit
+
+
+def leaks(healkit: Healkit, random_: random.Random, frames: int) -> tuple[list[str], int, int]:
+    """Decide on that many frames; return what of their markers was sent, and counts of markers and of turns."""
+    planted: list[str] = []
+    data = {f"data{number}": frame_with(random_, planted) for number in range(frames)}
+    chooser = Tries(choices_on(random_, list(data)))
+    caps = PolicyDefaults(same_state_revisits=50)
+    decision = healkit.decide("How many are there?", data, tools=list(TOOLS), chooser=chooser, policy=caps)
+    assert len(decision.sent) >= 5, decision
+    run = read_run(decision.run.folder)
+    kept = [
+        (run.path / ref.uri).read_text()
+        for event in run.events
+        for ref in event.evidence_refs
+        if ref.kind == "turn"
+    ]
+    parts = [*map(told, decision.sent), *kept, repr(decision.sent[-1])]
+    # Most of a turn was told before: each piece between two quotes is searched once.
+    text = "\n".join({piece for part in parts for piece in part.split('"')}).lower()
+    found = [word for word in set(planted) if any(form in text for form in needles(word))]
+    return found, len(planted), len(decision.sent)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description="Plants markers in data and looks for them in what choosers are sent."
+    )
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--frames", type=int, default=100, help="frames of one decision")
+    parser.add_argument("--seed", type=int, default=None)
+    options = parser.parse_args()
+    seed = random.randrange(2**31) if options.seed is None else options.seed
+    random_, counts, found = random.Random(seed), Counter[str](), []
+    begun = time.monotonic()
+    done = 0
+    while done < options.cases:
+        with tempfile.TemporaryDirectory() as folder, opened(Path(folder) / "healkit.db") as healkit:
+            for _ in range(5):  # a database of its own for each, so that none grows large
+                frames = min(options.frames, options.cases - done)
+                if not frames:
+                    break
+                leaked, planted, turns = leaks(healkit, random_, frames)
+                found += leaked
+                done += frames
+                counts.update(cases=frames, markers=planted, turns=turns, decisions=1)
+    print(
+        json.dumps(
+            {
+                **counts,
+                "found": len(found),
+                "examples": found[:5],
+                "seed": seed,
+                "seconds": round(time.monotonic() - begun),
+            }
+        )
+    )
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,306 @@
+"""Hosts of one database that are killed at random moments.
+
+Is any execution lost, doubled or left running?
+
+Four hosts execute tools from two threads each, while the database is locked now and then, so that records wait in the
+spool. One host after the other is ended by SIGKILL, while it starts, works or brings in what waits, and replaced. Each
+host notes what it asks for, what its tools do and how they ended, in a file that a kill cannot take back; at the end
+the log is compared with these notes. Prints one JSON object, with the seed that makes the same moments again, and at
+which moments of an execution the kills came; ends with 1 where something is wrong, or where no kill came at one of
+these moments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from healkit.store.spool import Spool
+
+HERE = Path(__file__).resolve().parent
+
+THREADS = 2
+#: What a kill waits for before its random moment, and how long that is at most: the host starts, asks for its first
+#: executions, has had a tool run, or brings in what waits in the spool.
+PHASES = (("", 3.0), ("ready", 3.0), ("working", 3.0), ("working", 1.0), ("ingesting", 0.005))
+
+#: Where an execution was when its host was killed; the last is where the host was.
+MOMENTS = (
+    "before RUNNING",
+    "RUNNING, before the tool",
+    "RUNNING, after the tool",
+    "after the end",
+    "ingesting",
+)
+
+#: How long a record waits for the database before it goes to the spool, how long the database is locked, and how long
+#: it is not, at most, in seconds.
+LOG_WAIT_S, LOCKED_S, FREE_S = 0.1, 0.4, 2.0
+
+#: How long a kill waits for its host to bring in what waits, in seconds.
+INGESTING_WITHIN_S = 10.0
+
+TOOLS = {
+    "quick": "def quick(token):\n    return mcp.host.mark(token=token)",
+    "fails": "def fails(token):\n    mcp.host.mark(token=token)\n    return 1 / 0",
+    "slow": "import time\ndef slow(token):\n    mcp.host.mark(token=token)\n    time.sleep(0.2)\n    return token",
+}
+
+
+def host(url: str, notes: str) -> None:
+    """Execute tools until killed."""
+    from healkit import Config, Healkit
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def note(*words: object) -> None:
+        os.write(descriptor, (json.dumps(words) + "\n").encode())
+
+    with Healkit(url, config=Config(start_timeout_s=120, log_wait_s=LOG_WAIT_S)) as healkit:
+        working = threading.Event()
+
+        @healkit.provide
+        def mark(token: str) -> str:
+            note("ran", token)
+            if not working.is_set():
+                working.set()
+                print("working", flush=True)
+            return token
+
+        def work(thread: int) -> None:
+            for number, tool in zip(itertools.count(), itertools.cycle(TOOLS)):
+                token = f"{os.getpid()}-{time.time_ns()}-{thread}-{number}"
+                note("asked", token)
+                execution = healkit.execute(tool, arguments={"token": token})
+                note("ended", token, "SUCCESS" if execution.ok else "FAILURE", execution.trace_id)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
+        print("ready", flush=True)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def end_with_parent() -> None:
+    """End this host when the soak itself was ended: nothing else would."""
+    sys.stdin.read()
+    os._exit(1)
+
+
+def ingests(pid: int, locks: set[int]) -> bool:
+    """Return True while that process holds one of these locks (by inode), as one that reads a spool does."""
+    held = (line.split() for line in Path("/proc/locks").read_text().splitlines() if "->" not in line)
+    return any(int(lock[4]) == pid and int(lock[5].split(":")[2]) in locks for lock in held)
+
+
+def wait_for_ingesting(process: subprocess.Popen[bytes], spool: Spool) -> None:
+    """Wait until the host brings in what waits in the spool, for a while."""
+    give_up = time.monotonic() + INGESTING_WITHIN_S
+    while time.monotonic() < give_up and process.poll() is None:
+        files = [folder / "drain.lock" for folder in spool.folders]
+        if ingests(process.pid, {file.stat().st_ino for file in files if file.exists()}):
+            return
+        time.sleep(0.001)
+
+
+def killed(url: str, notes: Path, rng: random.Random, env: dict[str, str]) -> bool:
+    """Start a host and kill it at a random moment; return True where it was bringing in what waited then."""
+    spool = Spool(url)
+    command = [sys.executable, __file__, "--host", url, str(notes)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, env=env) as process:
+        assert process.stdout is not None
+        phase, within_s = rng.choice(PHASES)
+        awaited = "working" if phase == "ingesting" else phase
+        said = ""
+        while awaited not in said:
+            if not (line := process.stdout.readline()):
+                break
+            said = line.decode()
+        if phase == "ingesting":
+            wait_for_ingesting(process, spool)
+        time.sleep(rng.uniform(0, within_s))
+        if process.poll() is not None:
+            raise SystemExit(f"A host ended by itself, with {process.returncode}.")
+        process.send_signal(signal.SIGSTOP)  # it keeps its locks until they were looked at
+        locks = {file.stat().st_ino for folder in spool.folders if (file := folder / "drain.lock").exists()}
+        ingesting = ingests(process.pid, locks)
+        process.kill()
+        return ingesting
+
+
+def lock_now_and_then(url: str, rng: random.Random, over: threading.Event) -> None:
+    """Keep all others from writing for a moment, again and again, so that their records go to the spool."""
+    from healkit.store.database import Database
+
+    with contextlib.closing(Database(url, wait_s=60)) as database:
+        lock = "LOCK TABLE executionlog, executioncall IN EXCLUSIVE MODE"
+        begin = ["BEGIN IMMEDIATE"] if database.path else ["BEGIN", lock]
+        with contextlib.closing(database.detached_connection()) as connection:
+            while not over.wait(rng.uniform(0, FREE_S)):
+                with contextlib.closing(connection.cursor()) as cursor:
+                    for statement in begin:
+                        cursor.execute(statement)
+                    over.wait(rng.uniform(0, LOCKED_S))
+                    cursor.execute("ROLLBACK")
+
+
+def soak(url: str, folder: Path, kills: int, hosts: int, seed: int) -> dict[str, Any]:
+    """Kill hosts of the database so often, then compare its log with their notes."""
+    from healkit import Healkit
+
+    env = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "XDG_DATA_HOME": str(folder / "data")}
+    os.environ.update(env)
+    with Healkit(url) as healkit:
+        for name, code in TOOLS.items():
+            healkit.vault.add(name, code)
+    turns = itertools.count()
+    troubles: list[BaseException] = []
+    ingesting: list[bool] = []
+    over = threading.Event()
+
+    def lock() -> None:
+        try:
+            lock_now_and_then(url, random.Random(seed), over)
+        except BaseException as trouble:
+            troubles.append(trouble)
+
+    locker = threading.Thread(target=lock, daemon=True)
+    locker.start()
+
+    def one_after_the_other(number: int) -> None:
+        rng = random.Random(f"{seed}-{number}")
+        try:
+            while next(turns) < kills and not troubles:
+                ingesting.append(killed(url, folder / f"notes-{number}", rng, env))
+        except BaseException as trouble:
+            troubles.append(trouble)
+
+    threads = [
+        threading.Thread(target=one_after_the_other, args=(number,), daemon=True) for number in range(hosts)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    over.set()
+    locker.join()
+    if troubles:
+        raise troubles[0]
+    with Healkit(url) as healkit:  # its start is what ends the rows of the hosts that were killed last
+        return compared(healkit, folder, sum(ingesting))
+
+
+def moments_of(
+    asked: set[str], ran: Counter[str], ended: dict[str, Any], rows: dict[str, Any]
+) -> Counter[str]:
+    """Count where executions were that their host did not see the end of."""
+    found = Counter(dict.fromkeys(MOMENTS, 0))
+    for token in asked - set(ended):
+        (row,) = rows.get(token, [None])[:1]
+        if row is None:
+            found["before RUNNING"] += 1
+        elif row["error_code"] == "HOST_DIED":
+            found["RUNNING, after the tool" if ran[token] else "RUNNING, before the tool"] += 1
+        else:
+            found["after the end"] += 1
+    return found
+
+
+def compared(healkit: Any, folder: Path, ingesting: int) -> dict[str, Any]:
+    """Compare the log with what the hosts recorded; ingesting: kills of a host that brought in what waited."""
+    rows = healkit.database.fetch("SELECT id, trace_id, arguments, status, error_code FROM executionlog")
+    calls = healkit.database.fetch("SELECT trace_id FROM executioncall")
+    traced = {row["trace_id"] for row in healkit.database.fetch("SELECT trace_id FROM executiontrace")}
+    by_token: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_token.setdefault(row["arguments"]["token"], []).append(row)
+    calls_of = Counter(row["trace_id"] for row in calls)
+    asked, ran, ended = set(), Counter[str](), {}
+    for notes in folder.glob("notes-*"):
+        for line in notes.read_bytes().splitlines(keepends=True):
+            with contextlib.suppress(ValueError):  # the last line of a host may be torn
+                what, token, *rest = json.loads(line)
+                if what == "asked":
+                    asked.add(token)
+                elif what == "ran":
+                    ran[token] += 1
+                else:
+                    ended[token] = rest
+    lost = [token for token in {*ran, *ended} if token not in by_token]
+    lost += [f"call of {t}" for t in ran if t in by_token and not calls_of[by_token[t][0]["trace_id"]]]
+    lost += [
+        f"trace of {r['trace_id']}" for r in rows if r["status"] != "RUNNING" and r["trace_id"] not in traced
+    ]
+    doubled = [token for token, found in by_token.items() if len(found) > 1]
+    doubled += [f"run of {token}" for token, count in ran.items() if count > 1]
+    doubled += [f"call of {trace_id}" for trace_id, count in calls_of.items() if count > 1]
+    told = {token: [found[0]["status"], found[0]["trace_id"]] for token, found in by_token.items()}
+    wrong = [token for token, said in ended.items() if token in told and told[token] != said]
+    running = [row["trace_id"] for row in rows if row["status"] == "RUNNING"]
+    moments = moments_of(asked, ran, ended, by_token) | Counter(ingesting=ingesting)
+    problems = {"lost": lost, "doubled": doubled, "left_running": running, "other_than_told": wrong}
+    return {
+        "asked": len(asked),
+        "ran": len(ran),
+        "ended": len(ended),
+        "rows": len(rows),
+        "host_died": sum(row["error_code"] == "HOST_DIED" for row in rows),
+        "moments": dict(moments),
+        "no_kill_at": [moment for moment in MOMENTS if not moments[moment]],
+        "waits": healkit.recorder.problem,
+        **{name: len(found) for name, found in problems.items()},
+        "first": {name: found[:3] for name, found in problems.items() if found},
+    }
+
+
+@contextlib.contextmanager
+def database(kind: str, folder: Path) -> Any:
+    """Yield the URL of an empty database."""
+    if kind == "sqlite":
+        yield f"sqlite:///{folder / 'healkit.db'}"
+        return
+    sys.path.insert(0, str(HERE.parent / "tests"))
+    from postgres_samples import postgresql
+
+    with postgresql() as url:
+        yield url
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--host"]:
+        host(*sys.argv[2:])
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--hosts", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    chosen = parser.parse_args()
+    print(f"seed {chosen.seed}", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory() as name, database(chosen.database, Path(name)) as url:
+        began = time.monotonic()
+        found = soak(url, Path(name), chosen.kills, chosen.hosts, chosen.seed)
+        report = {**vars(chosen), "took_s": round(time.monotonic() - began), **found}
+    json.dump(report, sys.stdout, indent=2)
+    print()
+    return int(bool(report["first"] or report["waits"] or report["no_kill_at"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""Requirements with several clauses: a test for each clause.
+
+The ledger (`tests/requirements.toml`) has the tests of each requirement; here each clause of the longer ones has its own.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+#: Requirement → clause → file and name of a test that proves it.
+CLAUSES: dict[str, dict[str, str]] = {
+    "WORK-8": {
+        "messages init, rpc_call, rpc_result, execution_complete": "runtime/test_call_messages.py::test_each_message_has_the_names_of_the_contract",
+        "correlated by id, several in flight": "runtime/test_calls.py::test_several_calls_are_in_flight_from_threads_and_from_async_code",
+        "from threads and from async code": "runtime/test_call_events.py::test_a_call_can_be_awaited_and_its_value_keeps_its_type",
+        "a reply too late is dropped and traced": "runtime/test_calls.py::test_a_call_that_takes_too_long_times_out_and_its_late_answer_is_dropped_and_traced",
+        "a worker's death fails its pending calls": "runtime/test_calls_in_flight.py::test_a_call_under_way_when_its_worker_ends_fails_and_what_came_of_it_is_added",
+    },
+    "WORK-10": {
+        "every call, on the host's side": "runtime/test_calls.py::test_every_call_is_recorded_by_the_host_with_arguments_result_and_duration",
+        "tool_start and tool_end with tool, trace id, time, duration, success": "runtime/test_call_events.py::test_each_call_begins_and_ends_live",
+        "nothing is parsed from stdout": "runtime/test_call_messages.py::test_nothing_that_a_tool_prints_is_taken_for_a_call",
+        "the worker cannot forge it": "runtime/test_calls_in_flight.py::test_a_worker_cannot_hide_the_end_of_a_call_behind_the_next_one_with_its_number",
+        "the worker cannot suppress it": "runtime/test_call_messages.py::test_a_tool_cannot_take_back_the_call_it_has_made",
+        "a refused call too": "runtime/test_authority.py::test_asking_for_what_is_not_granted_or_not_there_is_a_failed_call_on_record",
+    },
+    "WORK-11": {
+        "under 1 MB a trace: large payloads": "runtime/test_calls.py::test_the_trace_of_a_thousand_large_calls_stays_under_a_megabyte",
+        "under 1 MB a trace: many calls": "runtime/test_calls.py::test_the_record_of_a_thousand_calls_stays_under_a_megabyte",
+        "under 1 MB a trace: branches": "tracing/test_tracing_collector.py::test_decisions_and_calls_alone_make_no_trace_over_a_megabyte",
+    },
+    "TRACE-2": {
+        "before it is stored or sent": "tracing/test_trace_contents.py::test_a_trace_holds_no_secrets_and_counts_them",
+        "before a collector stores it": "server/test_collector_http.py::test_secrets_are_redacted_before_storage",
+        "secret-named keys": "sanitizer/test_secret_names.py::test_a_secrets_name_is_known_in_any_spelling",
+        "secret-shaped values; e-mail, phone, SSN, cards": "sanitizer/test_sanitizer_rules.py::test_each_rule_catches_its_examples_alone_and_among_all_others",
+        "payloads over 10 KB are cut, the size recorded": "tracing/test_trace_contents.py::test_payloads_are_cut_after_cleaning_and_their_size_is_told",
+        "no half of a secret survives": "tracing/test_trace_contents.py::test_no_half_secret_survives_a_cut",
+        "what was hidden is counted and said": "sanitizer/test_sanitizer_values.py::test_secrets_are_found_at_any_depth_and_counted_by_rule",
+        "whole words, not substrings": "sanitizer/test_secret_names.py::test_a_name_with_a_secrets_letters_is_no_secret",
+        "ids, hashes, times and floats survive": "sanitizer/test_sanitizer_values.py::test_ids_hashes_and_codes_are_never_changed",
+        "raw only by explicit opt-in": "tracing/test_trace_contents.py::test_raw_traces_need_opt_in",
+    },
+    "RUN-3": {
+        "exactly these types": "tracing/test_run_schemas.py::test_there_are_exactly_the_21_event_types_of_the_contract",
+        "each by a real path, and which": "healing/test_run_contract.py::test_each_event_is_emitted_by_a_real_path",
+        "by the heal loop": "healing/test_loop.py::test_every_type_of_event_is_written_by_some_path_of_the_loop",
+        "retries, by the heal loop": "healing/test_run_contract.py::test_a_lost_worker_emits_the_events_of_a_retry",
+        "retries, by a run": "runtime/test_run_retries.py::test_what_did_not_answer_is_tried_again_as_the_policy_says",
+    },
+}  # fmt: skip
+#: Times are measured, not asserted: requirement → the benchmark, and the bound that it reports.
+MEASURED = {
+    "WORK-11, a bridged call": ("bench_bridge.py", '"target": {"p50_us": 50, "p99_us": 1000}'),
+    "WORK-11, tracing an execution": ("bench_trace.py", '"difference_target_ms": 1.0'),
+}
+
+
+@pytest.mark.parametrize("requirement", CLAUSES)
+def test_each_clause_has_a_test_that_claims_its_requirement(requirement: str) -> None:
+    """C7: a requirement with several clauses was claimed by tests of some of them."""
+    for clause, where in CLAUSES[requirement].items():
+        file, name = where.split("::")
+        text = (TESTS / file).read_text()
+        found = re.search(rf"((?:^@.*\n|^[ )].*\n)*)^(?:async )?def {name}\(", text, re.MULTILINE)
+        assert found is not None, f"{clause}: {where} does not exist"
+        claimed = f'"{requirement}"' in found[1]
+        constant = requirement.replace("-", "_")
+        by_constant = f"@{constant}\n" in found[1] or f"pytestmark = {constant}" in text
+        assert claimed or by_constant, f"{clause}: {where} does not claim {requirement}"
+
+
+@pytest.mark.parametrize("what", MEASURED)
+def test_each_time_has_a_benchmark_that_reports_its_bound(what: str) -> None:
+    """C7: a number is a bound that a benchmark reports, never a timed assertion."""
+    file, bound = MEASURED[what]
+    assert bound in (TESTS.parent / "benchmarks" / file).read_text()
