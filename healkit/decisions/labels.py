@@ -2,8 +2,8 @@
 
 A column's name may be data: after a pivot it is a value of another column. A name is told only if it cannot be new
 data: it is a plain name of the caller's own frames that no text column there holds as a value, a word of the chooser's
-own choices, or a word in the tool's code or in a query that none of its frames holds as a value. Any other column is
-told by its number.
+own choices, or a word in the tool's code or in a query that none of its frames holds as a value (alone, or as the
+suffix of a name that is told already). Any other column is told by its number.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from healkit.sanitizer.cleaner import Cleaner
 #: Form of a plain name: words of letters, short numbers at the end of a word, the usual signs between them.
 _NAME = re.compile(r"[^\W\d]+\d{0,2}(?:[ _.\-/:()%]{1,2}(?:[^\W\d_]+\d{0,2}|\d{1,2}))*[ )%]?")
 _NAME_MAX_CHARS = 64
+#: What a join adds to a name that both sides have.
+_SUFFIX = re.compile(r"_[^\W\d_]+\d{0,2}")
 #: Name within a longer text of a choice, such as a query of SQL.
 _WORD = re.compile(r"[^\W\d]\w*")
 _DATES = re.compile(r"\b\d{1,4}[-/.:]\d{1,2}\b")
@@ -81,10 +83,20 @@ class KnownNames:
         self._written.update(word for text in texts for word in _WORD.findall(text))
 
     def admit_result(self, labels: Iterable[Any], code: str, values: set[Any]) -> None:
-        """Take those labels of a result that stand in the tool's code or in a query, and are no value of its frames."""
-        known = words_in_code(code) | self._written
-        candidates = set(filter(lambda label: isinstance(label, str), labels)) & known
-        self.admit(candidates, values)
+        """Take those labels of a result that stand in the tool's code or in a query, and are no value of its frames.
+
+        A known name with a suffix that stands there too, such as `price_right` after a join, is as good as written.
+        """
+        written = words_in_code(code) | self._written
+        suffixes = tuple(filter(_SUFFIX.fullmatch, written))
+        texts = {label for label in labels if isinstance(label, str)}
+        joined = {
+            text
+            for text in texts
+            for suffix in suffixes
+            if text.endswith(suffix) and self.knows(text.removesuffix(suffix))
+        }
+        self.admit((texts & written) | joined, values)
 
     def knows(self, label: Any) -> bool:
         """Return True if the chooser may be told this name."""

@@ -113,6 +113,25 @@ def test_a_plan_with_another_name_is_corrected_or_marked(equipped: Healkit, task
         assert set(task["answers"].values()) < set(without.asked_for.candidates)
 
 
+@pytest.mark.requirement("DECIDE-1")
+@pytest.mark.parametrize(("kind", "told_name"), [("spot", "price_right"), ("price_right", "joined#4")])
+def test_a_join_tells_a_name_with_its_suffix_unless_a_cell_holds_it(
+    equipped: Healkit, kind: str, told_name: str
+) -> None:
+    data = {
+        "one": pd.DataFrame({"k": ["a", "b"], "price": [1.0, 2.0], "kind": [kind, "other"]}),
+        "two": pd.DataFrame({"k": ["a", "b"], "price": [3.0, 4.0]}),
+    }
+    plan = [
+        op("join_views", "joined", left="one", right="two", on=["k"]),
+        {"type": "finalize", "finalViewName": "joined"},
+    ]
+    decision = equipped.decide("Which?", data, chooser=plan)
+    assert decision.ok, decision
+    joined = decision.sent[-1].views[-1]
+    assert [column.name for column in joined.columns] == ["k", "price", "kind", told_name]
+
+
 #: A value that no row has, by the first view of a task: the column, and the value.
 ABSENT = {
     "grunfeld": ("firm", "Volkswagen"),
