@@ -4,17 +4,21 @@ pyarrow handles the same frame in one process.
 
 Prints one JSON object: the time from the call to the first line of the tool, and from its last line to the caller, over
 pyarrow's own writing and reading of an IPC stream; the memory that a worker takes for itself to read two columns of a
-large frame; what keeping a frame as a view costs its caller; and what plain JSON arguments cost.
+large frame, and that the host takes meanwhile; what keeping a frame as a view costs its caller; and what plain JSON
+arguments cost.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import gc
 import json
 import os
+import re
 import statistics
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -95,13 +99,54 @@ def there_and_back(hk: Healkit, given: pd.DataFrame, runs: int, pause_s: float) 
     }  # fmt: skip
 
 
+class HostMemory:
+    """Memory that the host and its sealed regions take, watched while a block runs."""
+
+    def __init__(self) -> None:
+        self.peak_bytes = self.last_bytes = taken_bytes()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> HostMemory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        gc.collect()
+        self.last_bytes = taken_bytes()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.002):
+            self.peak_bytes = max(self.peak_bytes, taken_bytes())
+
+
+def taken_bytes() -> int:
+    """Return this process's own memory and the machine's shared memory, where sealed regions are counted."""
+    own = re.search(r"RssAnon:\s+(\d+)", Path("/proc/self/status").read_text())
+    shared = re.search(r"Shmem:\s+(\d+)", Path("/proc/meminfo").read_text())
+    assert own is not None
+    assert shared is not None
+    return (int(own[1]) + int(shared[1])) * 1024
+
+
 def two_columns(hk: Healkit, gigabytes: float) -> dict[str, float]:
-    """Measure what a worker takes for itself to read two of many columns."""
+    """Measure what a worker takes for itself to read two of many columns, and the host's memory meanwhile."""
     columns = 20
+    before = taken_bytes()
     given = frame(int(gigabytes * 2**30 / 8 / columns), columns)
+    size = int(given.memory_usage().sum())
     empty, _ = hk.execute_tool("private", timeout=120)
-    full, _ = hk.execute_tool("private", arguments={"df": given}, timeout=120)
-    return {"frame_mb": given.memory_usage().sum() / 2**20, "private_mb_over_empty": full - empty}
+    with HostMemory() as host:
+        full, _ = hk.execute_tool("private", arguments={"df": given}, timeout=120)
+        if hk.config.views_mb:
+            hk.view_keeper.wait()
+    return {
+        "frame_mb": size / 2**20, "private_mb_over_empty": full - empty,
+        "host_peak_over_frame": (host.peak_bytes - before) / size,
+        "host_after_over_frame": (host.last_bytes - before) / size,
+    }  # fmt: skip
 
 
 def views(hk: Healkit, without: Healkit, given: pd.DataFrame, runs: int) -> dict[str, float]:
@@ -169,6 +214,7 @@ def main() -> None:
             found |= there_and_back(hk, sample, given.runs, SPARE_S)
             found |= views(keeping, hk, frame(given.rows, given.columns), given.runs)
             found |= two_columns(hk, given.gigabytes)
+            found["keeping"] = two_columns(keeping, given.gigabytes)
             found |= plain(hk, 10 * given.runs)
         finally:
             keeping.close()
