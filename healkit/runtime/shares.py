@@ -50,8 +50,8 @@ _FIRST, SHARE_S = 8, 1.0
 _REPLY_BYTES = 8 << 20
 #: Longest text of a foreign error that is shown.
 _SAID_CHARS = 300
-#: Longest wait for what a Dask scheduler says of itself.
-_ASK_S = 30.0
+#: Longest wait for what a Dask scheduler says of itself, and the time between two looks at whether it is still there.
+_ASK_S, _LOOK_S = 30.0, 1.0
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -238,7 +238,11 @@ async def spread(
                     running[asyncio.wrap_future(future)] = items, time.perf_counter(), _reply_max_bytes(share)
             if not running:
                 return
-            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(running, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            if not done and _is_closed(executor):
+                for ended in running:
+                    ended.cancel()
+                done = set(running)
             for ended in done:
                 items, began, max_bytes = running.pop(ended)
                 took_s = time.perf_counter() - began
@@ -261,7 +265,7 @@ def _answer(
 ) -> Answer:
     """Return what became of a share; whatever cannot be a reply to it counts as none."""
     if ended.cancelled():
-        return Answer(lost="the executor cancelled it")
+        return Answer(lost="the executor cancelled it, or was closed")
     if (failed := ended.exception()) is not None:
         return Answer(lost=f"the executor gave no result: {_said(failed)}")
     try:
@@ -324,6 +328,11 @@ async def slots_of(executor: Executor, parallel: int | None = None) -> int:
             hint='Before the cluster starts: dask.config.set({"distributed.scheduler.allowed-failures": 0}).',
         )
     return parallel or max(1, threads)
+
+
+def _is_closed(executor: Executor) -> bool:
+    """Return True for a Dask executor that was closed, which forgets work that it was given meanwhile."""
+    return getattr(getattr(executor, "_client", None), "status", "") in {"closing", "closed"}
 
 
 def _scheduler_question() -> Callable[[Any], tuple[Any, Any]]:
