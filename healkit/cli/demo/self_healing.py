@@ -132,14 +132,20 @@ class SelfHealing(Chapter):
 
     def heal(self, tool: str, arguments: object) -> HealReport:
         """Run it, so that it fails, and heal it; a terminal shows meanwhile what is being done."""
-        with self.console.status(Text(f"{tool}: running it")) as status:
+        with self.console.status("") as status:
+
+            def show(sentence: str) -> None:
+                # With a spinner it is drawn at once.
+                status.update(Text(f"{tool}: {sentence}"), spinner="dots")
+
+            show("running it")
             self.healkit.execute(tool, "default", dict(arguments))  # type: ignore[call-overload]  # a lesson's arguments
             return self.healkit.heal(
                 tool,
                 advisors=_ADVISORS,
                 auto=True,
                 budget_s=_BUDGET_S,
-                progress=lambda sentence: status.update(Text(f"{tool}: {sentence}")),
+                progress=show,
             )
 
 
