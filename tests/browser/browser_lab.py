@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,19 @@ class Lab:
             content = answer.read()
         return json.loads(content) if content else None
 
+    def kernels(self) -> set[str]:
+        """Return the ids of the kernels; the server answers with its error 500 while one begins or ends."""
+
+        def ask() -> list[set[str]]:
+            try:
+                return [{kernel["id"] for kernel in self.api("GET", "api/kernels")}]
+            except urllib.error.HTTPError as error:
+                if error.code != 500:
+                    raise
+                return []
+
+        return wait_until(ask)[0]
+
 
 class SharedKernel:
     """Kernel that the tests take turns with, each as if it were new: a new one would cost each test seconds."""
@@ -156,7 +170,7 @@ class SharedKernel:
 
     def empty(self, page: Page) -> None:
         """Make it as good as new; one that a test has killed is replaced by the next."""
-        if self.id not in {kernel["id"] for kernel in self.lab.api("GET", "api/kernels")}:
+        if self.id not in self.lab.kernels():
             self.end()
             return
         answer = page.evaluate(TELL, EMPTY)
@@ -164,8 +178,8 @@ class SharedKernel:
 
     def end(self) -> None:
         """End it, and whichever a page has started in its place."""
-        for kernel in self.lab.api("GET", "api/kernels"):
-            self.lab.api("DELETE", f"api/kernels/{kernel['id']}")
+        for kernel in self.lab.kernels():
+            self.lab.api("DELETE", f"api/kernels/{kernel}")
         self.id = None
 
 

@@ -1,4 +1,4 @@
-"""Tasks that correct values, or a name that the data writes otherwise."""
+"""Tasks that correct values, or a name written otherwise."""
 
 from __future__ import annotations
 
