@@ -134,6 +134,8 @@ def taken_bytes() -> int:
 def two_columns(hk: Healkit, gigabytes: float) -> dict[str, float]:
     """Measure what a worker takes for itself to read two of many columns, and the host's memory meanwhile."""
     columns = 20
+    gc.collect()
+    pa.default_memory_pool().release_unused()  # what earlier measurements left
     before = taken_bytes()
     given = frame(int(gigabytes * 2**30 / 8 / columns), columns)
     size = int(given.memory_usage().sum())
