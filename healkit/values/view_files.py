@@ -132,11 +132,15 @@ def _of_pandas(frame: Any) -> Any:
     import pandas as pd
     import pyarrow as pa
 
-    if not frame.columns.is_unique:
+    if not frame.columns.is_unique or not frame.columns.map(str).is_unique:
         return None
     numpy = sys.modules["numpy"]
+    named = frame
+    if "mixed" in frame.columns.inferred_type and not isinstance(frame.columns, pd.MultiIndex):
+        # Arrow would name them so too, and warn on the user's screen; the skeleton below has the labels themselves.
+        named = frame.set_axis([str(label) for label in frame.columns], axis=1)
     try:
-        table = pa.Table.from_pandas(frame)
+        table = pa.Table.from_pandas(named)
         # Arrow's way from pandas makes a null of each NaN, and so loses which one it was.
         columns = table.columns
         for i, (_, column) in enumerate(frame.items()):

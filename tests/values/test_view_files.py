@@ -33,6 +33,7 @@ FRAMES: dict[str, Any] = {
     "levels": pd.DataFrame({"a": range(300), "b": ["x", "y"] * 150, "v": 1.5}).set_index(["a", "b"]),
     "attributes": pd.DataFrame({"a": range(300)}),
     "numbers for labels": pd.DataFrame(np.ones((100, 3))),
+    "labels of two types": pd.DataFrame({"a": range(300), 1: 1.5}),
     "a table": pa.table({"n": range(300), "t": ["x"] * 300}),
     "chunks": pa.concat_tables([pa.table({"n": [1] * 200}), pa.table({"n": [2] * 100})]),
     "polars": polars.DataFrame({"n": range(300), "t": ["x"] * 300}),
@@ -40,6 +41,7 @@ FRAMES: dict[str, Any] = {
 FRAMES["attributes"].attrs = {"source": ("a", 1)}
 OTHERS: dict[str, Any] = {
     "two columns of one name": pd.DataFrame(np.ones((150, 2)), columns=["a", "a"]),
+    "labels with one text": pd.DataFrame({"1": range(300), 1: 1.5}),
     "objects": pd.DataFrame({"o": [{"x": 1}, 2, "three"] * 100}),
     "a series": pd.Series(range(300), name="s"),
     "an array": np.arange(600.0).reshape(100, 3, 2),
