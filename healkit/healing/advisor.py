@@ -36,7 +36,7 @@ class Case:
     entry: its active revision (or its draft, where not even that parses). failure: the newest on record, None for a
     wrong result. checks: what a patch has to do, in the order in which they run. attempts: the patches tried before in
     this run, and why they failed. trace_id: the execution of the failure, whose worker may still be retained; empty
-    without one.
+    without one. untried: no check has the input of the recorded failure.
     """
 
     entry: VaultEntry
@@ -45,6 +45,7 @@ class Case:
     attempts: tuple[Attempt, ...] = ()
     peers: tuple[Peer, ...] = ()
     trace_id: str = ""
+    untried: bool = False
 
     @property
     def failing(self) -> tuple[Check, ...]:

@@ -7,6 +7,7 @@ they are kept: a patch has to return what the tool has always returned.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from healkit.contracts.labels import revision_label
 from healkit.contracts.records import SUMMARY_MAX_CHARS
 from healkit.errors import ArgumentsInvalid, ExamplesInvalid, HealError, VaultError
 from healkit.healing.advisor import Case, Peer
+from healkit.healing.frame_inputs import sample
 from healkit.runtime.log_rows import arguments_of, execution_of, logged, result_of
 from healkit.store.log_reader import Log
 from healkit.store.models import ExecutionLog
@@ -27,8 +29,9 @@ from healkit.store.vault import Vault
 
 #: Number of recorded runs that passed, and of inputs that failed alike, that become checks.
 _PASSING_MAX, _FAILING_MAX = 30, 3
-#: A recorded frame with more items is no check: each candidate would be tried on it.
-_ITEMS_MAX = 100_000
+#: A recorded frame with more items is no check, as each candidate would be tried on it; of a failing one up to the
+#: second limit, some rows are.
+_ITEMS_MAX, _SAMPLED_MAX = 100_000, 50_000_000
 #: Number of peers, and of earlier revisions among them: a long history leaves room for others.
 _PEERS_MAX, _REVISIONS_MAX, _REVISIONS_AT_ONCE = 12, 8, 50
 #: Limit of the arguments of a recorded run that becomes a check.
@@ -59,14 +62,15 @@ def gather(
     entry = vault.lookup(tool, persona)
     row = _failure_row(log, entry, log_id)
     failure: Failure | None = None if row is None else execution_of(row, []).failure
-    checks = merged(checks_of(entry), failing_inputs(log, row), passing_runs(log, entry))
+    failing = failing_inputs(log, row)
+    checks = merged(checks_of(entry), failing, passing_runs(log, entry))
     if row is None and not any(check.binding for check in checks):
         raise HealError(
             f"There is no failure of {entry.label} on record, and it has no examples.",
             hint="Run it with the input that fails, or give it examples of what is right.",
         )
-    trace_id = "" if row is None else row.trace_id
-    case = Case(entry, failure, checks, peers=tuple(peers_of(vault, entry)), trace_id=trace_id)
+    trace_id, untried = "" if row is None else row.trace_id, row is not None and not failing
+    case = Case(entry, failure, checks, (), tuple(peers_of(vault, entry)), trace_id, untried)
     return case, None if row is None else row.id
 
 
@@ -112,15 +116,16 @@ def settled(
 
     base: each check's result with the active code. again: the same with the code of the recorded run, None where that
     is unknown. A recorded value that its own code does not return again is chance. Where the tool contradicts an
-    example without failing, all its recorded values are suspect.
+    example without failing, all its recorded values are suspect. Some rows of a failing input count only if they fail.
     """
     returns_wrong = any(
         check.binding and result.outcome == "wrong" for check, result in zip(case.checks, base, strict=True)
     )
     kept = []
-    for check, result in zip(case.checks, again, strict=True):
+    for check, was, result in zip(case.checks, base, again, strict=True):
         chance = result is not None and result.outcome != "passed"
-        if check.origin != "passing" or not (returns_wrong or chance):
+        harmless = check.sampled and was.outcome == "passed"
+        if not harmless and (check.origin != "passing" or not (returns_wrong or chance)):
             kept.append(check)
     return tuple(kept)
 
@@ -135,16 +140,20 @@ def failing_inputs(log: Log, row: ExecutionLog | None) -> list[Check]:
         rows += [other for other in page.rows if other.id != row.id]
     found: dict[str, Check] = {}
     for failed in rows:
-        try:
-            check = Check(
-                origin="failing",
-                arguments=_kept(arguments_of(failed, items_max=_ITEMS_MAX)),
-                log_id=failed.id,
-            )
-        except ArgumentsInvalid:  # cut or hidden: it cannot be run again
-            continue
-        found.setdefault(_key(check), check)
-    return list(found.values())[:_FAILING_MAX]
+        if len(found) < _FAILING_MAX and (check := _failing_input(failed)) is not None:
+            found.setdefault(_key(check), check)
+    return list(found.values())
+
+
+def _failing_input(row: ExecutionLog) -> Check | None:
+    """Return a failure's input, of long frames some rows; None where it is not all there, or cannot be made small."""
+    for sampled, items_max in ((False, _ITEMS_MAX), (True, _SAMPLED_MAX)):
+        with contextlib.suppress(ArgumentsInvalid):
+            arguments = arguments_of(row, items_max=items_max)
+            if sampled:
+                arguments = {name: sample(value, _ITEMS_MAX) for name, value in arguments.items()}
+            return Check(origin="failing", arguments=_kept(arguments), log_id=row.id, sampled=sampled)
+    return None
 
 
 def passing_runs(log: Log, entry: VaultEntry) -> list[Check]:

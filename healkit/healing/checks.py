@@ -131,7 +131,8 @@ def describe(check: Check) -> str:
         "passing": "the recorded run",
         "failing": "the failing input",
     }
-    return f"{words[check.origin]} ({_short_text(given, 120)})"
+    some = "some rows of " if check.sampled else ""
+    return f"{some}{words[check.origin]} ({_short_text(given, 120)})"
 
 
 def _outcome_text(check: Check, result: CheckResult) -> str:

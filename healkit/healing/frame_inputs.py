@@ -1,7 +1,8 @@
 """Further frames and arrays for a tool, made from a known one.
 
 Each is the known one with fewer rows, in another order, or with one changed cell: small enough to be shown as a table,
-with the same columns and dtypes, so that the tool still takes it.
+with the same columns and dtypes, so that the tool still takes it. A sample stands for one that is too long to be tried
+many times.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from healkit import values
 #: Rows and columns that are looked at one by one, and the longest frame that is varied whole.
 _ROWS_MAX, _COLUMNS_MAX = 5, 8
 _HEAD_ROWS = 30
+#: Number of rows of a sample.
+_SAMPLE_ROWS = 1000
 
 
 def frame_variants(kept: dict[str, Any], numbers: tuple[float, ...] = ()) -> list[Any]:
@@ -25,6 +28,18 @@ def frame_variants(kept: dict[str, Any], numbers: tuple[float, ...] = ()) -> lis
     numbers: those that a cell may be at, such as the limits that the code compares with.
     """
     return list(_variants(json.dumps(kept), numbers))
+
+
+def sample(value: Any, items_max: int) -> Any:
+    """Return a long frame, series or array with rows at even distances, the first and the last among them.
+
+    items_max: how many items it may have. Any other value comes back as it is.
+    """
+    if not _is_known(value) or value.size <= items_max:
+        return value
+    count = max(1, min(_SAMPLE_ROWS, items_max * len(value) // value.size))
+    places = sorted({round(at * (len(value) - 1) / max(1, count - 1)) for at in range(count)})
+    return _rows(value, places)
 
 
 def without_columns(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -102,7 +102,7 @@ class HealLoop:
             if not unseen:
                 case = self._settle(case)
             self._record.measured(step, case.checks, self._base)
-            if case.checks and all(result.outcome == "passed" for result in self._base):
+            if case.checks and not case.untried and all(was.outcome == "passed" for was in self._base):
                 return self._result(
                     case, diagnosis, "healthy", "Every check passes as it is; nothing fails any more."
                 )
@@ -141,7 +141,13 @@ class HealLoop:
         failed = sum(result.outcome != "passed" for result in self._base)
         fail = "fails" if failed == 1 else "fail"
         self._say(f"{plain.count(len(kept), 'check')}, of which {failed} {fail} as it is.")
-        return dataclasses.replace(case, checks=kept)
+        left_out = any(check.sampled and check not in kept for check in checks)
+        if left_out:
+            self._notes.append(
+                "The failing frame is too long to be tried; a sample of its rows does not fail."
+            )
+        untried = case.untried or (left_out and not any(check.origin == "failing" for check in kept))
+        return dataclasses.replace(case, checks=kept, untried=untried)
 
     def _rerun(self, case: Case, check: Check, was: CheckResult) -> CheckResult | None:
         """Run a recorded run's check with the code it had; return None where nothing can be said."""

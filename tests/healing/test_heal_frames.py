@@ -16,7 +16,7 @@ from healkit.contracts.healing import Check
 from healkit.healing.advisors.search.fuzzing import edges
 from healkit.healing.advisors.search.ingredients import constants, frame_columns
 from healkit.healing.case import checks_of, gather
-from healkit.healing.frame_inputs import frame_edges, frame_variants, without_columns
+from healkit.healing.frame_inputs import frame_edges, frame_variants, sample, without_columns
 from healkit.healing.inputs import accepted, variants
 from healkit.healing.questions import Answer, Choice, Question
 from healkit.healing.verdicts import copies_answer
@@ -83,6 +83,52 @@ def test_a_recorded_run_with_a_frame_must_stay_equal(healkit: Healkit) -> None:
     assert small.expected == 3.0
     assert values.equal(values.remade(kept_check.arguments), {"df": kept, "factor": 1})
     assert kept_check.expected == 499500.0
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DATA-5")
+def test_a_failure_on_a_long_frame_is_checked_on_a_sample_of_its_rows(healkit: Healkit) -> None:
+    """DATA-5: a frame of more than 100,000 items is no check itself, and no failure was among the checks."""
+    healkit.vault.add("total", "def total(df):\n    return float(df['unit'].sum())\n")
+    large = pd.DataFrame({"units": range(200_000), "city": "Bern"})
+    assert healkit.execute("total", arguments={"df": large}).failure is not None
+    report = healkit.heal("total", auto=False)
+    assert [(check.origin, check.sampled) for check in report.checks] == [("failing", True)]
+    rows = values.remade(report.checks[0].arguments["df"])
+    assert len(rows) == 1000
+    assert rows["units"].iloc[[0, -1]].tolist() == [0, 199_999]
+    assert report.best is not None
+    assert report.best.verdict == "unproven"
+    assert "df['units'].sum()" in report.best.patch.code
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DATA-5", "HEAL-2")
+def test_a_sample_that_does_not_fail_does_not_make_a_tool_healthy(healkit: Healkit) -> None:
+    """DATA-5: with a passing run on record and the failing row not in the sample, nothing is claimed."""
+    healkit.vault.add("total", "def total(df):\n    return sum(int(text) for text in df['units'])\n")
+    healkit.execute_tool("total", arguments={"df": pd.DataFrame({"units": ["1", "2"]})})
+    large = pd.DataFrame({"units": ["1"] * 200_000})
+    large.loc[7, "units"] = "none"
+    assert healkit.execute("total", arguments={"df": large}).failure is not None
+    report = healkit.heal("total", auto=False)
+    assert report.outcome != "healthy", report
+    assert [check.origin for check in report.checks] == ["passing"]
+    assert "The failing frame is too long to be tried; a sample of its rows does not fail." in report.notes
+
+
+@pytest.mark.parametrize(
+    ("value", "shape"),
+    [
+        (pd.DataFrame(np.zeros((200_000, 3))), (1000, 3)),
+        (pd.DataFrame(np.zeros((50, 10_000))), (10, 10_000)),
+        (pd.Series(range(200_000)), (1000,)),
+        (np.zeros((300_000, 2)), (1000, 2)),
+        (SALES, (3, 3)),
+    ],
+)
+def test_a_sample_has_rows_at_even_distances_within_its_limit(value: Any, shape: tuple[int, ...]) -> None:
+    assert sample(value, 100_000).shape == shape
 
 
 @pytest.mark.slow
