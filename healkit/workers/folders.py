@@ -16,6 +16,7 @@ import os
 import stat
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from healkit.contracts.records import host_identity, process_start_ticks
@@ -102,9 +103,7 @@ class RunFolders:
         """Return a folder that no worker has had; it is made when the worker starts."""
         if self._janitor is None:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._held = os.open(self.root, os.O_RDONLY | os.O_CLOEXEC)
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._held = _hold(self.root)
             self._janitor = subprocess.Popen(
                 ["/bin/sh", "-c", _JANITOR, "healkit-janitor", str(self.root)],
                 stdin=subprocess.PIPE,
@@ -136,6 +135,27 @@ class RunFolders:
             self._janitor.stdin.close()
             self._janitor.returncode = 0  # not ours to wait for
             self._janitor = None
+
+
+@contextlib.contextmanager
+def passing_folder() -> Iterator[Path]:
+    """Make a folder for a moment. Where this process is killed meanwhile, the next host that starts removes it."""
+    owner = host_identity()
+    root = new_temporary_folder(f"{owner.pid}-{owner.started_ticks}-", private_base())
+    held = _hold(root)
+    try:
+        yield root
+    finally:
+        remove_tree(root)
+        os.close(held)
+
+
+def _hold(folder: Path) -> int:
+    """Lock a folder for as long as the returned descriptor is open in this process."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
 
 
 def sweep(base: Path) -> int:

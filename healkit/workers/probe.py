@@ -18,11 +18,9 @@ from pathlib import Path
 import msgspec
 
 from healkit.config import Config
-from healkit.contracts.temporary import new_temporary_folder
 from healkit.errors import IsolationUnavailable, WorkerNotRestricted
-from healkit.workers.folders import RunFolder, folder_for_sockets
+from healkit.workers.folders import RunFolder, passing_folder
 from healkit.workers.inside.probe_main import Report, Targets
-from healkit.workers.inside.scratch import remove_tree
 from healkit.workers.process_status import not_in_force
 from healkit.workers.sandbox import Sandbox, Tier
 
@@ -69,11 +67,8 @@ def probe(tier: Tier) -> TierReport:
         return TierReport(
             tier, tier == "process", {}, {}, "only Linux has what the isolating tiers are made of"
         )
-    root = new_temporary_folder("healkit-probe-", folder_for_sockets())
-    try:
+    with passing_folder() as root:
         return _try_tier(tier, root)
-    finally:
-        remove_tree(root)
 
 
 def achieved_tier(config: Config) -> Tier:

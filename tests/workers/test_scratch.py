@@ -9,13 +9,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
 import pytest
 
 from healkit.workers.disk_limit import exceeds
-from healkit.workers.folders import RunFolder, RunFolders, sweep
+from healkit.workers.folders import RunFolder, RunFolders, passing_folder, sweep
 from healkit.workers.inside.scratch import empty_folder, remove_tree
 
 MANY = 10_000
@@ -59,6 +60,41 @@ def test_a_host_that_died_with_deep_folders_keeps_no_other_from_starting(shape: 
     folders.close()
     assert list(tmp_path.iterdir()) == []
     assert sweep(tmp_path / "nothing") == 0
+
+
+#: Ends as by a kill in the middle of the probe of a tier, and says in which folder.
+KILLED = """
+import os, signal
+from healkit.workers.folders import passing_folder
+with passing_folder() as folder:
+    print(folder, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.requirement("SAFE-3")
+def test_a_host_that_is_killed_in_its_probe_leaves_nothing_to_the_next(tmp_path: Path) -> None:
+    """Each host that was killed within its first tenth of a second left a folder for ever."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED], env=environment, capture_output=True, text=True, check=False
+    )
+    left = Path(killed.stdout.strip())
+    assert left.is_dir(), killed
+    assert sweep(left.parent) == 1
+    assert not left.exists()
+
+
+@pytest.mark.requirement("SAFE-3")
+def test_a_folder_that_is_still_used_is_not_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with passing_folder() as folder:
+        renamed = folder.rename(folder.with_name("999999999-1-x"))  # no process of its own container
+        assert sweep(folder.parent) == 0
+        assert renamed.is_dir()
+        renamed.rename(folder)
+    assert not folder.exists()
 
 
 @pytest.mark.requirement("SAFE-3")
