@@ -6,13 +6,20 @@ Also on a busy machine.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
+from healkit.contracts.batches import Batch, BatchCheck
+from healkit.contracts.tools import EntryRef
+from healkit.workers.inside.batch import BatchServer, _computed_s
+from healkit.workers.inside.result_buffer import ResultBuffer
 from healkit.workers.inside.time_limits import Alarm, TimeIsUp, waited_s
 
 LIMIT_S = 0.01
@@ -60,6 +67,46 @@ def test_sleeping_rings_by_the_clock() -> None:
     began = time.monotonic()
     assert rings(30.0, time.sleep)
     assert time.monotonic() - began >= waited_s(LIMIT_S)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> BatchServer:
+    batch = Batch(
+        entry=EntryRef("f", "default", 1, ""),
+        code="def f():\n    return 1\n",
+        checks=[BatchCheck(timeout_s=1.0)],
+        every=False,
+        memory_bytes=0,
+        result_max_bytes=0,
+        output_max_bytes=0,
+    )
+    return BatchServer(batch, lambda _: os._exit(1), lambda _: None, str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("took_s", "computed_s", "stuck"),
+    [(3.0, 1.1, False), (3.4, 1.1, True), (3.4, 0.2, False), (16.0, 0.2, False), (16.5, 0.2, True)],
+)
+def test_a_child_that_hardly_computed_gets_five_times_as_long(
+    server: BatchServer, took_s: float, computed_s: float, stuck: bool
+) -> None:
+    """With a limit of 1 s, a check may sleep for 3.03 s; its child is watched for 0.25 s more."""
+    buffer = ResultBuffer(1, 1)
+    buffer.at(0, 0, running=True)
+    assert server._is_stuck(buffer, took_s, computed_s) is stuck
+    buffer.close()
+
+
+def test_the_computing_time_of_a_child_does_not_grow_while_it_is_stopped() -> None:
+    child = subprocess.Popen([sys.executable, "-S", "-c", BUSY])
+    wait_until(lambda: _computed_s(child.pid) > 0.05)
+    child.send_signal(signal.SIGSTOP)
+    wait_until(lambda: Path(f"/proc/{child.pid}/stat").read_text().split()[2] == "T")
+    stopped = _computed_s(child.pid)
+    time.sleep(0.2)
+    assert _computed_s(child.pid) == stopped
+    child.kill()
+    child.wait()
 
 
 @pytest.mark.slow
