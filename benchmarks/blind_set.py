@@ -50,7 +50,11 @@ def harmless_files() -> Iterator[str]:
     """Yield up to 40 lines of each sampled file that is installed here; healkit's own are left out."""
     source = random.Random(20261122)
     for folder, pattern, count in _SOURCES:
-        found = sorted(p for p in Path(folder).glob(pattern) if p.is_file() and "healkit" not in str(p))
+        found = sorted(
+            p
+            for p in Path(folder).glob(pattern)
+            if p.is_file() and "healkit" not in str(p.relative_to(folder))
+        )
         for path in source.sample(found, min(count, len(found))):
             try:
                 raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
