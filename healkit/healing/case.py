@@ -140,19 +140,22 @@ def failing_inputs(log: Log, row: ExecutionLog | None) -> list[Check]:
         rows += [other for other in page.rows if other.id != row.id]
     found: dict[str, Check] = {}
     for failed in rows:
-        if len(found) < _FAILING_MAX and (check := _failing_input(failed)) is not None:
+        check = _failing_input(failed, _ITEMS_MAX)
+        if check is None and failed is row:  # long frames of others like it are not loaded
+            check = _failing_input(failed, _SAMPLED_MAX)
+        if check is not None:
             found.setdefault(_key(check), check)
-    return list(found.values())
+    return list(found.values())[:_FAILING_MAX]
 
 
-def _failing_input(row: ExecutionLog) -> Check | None:
-    """Return a failure's input, of long frames some rows; None where it is not all there, or cannot be made small."""
-    for sampled, items_max in ((False, _ITEMS_MAX), (True, _SAMPLED_MAX)):
-        with contextlib.suppress(ArgumentsInvalid):
-            arguments = arguments_of(row, items_max=items_max)
-            if sampled:
-                arguments = {name: sample(value, _ITEMS_MAX) for name, value in arguments.items()}
-            return Check(origin="failing", arguments=_kept(arguments), log_id=row.id, sampled=sampled)
+def _failing_input(row: ExecutionLog, items_max: int) -> Check | None:
+    """Return a failure's input, of a longer frame than can be tried some rows; None where it is not all there."""
+    sampled = items_max > _ITEMS_MAX
+    with contextlib.suppress(ArgumentsInvalid):
+        arguments = arguments_of(row, items_max=items_max)
+        if sampled:
+            arguments = {name: sample(value, _ITEMS_MAX) for name, value in arguments.items()}
+        return Check(origin="failing", arguments=_kept(arguments), log_id=row.id, sampled=sampled)
     return None
 
 
