@@ -29,7 +29,7 @@ from healkit.healing.questions import AskPerson
 from healkit.healing.report import LoopResult
 from healkit.healing.result_types import doubt_types
 from healkit.healing.unasked_changes import doubt_unasked
-from healkit.healing.verdicts import place_of, uncompared, verdict_on
+from healkit.healing.verdicts import doubt_untried, place_of, uncompared, verdict_on
 from healkit.rendering import plain
 from healkit.store.log_reader import Log
 from healkit.store.vault import Vault
@@ -133,7 +133,7 @@ class HealLoop:
         case = dataclasses.replace(case, checks=checks)
         if case.entry.flags.get("side_effects"):
             self._notes.append("The tool has side effects, so nothing of it was run.")
-            return dataclasses.replace(case, checks=())
+            return dataclasses.replace(case, checks=(), untried=True)
         base = self._validator.run(case.entry.code, checks)
         again = [self._rerun(case, check, was) for check, was in zip(checks, base, strict=True)]
         kept = settled(case, base, again)
@@ -241,6 +241,8 @@ class HealLoop:
         if not why:
             patch = doubt_types(patch, case.entry, case.checks, self._base, results)
             verdict = verdict_on(patch, case.entry.code, case.checks, self._base, results)
+            if verdict == "unproven":
+                patch = doubt_untried(patch, case.checks, case.untried)
         attempt = Attempt(
             number=len(self._attempts) + 1,
             patch=patch,

@@ -72,6 +72,15 @@ def doubted(patch: Patch, doubt: str) -> Patch:
     return msgspec.structs.replace(patch, doubt=f"{patch.doubt} {doubt}".strip())
 
 
+def doubt_untried(patch: Patch, checks: Sequence[Check], untried: bool) -> Patch:
+    """Return the patch with a doubt where the call that failed was not tried, or with some rows of its frame only."""
+    if untried:
+        return doubted(patch, "The call that failed was not tried.")
+    if any(check.sampled for check in checks):
+        return doubted(patch, "Only some rows of the frame that failed were tried.")
+    return patch
+
+
 def uncompared(
     attempt: Attempt, code: str, checks: Sequence[Check], unpatched: Sequence[CheckResult]
 ) -> Attempt:

@@ -99,6 +99,7 @@ def test_a_failure_on_a_long_frame_is_checked_on_a_sample_of_its_rows(healkit: H
     assert rows["units"].iloc[[0, -1]].tolist() == [0, 199_999]
     assert report.best is not None
     assert report.best.verdict == "unproven"
+    assert report.best.patch.doubt == "Only some rows of the frame that failed were tried."
     assert "df['units'].sum()" in report.best.patch.code
 
 
@@ -114,6 +115,9 @@ def test_a_sample_that_does_not_fail_does_not_make_a_tool_healthy(healkit: Healk
     report = healkit.heal("total", auto=False)
     assert report.outcome != "healthy", report
     assert [check.origin for check in report.checks] == ["passing"]
+    assert all(
+        "The call that failed was not tried." in one.patch.doubt for one in report.attempts if not one.why
+    )
     assert "The failing frame is too long to be tried; a sample of its rows does not fail." in report.notes
 
 

@@ -135,6 +135,8 @@ def test_a_tool_with_side_effects_is_neither_run_nor_searched_on(healing: Healki
     report = healing.heal("ratio", advisors=[Idea(WRONG, author="search"), Idea(MENDED)], auto=True)
     assert (report.outcome, report.verdict) == ("pending", "passes all checks, unverified")
     assert any("never searched on" in note for note in report.notes)
+    assert report.best is not None
+    assert report.best.patch.doubt == "The call that failed was not tried."
     assert len(healing.log.query().rows) == rows
 
 
