@@ -78,13 +78,13 @@ async def fresh_workers(config: Config, rounds: int) -> tuple[list[float], float
 
     class NoCalls:
         def handle(self, call: object) -> object:
-            raise NotImplementedError
+            raise AssertionError("the tool makes no calls")
 
         def ended(self, call: object, result: object, *, late: bool) -> None:
-            raise NotImplementedError
+            raise AssertionError("the tool makes no calls")
 
         def timed_out(self, call: object, error: object) -> None:
-            raise NotImplementedError
+            raise AssertionError("the tool makes no calls")
 
     tier, folders = achieved_tier(config), RunFolders()
     fork_server = await ForkServer.start(tier, folders.root, folders.next(), Grants(), ())

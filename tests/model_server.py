@@ -38,7 +38,7 @@ class Received:
 
     @property
     def text(self) -> str:
-        """All that the model was told, in either protocol."""
+        """Text that the model was told, in either protocol."""
         told = [message["content"] for message in self.body["messages"]]
         return "\n".join([self.body.get("system", ""), *told])
 

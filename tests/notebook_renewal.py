@@ -91,7 +91,7 @@ def _forget_modules() -> None:
 
 
 def _state(shell: Any) -> dict[str, Any]:
-    """All that a cell could have changed and that nothing above puts back."""
+    """Return what a cell could have changed and nothing above puts back."""
     return {
         "magics": {kind: sorted(names) for kind, names in shell.magics_manager.magics.items()},
         "hooks": {event: list(hooks) for event, hooks in shell.events.callbacks.items()},

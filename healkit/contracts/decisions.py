@@ -146,7 +146,7 @@ class StepFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All that a chooser is told before a choice.
+    """Metadata that a chooser is told before a choice: all of it.
 
     `problem` says why the last choice could not be taken; there is one more chance then. `shared` names the columns
     whose distinct values are in `views`.

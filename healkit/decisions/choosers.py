@@ -20,7 +20,7 @@ _EXAMPLE = 'Such as: {"type": "finalize", "finalViewName": "sales"}'
 class Chooser(Protocol):
     """Decides on the next step.
 
-    One that waits for somebody may have `prepare(stop)` too: it is called once, before the run begins, with the event
+    One that waits for a person may have `prepare(stop)` too: it is called once, before the run begins, with the event
     that ends the decision, and raises a `HealkitError` where nothing can be chosen.
     """
 

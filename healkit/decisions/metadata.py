@@ -135,7 +135,7 @@ def _count(column: pd.Series[Any]) -> Counts:
     nulls = int(column.isna().sum())
     try:
         return nulls, int(column.nunique())
-    except (TypeError, ValueError, NotImplementedError):
+    except (TypeError, ValueError, NotImplementedError):  # lists and structs of Arrow raise the last one
         return nulls, None
 
 

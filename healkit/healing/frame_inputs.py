@@ -55,7 +55,7 @@ def without_columns(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def frame_edges(kept: dict[str, Any]) -> list[Any]:
     """Return it with its first row only.
 
-    Without rows it would tell little: dtypes of empty results differ where nobody cares.
+    Without rows it would tell little: dtypes of empty results often differ without meaning anything.
     """
     known = values.remade(kept)
     return [values.kept(_rows(known, range(1)))] if _is_known(known) and len(known) > 1 else []

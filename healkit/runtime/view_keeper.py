@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _WAITING_BYTES = 2048 * MIB
 #: How much nicer than the rest of the process the thread is, as nice(1) counts.
 _NICE = 10
-#: Pause before data is kept, unless somebody asks for it: a short execution is over by then, and not slowed down.
+#: Pause before data is kept, unless it is asked for: a short execution is over by then, and not slowed down.
 _PAUSE_S = 0.5
 #: The longest time to end with views still to be written, in seconds.
 _END_S = 60.0

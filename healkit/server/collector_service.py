@@ -38,7 +38,7 @@ Answer = TypeVar("Answer")
 #: never wait for it.
 STORING_THREADS, ASKING_THREADS = 4, 2
 #: Requests that are worked on or wait for a thread. One whose body is still arriving is none of them: who sends slowly
-#: keeps nobody else out.
+#: keeps no other request out.
 MAX_ADMITTED = 64
 #: Bodies of the largest size that may be in memory at once, in whatever pieces; with it, the memory is bounded.
 MAX_HELD_BODIES = 64

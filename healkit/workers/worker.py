@@ -46,7 +46,7 @@ class Outcome:
     `last_output` is the end of what was printed; `crash_text` is what `faulthandler` left; `detail` names what broke
     the protocol. `drained` is false where outputs may be missing, because the worker did not send them in time.
     `contents` are those of the frames and arrays in the result, for whoever asked for it; `sealed` are the same, in
-    memory that nobody can change.
+    memory that cannot change.
     """
 
     ending: Ending
@@ -78,7 +78,7 @@ class Worker:
         self._complete: asyncio.Future[rpc.ExecutionComplete] = self._loop.create_future()
         self._protocol: asyncio.Future[str] = self._loop.create_future()
         self._bridge: Bridge | None = None
-        #: Told the contents of the arguments as they were sent, in memory that nobody can change; on a thread.
+        #: Told the contents of the arguments as they were sent, in memory that cannot change; on a thread.
         self.on_sent: Callable[[Sequence[Any]], None] | None = None
         #: Region for the result's contents, once there is work.
         self._results: int | None = None

@@ -37,7 +37,7 @@ def open_editor(panel: Locator) -> Locator:
     return editor
 
 
-def mend(book: Notebook, editor: Locator, text: str = "len(values)") -> None:
+def fix(book: Notebook, editor: Locator, text: str = "len(values)") -> None:
     """Replace the zero at the end of the failing line."""
     editor.get_by_text("return").click()
     book.page.keyboard.press("End")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from browser_lab import SLOW_MS
-from browser_panels import Open, failing, mend, open_editor, outcome, press
+from browser_panels import Open, failing, fix, open_editor, outcome, press
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.timeout(300)
@@ -25,7 +25,7 @@ def test_a_failure_is_mended_tried_accepted_run_again_and_reverted_below_the_fai
     editor = open_editor(panel)
     expect(panel.locator(".cm-merge-b .hk-failing-line")).to_contain_text("return total / 0")
     cells = book.cells()
-    mend(book, editor)
+    fix(book, editor)
     assert book.cells() == cells
     expect(panel.get_by_role("button", name="✓ Accept untried")).to_be_enabled()
     press(panel, "▶ Try")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from browser_lab import CONTRAST, SLOW_MS
-from browser_panels import CONTRAST_LEAST, LOAD, Open, failing, mend, open_editor, outcome, press
+from browser_panels import CONTRAST_LEAST, LOAD, Open, failing, fix, open_editor, outcome, press
 from playwright.sync_api import expect
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -80,7 +80,7 @@ def test_everything_is_done_from_the_keyboard_and_no_shortcut_of_the_page_fires(
 @pytest.mark.requirement("FACE-4")
 def test_an_unsaved_patch_outlives_a_reload_and_the_card_outlives_the_kernel(notebook: Open) -> None:
     book, panel = failing(notebook, "spread_of")
-    mend(book, open_editor(panel), "max(values)")
+    fix(book, open_editor(panel), "max(values)")
     book.wait_for_memory("total / max(values)")
     book.save()
     book.page.reload()
@@ -182,7 +182,7 @@ def test_a_patch_that_somebody_else_overtook_is_compared_with_theirs(notebook: O
     theirs = "from healkit import Healkit\nwith Healkit() as hk:\n"
     theirs += "    hk.vault.patch('ratio_of', 'def ratio_of(values: list):\\n    return 0')"
     book, panel = failing(notebook, "ratio_of", theirs)
-    mend(book, open_editor(panel))
+    fix(book, open_editor(panel))
     book.run(3)
     press(panel, "Accept untried")
     expect(panel.get_by_role("alert")).to_contain_text("v2 was saved meanwhile", timeout=SLOW_MS)

@@ -10,7 +10,7 @@ import json
 import nbformat
 import pytest
 from browser_lab import CONTRAST, NOTEBOOK_7, SLOW_MS, WHOLE_LAB
-from browser_panels import CONTRAST_LEAST, Open, failing, mend, open_editor, outcome, press
+from browser_panels import CONTRAST_LEAST, Open, failing, fix, open_editor, outcome, press
 from playwright.sync_api import expect
 
 #: Notebook 7.6 has a fault of its own as it starts: its settings editor asks for a schema that there is not.
@@ -32,7 +32,7 @@ def test_in_notebook_7_a_failure_is_mended_tried_accepted_and_run_again_below_th
     expect(outputs.nth(1)).to_contain_text("✗ ZeroDivisionError: division by zero")
     cells = book.cells()
     editor = open_editor(panel)
-    mend(book, editor)
+    fix(book, editor)
     book.page.keyboard.type(
         "  # dd aa bb xx 00 ii"
     )  # in command mode: delete, insert, cut, restart, interrupt

@@ -18,7 +18,7 @@ from waiting import WITHIN_S, wait_until
 
 from healkit import Healkit, __version__
 
-MENDED = "def fibonacci(n: int):\n    print('working on', n)\n    return {'n': n, 'text': 'é'}\n"
+FIXED = "def fibonacci(n: int):\n    print('working on', n)\n    return {'n': n, 'text': 'é'}\n"
 OUTCOME = ["status", "value", "log_id", "trace_id", "duration_ms", "isolation", "error"]
 
 
@@ -33,7 +33,7 @@ def test_a_tool_fails_is_found_is_patched_and_works(fibonacci, cli_process):
     last = fibonacci("errors", "fibonacci", "--last")
     assert 'File "<fibonacci@1>", line 3, in fibonacci' in last.stdout
 
-    patched = fibonacci("vault", "patch", "fibonacci", "-", "--reason", "no zero", stdin=MENDED)
+    patched = fibonacci("vault", "patch", "fibonacci", "-", "--reason", "no zero", stdin=FIXED)
     assert patched.stdout == "fibonacci v2 saved (patched from v1)\n"
 
     # A process of its own, with streams that are the operating system's.
@@ -66,7 +66,7 @@ def test_json_of_a_run_is_exactly_the_outcome(fibonacci):
     assert "<fibonacci@1>" in outcome["error"]["traceback"]
     assert failed.stderr == "working on 10\n"
 
-    fibonacci("vault", "patch", "fibonacci", "-", stdin=MENDED)
+    fibonacci("vault", "patch", "fibonacci", "-", stdin=FIXED)
     outcome = json.loads(fibonacci("run", "fibonacci", "--args", '{"n": 1}', "--json").stdout)
     assert list(outcome) == OUTCOME
     assert (outcome["status"], outcome["value"], outcome["error"]) == ("SUCCESS", {"n": 1, "text": "é"}, None)
@@ -124,7 +124,7 @@ def test_code_that_does_not_parse_is_refused_unless_it_is_a_draft(cli):
 
 
 def test_two_patches_of_one_parent_are_a_conflict(fibonacci):
-    assert fibonacci("vault", "patch", "fibonacci", "-", "--parent", "1", stdin=MENDED).returncode == 0
+    assert fibonacci("vault", "patch", "fibonacci", "-", "--parent", "1", stdin=FIXED).returncode == 0
     late = fibonacci(
         "vault", "patch", "fibonacci", "-", "--parent", "1", stdin="def fibonacci(n):\n    return 1\n"
     )
@@ -157,10 +157,10 @@ def test_every_command_takes_the_database(cli, tmp_path):
 
 def test_the_vault_is_listed_shown_compared_and_reverted(fibonacci, tmp_path):
     """U8: `vault diff` had no `--json`, and a revision could not be typed as it is shown."""
-    fibonacci("vault", "patch", "fibonacci", "-", stdin=MENDED)
+    fibonacci("vault", "patch", "fibonacci", "-", stdin=FIXED)
     assert "fibonacci" in fibonacci("vault", "list").stdout
     assert json.loads(fibonacci("vault", "list", "--json").stdout)[0]["label"] == "fibonacci@2"
-    assert fibonacci("vault", "show", "fibonacci", "--code").stdout == MENDED
+    assert fibonacci("vault", "show", "fibonacci", "--code").stdout == FIXED
     assert json.loads(fibonacci("vault", "show", "fibonacci@1", "--json").stdout)["revision"] == 1
     assert "-    return n / 0" in fibonacci("vault", "diff", "fibonacci").stdout
     assert fibonacci("vault", "diff", "fibonacci", "2", "2").stdout == "fibonacci: no difference.\n"

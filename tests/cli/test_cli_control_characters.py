@@ -35,7 +35,7 @@ def said(fails: bool):
 
 
 def outcome(done):
-    """All that a command printed, without progress bars' own characters and colours."""
+    """Return what a command printed, without progress bars' own characters and colours."""
     return re.sub(r"\x1b\[[0-9;]*m|[\x08\r]", "", done.stdout + done.stderr)
 
 

@@ -10,17 +10,15 @@ import pytest
 
 from healkit import Healkit
 
-MENDED = "def fibonacci(n: int):\n    return n\n"
+FIXED = "def fibonacci(n: int):\n    return n\n"
 
 
 @pytest.fixture
 def asked(fibonacci, environment: dict[str, str]) -> tuple[int, int]:
     """Two requests for fibonacci, older first."""
     with Healkit(environment["HEALKIT_DB"]) as healkit:
-        one = healkit.requests.add("fibonacci", MENDED, author="search", verdict="cured", reason="no zero")
-        two = healkit.requests.add(
-            "fibonacci", MENDED.replace("n\n", "0\n"), author="agent", advisor="claude"
-        )
+        one = healkit.requests.add("fibonacci", FIXED, author="search", verdict="cured", reason="no zero")
+        two = healkit.requests.add("fibonacci", FIXED.replace("n\n", "0\n"), author="agent", advisor="claude")
     return one.id, two.id
 
 
@@ -37,7 +35,7 @@ def test_requests_are_listed_shown_accepted_and_declined(cli, asked):
     assert "-    return n / 0" in shown
     assert f"accept     healkit requests accept {one}" in shown
     assert cli("requests", "accept", str(one)).stdout == f"Request {one} accepted: it is fibonacci v2\n"
-    assert cli("vault", "show", "fibonacci", "--code").stdout == MENDED
+    assert cli("vault", "show", "fibonacci", "--code").stdout == FIXED
     cli("vault", "undo", "fibonacci")
     again = f"Request {one} accepted: it is fibonacci v2; fibonacci v3 is active by now\n"
     assert cli("requests", "accept", str(one)).stdout == again
@@ -63,7 +61,7 @@ def test_json_is_whole_and_the_list_can_be_narrowed(cli, asked):
     one, two = asked
     found = json.loads(cli("requests", "list", "--json").stdout)
     assert [request["id"] for request in found] == [two, one]
-    assert (found[1]["label"], found[1]["verdict"], found[1]["code"]) == ("fibonacci@1", "cured", MENDED)
+    assert (found[1]["label"], found[1]["verdict"], found[1]["code"]) == ("fibonacci@1", "cured", FIXED)
     done = json.loads(cli("requests", "accept", str(one), "--json").stdout)
     assert (done["state"], done["revision"]) == ("accepted", 2)
     assert [r["id"] for r in json.loads(cli("requests", "list", "--pending", "--json").stdout)] == [two]
@@ -75,11 +73,11 @@ def test_json_is_whole_and_the_list_can_be_narrowed(cli, asked):
 @pytest.mark.requirement("VAULT-5")
 def test_undo_takes_the_active_revision_back_and_again_brings_it_back(cli, fibonacci, tmp_path: Path):
     assert cli("vault", "undo", "fibonacci").returncode == 2
-    cli("vault", "patch", "fibonacci", "-", stdin=MENDED)
+    cli("vault", "patch", "fibonacci", "-", stdin=FIXED)
     assert cli("vault", "undo", "fibonacci").stdout == "fibonacci v3 saved (fibonacci v2 is undone)\n"
     assert "n / 0" in cli("vault", "show", "fibonacci", "--code").stdout
     assert cli("vault", "undo", "fibonacci").stdout == "fibonacci v4 saved (fibonacci v3 is undone)\n"
-    assert cli("vault", "show", "fibonacci", "--code").stdout == MENDED
+    assert cli("vault", "show", "fibonacci", "--code").stdout == FIXED
 
 
 @pytest.mark.slow
@@ -87,7 +85,7 @@ def test_examples_are_given_with_the_code_added_listed_and_read_off_the_docstrin
     assert cli("vault", "examples", "fibonacci").stdout == "fibonacci has no examples.\n"
     one, two = '{"arguments": {"n": 1}, "result": 1}', '{"arguments": {"n": -1}, "raises": "ValueError"}'
     documented = 'def fibonacci(n: int):\n    """\n    >>> fibonacci(0)\n    0\n    """\n    return n\n'
-    cli("vault", "patch", "fibonacci", "-", "--example", one, stdin=MENDED)
+    cli("vault", "patch", "fibonacci", "-", "--example", one, stdin=FIXED)
     assert cli("vault", "examples", "fibonacci", "--add", two).stdout == f"{one}\n{two}\n"
     wrong = cli("vault", "patch", "fibonacci", "-", "--example", '{"n": 1}', stdin=documented)
     assert (wrong.returncode, wrong.stderr.split(":")[0]) == (2, "EXAMPLES_INVALID")

@@ -10,7 +10,7 @@ import ctypes, gc, json, mmap, os, resource, signal, socket, struct, sys, thread
 from IPython import get_ipython
 
 def bridge():
-    """The worker's own end of the bridge, wherever it is kept."""
+    """Find the worker's own end of the bridge, wherever it is kept."""
     return next(o._sock for o in gc.get_objects() if type(o).__name__ == "Endpoint")
 
 def frame(message):

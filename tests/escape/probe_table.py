@@ -20,7 +20,7 @@ class Probe:
 
     `namespaces` and `landlock` are the answers expected there; where one is `OPEN`, `said` is the sentence of
     docs/isolation.md that admits it. `control` says why the `process` tier refuses it too, where it does: a probe that
-    nobody could pass proves nothing without a reason.
+    never passes proves nothing without a reason.
     """
 
     name: str

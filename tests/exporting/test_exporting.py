@@ -18,7 +18,7 @@ from healkit.errors import UsageInvalid
 
 SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 BROKEN = "def share(wins: int, games: int):\n    print('working')\n    return wins / games\n"
-MENDED = "def share(wins: int, games: int):\n    return wins / games if games else 0.0\n"
+FIXED = "def share(wins: int, games: int):\n    return wins / games if games else 0.0\n"
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def errors_of(book):
 def test_a_failure_and_its_passing_replay_run_without_healkit(healkit, tmp_path, alone):
     healkit.vault.add("share", BROKEN)
     healkit.execute("share", arguments={"wins": 3, "games": 0})
-    healkit.vault.patch("share", MENDED)
+    healkit.vault.patch("share", FIXED)
     healkit.execute("share", arguments={"wins": 3, "games": 0})
     failed = healkit.last_error("share")
     file = failed.to_notebook(tmp_path / "out.ipynb", replay=healkit.replay_of(failed))

@@ -51,9 +51,9 @@ def test_a_lesson_fails_as_declared_and_its_fix_passes(healkit: Healkit, lesson:
 
     healkit.vault.patch(lesson.name, fix_of(lesson), reason="the known good fix")
     example = next(example for example in lesson.examples if example["arguments"] == lesson.failing)
-    mended = healkit.execute(lesson.name, "default", lesson.failing)
-    assert mended.failure is None, mended.failure.traceback
-    assert mended.value == example["result"]
+    fixed = healkit.execute(lesson.name, "default", lesson.failing)
+    assert fixed.failure is None, fixed.failure.traceback
+    assert fixed.value == example["result"]
 
 
 @pytest.mark.requirement("VAULT-7")

@@ -78,8 +78,8 @@ def test_the_code_of_a_lesson_does_not_reveal_its_mistake():
 @each_lesson
 def test_a_fix_changes_the_lesson_in_few_lines(lesson: Lesson):
     broken = lesson.code.splitlines()
-    mended = (FIXES / Path(lesson.file).name).read_text().splitlines()
-    assert 0 < len(set(broken) - set(mended)) + len(set(mended) - set(broken)) <= 8
+    fixed = (FIXES / Path(lesson.file).name).read_text().splitlines()
+    assert 0 < len(set(broken) - set(fixed)) + len(set(fixed) - set(broken)) <= 8
 
 
 def _kind(tool: Sample) -> str:

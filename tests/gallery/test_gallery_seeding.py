@@ -76,8 +76,8 @@ def test_seeding_keeps_a_changed_tool(database):
 def test_reset_adds_a_revision_and_recreates_the_data(database):
     vault = Vault(database)
     seed(database, vault)
-    mended = "def sum_to(n: int):\n    return n * (n + 1) // 2\n"
-    vault.patch("sum_to", mended, reason="my own")
+    fixed = "def sum_to(n: int):\n    return n * (n + 1) // 2\n"
+    vault.patch("sum_to", fixed, reason="my own")
     data = rows(database.path, "sample_sales")
     with closing(sqlite3.connect(database.path)) as connection, connection:
         connection.execute("DELETE FROM sample_sales WHERE id > 3")
@@ -87,7 +87,7 @@ def test_reset_adds_a_revision_and_recreates_the_data(database):
     assert report.tools_added == ()
     assert vault.get("sum_to").code == lesson("sum_to").code
     assert vault.get("sum_to").revision == 3
-    assert vault.get("sum_to", revision=2).code == mended
+    assert vault.get("sum_to", revision=2).code == fixed
     assert [revision.author for revision in vault.history("sum_to")] == ["seed", "person", "seed"]
     assert rows(database.path, "sample_sales") == data
 

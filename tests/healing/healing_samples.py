@@ -11,7 +11,7 @@ from healkit.healing.report import HealReport
 from healkit.tracing.reader import read_run
 
 BROKEN = "def ratio(a, b):\n    return a / b  # how many times\n"
-MENDED = "def ratio(a, b):\n    return a / b if b else 0.0  # how many times\n"
+FIXED = "def ratio(a, b):\n    return a / b if b else 0.0  # how many times\n"
 EXAMPLES = [
     {"arguments": {"a": 1, "b": 0}, "result": 0.0},
     {"arguments": {"a": 6, "b": 3}, "result": 2.0},

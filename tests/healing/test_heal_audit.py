@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from healing_samples import MENDED, SILENT, WRONG, Idea
+from healing_samples import FIXED, SILENT, WRONG, Idea
 
 from healkit import Config, Healkit
 from healkit.contracts.runs import PolicyDefaults
@@ -24,7 +24,7 @@ DECIDE_3 = pytest.mark.requirement("DECIDE-3")
 
 def healed(healing: Healkit) -> HealReport:
     """Heal `ratio` by the third of three patches."""
-    report = healing.heal("ratio", advisors=[Idea(WRONG, SILENT, MENDED)], auto=True)
+    report = healing.heal("ratio", advisors=[Idea(WRONG, SILENT, FIXED)], auto=True)
     assert report.outcome == "kept"
     return report
 
@@ -69,7 +69,7 @@ def test_each_check_verdict_and_decision_of_a_healing_is_an_entry_of_its_event(h
 
 @DECIDE_3
 def test_the_manifest_of_a_healing_holds_the_head_of_the_audit(healing: Healkit) -> None:
-    first, second = healed(healing), healing.heal("ratio", advisors=[Idea(MENDED)])
+    first, second = healed(healing), healing.heal("ratio", advisors=[Idea(FIXED)])
     found = healing.audit.verify()
     assert (found.ok, found.anchors) == (True, 2)
     manifest = json.loads((second.folder / "run_manifest.json").read_text())
@@ -88,7 +88,7 @@ def test_the_manifest_of_a_healing_holds_the_head_of_the_audit(healing: Healkit)
 
 def test_a_halt_of_the_policy_is_an_entry(healing: Healkit) -> None:
     report = healing.heal(
-        "ratio", advisors=[Idea(WRONG, SILENT, MENDED)], policy=PolicyDefaults(hard_cap_steps=2)
+        "ratio", advisors=[Idea(WRONG, SILENT, FIXED)], policy=PolicyDefaults(hard_cap_steps=2)
     )
     assert report.outcome == "halted"
     (halt,) = [e for e in healing.audit.get(report.run_id) if e.choice_type == "policy_halt"]
@@ -98,7 +98,7 @@ def test_a_halt_of_the_policy_is_an_entry(healing: Healkit) -> None:
 
 
 def test_a_patch_that_was_declined_is_an_entry(healing: Healkit) -> None:
-    report = healing.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: False)
+    report = healing.heal("ratio", advisors=[Idea(FIXED)], confirm=lambda _: False)
     assert report.outcome == "declined"
     *_, decided, _ended = healing.audit.get(report.run_id)
     assert (decided.description, decided.metadata.error_message) == (
@@ -108,7 +108,7 @@ def test_a_patch_that_was_declined_is_an_entry(healing: Healkit) -> None:
 
 @pytest.mark.parametrize("word", ["accepted", "declined", "overtaken"])
 def test_a_decision_after_the_healing_is_an_entry_of_it(healing: Healkit, word: str) -> None:
-    report = healing.heal("ratio", advisors=[Idea(MENDED)])
+    report = healing.heal("ratio", advisors=[Idea(FIXED)])
     assert (report.outcome, report.request_id) == ("pending", 1)
     before = healing.audit.get(report.run_id)
     assert before[-2].description == "The patch waits for approval as request 1."
@@ -131,14 +131,14 @@ def test_a_decision_after_the_healing_is_an_entry_of_it(healing: Healkit, word: 
 
 @pytest.mark.parametrize("said", [True, False])
 def test_a_decision_within_the_healing_is_one_entry(healing: Healkit, said: bool) -> None:
-    report = healing.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: said)
+    report = healing.heal("ratio", advisors=[Idea(FIXED)], confirm=lambda _: said)
     actions = [(e.metadata.actual_state or {}).get("action") for e in healing.audit.get(report.run_id)]
     assert [action for action in actions if action] == ["kept" if said else "declined"]
 
 
 def test_a_request_that_no_healing_made_has_no_entry(healing: Healkit) -> None:
     for number, run_id in ((1, None), (2, "no run's id")):
-        healing.requests.add("ratio", f"{MENDED}# {number}\n", run_id=run_id)
+        healing.requests.add("ratio", f"{FIXED}# {number}\n", run_id=run_id)
         healing.requests.decline(number)
     assert healing.audit.verify().entries == 0
 

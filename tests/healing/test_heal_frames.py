@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from healing_samples import Idea
 
 from healkit import Healkit, values
 from healkit.contracts.healing import Check
@@ -112,12 +113,12 @@ def test_a_sample_that_does_not_fail_does_not_make_a_tool_healthy(healkit: Healk
     large = pd.DataFrame({"units": ["1"] * 200_000})
     large.loc[7, "units"] = "none"
     assert healkit.execute("total", arguments={"df": large}).failure is not None
-    report = healkit.heal("total", auto=False)
+    patched = "def total(df):\n    return sum(int(text) for text in df['units'] if text.isdigit())\n"
+    report = healkit.heal("total", advisors=[Idea(patched)], auto=False)
     assert report.outcome != "healthy", report
     assert [check.origin for check in report.checks] == ["passing"]
-    assert all(
-        "The call that failed was not tried." in one.patch.doubt for one in report.attempts if not one.why
-    )
+    (attempt,) = report.attempts
+    assert (attempt.verdict, attempt.patch.doubt) == ("unproven", "The call that failed was not tried.")
     assert "The failing frame is too long to be tried; a sample of its rows does not fail." in report.notes
 
 

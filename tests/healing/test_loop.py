@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from healing_samples import BROKEN, EXAMPLES, MENDED, SILENT, WRONG, Idea, events
+from healing_samples import BROKEN, EXAMPLES, FIXED, SILENT, WRONG, Idea, events
 
 from healkit import Healkit
 from healkit.contracts.events import EVENT_TYPES
@@ -19,13 +19,13 @@ from healkit.healing.report import HealReport
 
 @pytest.mark.requirement("HEAL-1", "HEAL-2", "HEAL-3", "HEAL-4")
 def test_auto_keeps_a_cure_and_the_report_is_complete(healing: Healkit) -> None:
-    idea = Idea(WRONG, MENDED)
+    idea = Idea(WRONG, FIXED)
     report = healing.heal("ratio", advisors=[idea], auto=True)
     assert (report.outcome, report.verdict, report.revision) == ("kept", "fixed, no regressions", 2)
     assert report.verdict_code == "cured"
     assert healing.execute_tool("ratio", arguments={"a": 1, "b": 0}) == 0.0
     best, other = report.attempts
-    assert (best.patch.code, best.passed, best.total) == (MENDED, 3, 3)
+    assert (best.patch.code, best.passed, best.total) == (FIXED, 3, 3)
     assert best.diff.splitlines()[-2:] == [
         "-    return a / b  # how many times",
         "+    return a / b if b else 0.0  # how many times",
@@ -61,7 +61,7 @@ def test_a_healing_does_not_hide_the_users_last_failure(healing: Healkit) -> Non
     last = healing.last_error()
     assert last is not None
     assert last.log_id == failed.log_id
-    healing.heal("ratio", advisors=[Idea(MENDED)], auto=True)
+    healing.heal("ratio", advisors=[Idea(FIXED)], auto=True)
     assert [(e.origin, e.revision) for e in healing.executions()][: -len(before)] == [("heal", 2)]
 
 
@@ -73,7 +73,7 @@ def test_progress_is_told_in_sentences(tmp_path: Path) -> None:
         healkit.vault.add("ratio", BROKEN, examples=EXAMPLES[:1])
         report = healkit.heal(
             "ratio",
-            advisors=[Idea(SILENT), Idea(MENDED)],
+            advisors=[Idea(SILENT), Idea(FIXED)],
             progress=said.append,
             on_tried=lambda advisor, tried: counted.append((advisor, tried)),
         )
@@ -92,7 +92,7 @@ def test_progress_is_told_in_sentences(tmp_path: Path) -> None:
 def test_a_patch_without_a_right_answer_is_unproven(healing: Healkit) -> None:
     healing.vault.add("bare", BROKEN.replace("ratio", "bare"))
     healing.execute("bare", arguments={"a": 1, "b": 0})
-    report = healing.heal("bare", advisors=[Idea(MENDED.replace("ratio", "bare"))])
+    report = healing.heal("bare", advisors=[Idea(FIXED.replace("ratio", "bare"))])
     assert (report.verdict_code, report.verdict) == ("unproven", "passes all checks, unverified")
 
 
@@ -132,7 +132,7 @@ def test_recorded_values_of_a_wrong_tool_do_not_count(healing: Healkit) -> None:
 def test_a_tool_with_side_effects_is_neither_run_nor_searched_on(healing: Healkit) -> None:
     healing.vault.set_flags("ratio", side_effects=True)
     rows = len(healing.log.query().rows)
-    report = healing.heal("ratio", advisors=[Idea(WRONG, author="search"), Idea(MENDED)], auto=True)
+    report = healing.heal("ratio", advisors=[Idea(WRONG, author="search"), Idea(FIXED)], auto=True)
     assert (report.outcome, report.verdict) == ("pending", "passes all checks, unverified")
     assert any("never searched on" in note for note in report.notes)
     assert report.best is not None
@@ -146,7 +146,7 @@ def test_a_person_is_an_advisor_like_any_other(healing: Healkit) -> None:
 
     def edit(_: Any, code: str, problem: str) -> str | None:
         shown.append((code, problem))
-        return [WRONG, MENDED][len(shown) - 1]
+        return [WRONG, FIXED][len(shown) - 1]
 
     report = healing.heal("ratio", advisors=[PersonAdvisor(edit)], auto=True)
     assert report.outcome == "kept"
@@ -176,7 +176,7 @@ def test_another_tool_is_a_replacement_that_is_asked_about(healing: Healkit) -> 
 
 
 def test_an_earlier_revision_of_the_tool_is_proposed(healing: Healkit) -> None:
-    healing.vault.patch("ratio", MENDED)
+    healing.vault.patch("ratio", FIXED)
     healing.vault.patch("ratio", BROKEN, reason="broken again")
     healing.execute("ratio", arguments={"a": 1, "b": 0})
     again = healing.heal("ratio", advisors=["peers"], auto=True)
@@ -192,9 +192,9 @@ def test_every_type_of_event_is_written_by_some_path_of_the_loop(healing: Healki
         for event in events(report):
             found.setdefault(event, scenario)
 
-    note("kept", healing.heal("ratio", advisors=[Idea("def nothing(", WRONG, MENDED)], auto=True))
+    note("kept", healing.heal("ratio", advisors=[Idea("def nothing(", WRONG, FIXED)], auto=True))
     healing.vault.patch("ratio", BROKEN)
-    treacherous = MENDED.replace(
+    treacherous = FIXED.replace(
         "def ratio(a, b):\n", "import sys\ndef ratio(a, b):\n    if 'ipykernel' in sys.modules: 1 / 0\n"
     )
     note("rolled back", healing.heal("ratio", advisors=[Idea(treacherous)], auto=True))

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from healing_samples import BROKEN, MENDED, SILENT, WRONG, Idea, events
+from healing_samples import BROKEN, FIXED, SILENT, WRONG, Idea, events
 
 from healkit import Healkit
 from healkit.contracts.healing import Attempt
@@ -20,21 +20,21 @@ from healkit.tracing.reader import read_run
 
 @pytest.mark.requirement("HEAL-4")
 def test_without_consent_the_patch_waits(healing: Healkit) -> None:
-    report = healing.heal("ratio", advisors=[Idea(MENDED)])
+    report = healing.heal("ratio", advisors=[Idea(FIXED)])
     assert report.outcome == "pending"
     assert healing.vault.get("ratio").revision == 1
     (request,) = healing.requests.pending()
-    assert (request.id, request.code, request.verdict) == (report.request_id, MENDED, "cured")
+    assert (request.id, request.code, request.verdict) == (report.request_id, FIXED, "cured")
     healing.requests.accept(request.id)
     assert healing.execute_tool("ratio", arguments={"a": 1, "b": 0}) == 0.0
 
 
 @pytest.mark.requirement("HEAL-4")
 def test_a_declined_patch_does_not_wait_again(healing: Healkit) -> None:
-    first = healing.heal("ratio", advisors=[Idea(MENDED)])
+    first = healing.heal("ratio", advisors=[Idea(FIXED)])
     assert first.request_id is not None
     healing.requests.decline(first.request_id, "not like that")
-    again = healing.heal("ratio", advisors=[Idea(MENDED)])
+    again = healing.heal("ratio", advisors=[Idea(FIXED)])
     assert (again.outcome, again.request_id) == ("declined", first.request_id)
     assert "declined before" in again.reason
 
@@ -52,18 +52,18 @@ def test_the_person_is_shown_the_patch_and_decides(
         seen.append(attempt)
         return said
 
-    report = healing.heal("ratio", advisors=[Idea(MENDED)], confirm=confirm)
+    report = healing.heal("ratio", advisors=[Idea(FIXED)], confirm=confirm)
     assert (report.outcome, healing.vault.get("ratio").revision) == (outcome, revision)
-    assert [attempt.patch.code for attempt in seen] == [MENDED]
+    assert [attempt.patch.code for attempt in seen] == [FIXED]
 
 
 KILLED_WHILE_ASKED = """
 import os, signal, sys
-from healing_samples import BROKEN, EXAMPLES, MENDED, Idea
+from healing_samples import BROKEN, EXAMPLES, FIXED, Idea
 from healkit import Healkit
 healkit = Healkit(sys.argv[1])
 healkit.vault.add("ratio", BROKEN, examples=EXAMPLES)
-healkit.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: os.kill(os.getpid(), signal.SIGKILL))
+healkit.heal("ratio", advisors=[Idea(FIXED)], confirm=lambda _: os.kill(os.getpid(), signal.SIGKILL))
 """
 
 
@@ -75,18 +75,18 @@ def test_a_patch_that_waits_for_consent_survives_a_kill(tmp_path: Path) -> None:
     assert killed.returncode == -signal.SIGKILL
     with Healkit(database) as healkit:
         (request,) = healkit.requests.pending()
-        assert request.code == MENDED
+        assert request.code == FIXED
         assert healkit.requests.accept(request.id).state == "accepted"
-        assert healkit.vault.get("ratio").code == MENDED
+        assert healkit.vault.get("ratio").code == FIXED
 
 
 def test_a_persons_decision_is_on_record(healing: Healkit) -> None:
-    healing.heal("ratio", advisors=[Idea(WRONG, MENDED)], confirm=lambda _: False)
-    healing.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: True)
+    healing.heal("ratio", advisors=[Idea(WRONG, FIXED)], confirm=lambda _: False)
+    healing.heal("ratio", advisors=[Idea(FIXED)], confirm=lambda _: True)
     assert healing.requests.pending() == []
     (declined,) = healing.requests.list()
     assert (declined.state, declined.decided_by) == ("declined", "person")
-    assert healing.vault.get("ratio").code == MENDED
+    assert healing.vault.get("ratio").code == FIXED
 
 
 @pytest.mark.requirement("HEAL-3", "HEAL-4")
@@ -101,7 +101,7 @@ def test_auto_does_not_keep_a_silencing_patch(healing: Healkit) -> None:
 
 @pytest.mark.requirement("HEAL-1")
 def test_a_patch_that_fails_in_use_is_taken_back(healing: Healkit) -> None:
-    treacherous = MENDED.replace(
+    treacherous = FIXED.replace(
         "def ratio(a, b):\n", "import sys\ndef ratio(a, b):\n    if 'ipykernel' in sys.modules: 1 / 0\n"
     )
     report = healing.heal("ratio", advisors=[Idea(treacherous)], auto=True)
@@ -119,15 +119,15 @@ def test_a_concurrent_change_is_not_overwritten(healing: Healkit) -> None:
         healing.vault.patch("ratio", BROKEN + "# somebody was here\n")
         return True
 
-    report = healing.heal("ratio", advisors=[Idea(MENDED)], confirm=meanwhile)
+    report = healing.heal("ratio", advisors=[Idea(FIXED)], confirm=meanwhile)
     assert report.outcome == "pending"
     assert healing.vault.get("ratio").code.endswith("# somebody was here\n")
-    assert healing.requests.get(report.request_id).code == MENDED
+    assert healing.requests.get(report.request_id).code == FIXED
 
 
 @pytest.mark.requirement("RUN-1")
 def test_a_dry_run_shows_the_patch_and_keeps_nothing(healing: Healkit) -> None:
-    report = healing.heal("ratio", advisors=[Idea(MENDED)], auto=True, dry_run=True)
+    report = healing.heal("ratio", advisors=[Idea(FIXED)], auto=True, dry_run=True)
     assert (report.outcome, report.verdict) == ("shown", "fixed, no regressions")
     manifest = read_run(report.folder).manifest
     assert manifest is not None

@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
-from healing_samples import BROKEN, MENDED, STEP, STEP_EXAMPLES, WRONG, Idea, events
+from healing_samples import BROKEN, FIXED, STEP, STEP_EXAMPLES, WRONG, Idea, events
 from trial_server_samples import children_of_trial_servers, trial_servers
 from waiting import wait_until
 
@@ -27,7 +27,7 @@ from healkit.tracing.reader import read_run
 
 
 def test_a_healthy_tool_is_left_alone(healing: Healkit) -> None:
-    healing.vault.patch("ratio", MENDED)
+    healing.vault.patch("ratio", FIXED)
     idea = Idea(WRONG)
     report = healing.heal("ratio", advisors=[idea], auto=True)
     assert (report.outcome, report.ok, report.attempts) == ("healthy", True, ())
@@ -192,7 +192,7 @@ def stop_at_work(stop: threading.Event) -> None:
 @pytest.mark.slow
 @pytest.mark.requirement("RUN-4")
 def test_a_lost_worker_is_retried_but_a_wrong_patch_is_not(healing: Healkit) -> None:
-    slow = MENDED.replace("def ratio(a, b):\n", "import time\ndef ratio(a, b):\n    time.sleep(0.4)\n")
+    slow = FIXED.replace("def ratio(a, b):\n", "import time\ndef ratio(a, b):\n    time.sleep(0.4)\n")
     killed: list[int] = []
     killer = threading.Thread(
         target=lambda: killed.append(wait_until(kill_trial_server_at_work)), daemon=True
@@ -213,7 +213,7 @@ def test_stop_ends_it_and_nothing_is_changed(healing: Healkit) -> None:
     stop = threading.Event()
     report = healing.heal(
         "ratio",
-        advisors=[Idea(hang, MENDED)],
+        advisors=[Idea(hang, FIXED)],
         auto=True,
         stop=stop,
         before_patch=lambda *_: stop_at_work(stop),
@@ -238,7 +238,7 @@ def test_a_failing_advisor_is_noted_and_the_next_one_asked(healing: Healkit) -> 
         def propose(self, case: Any, bench: Any) -> Any:
             raise HealError("Nobody is at home.", hint="Ask another.")
 
-    report = healing.heal("ratio", advisors=[Failing(), Idea(MENDED)], auto=True)
+    report = healing.heal("ratio", advisors=[Failing(), Idea(FIXED)], auto=True)
     assert report.outcome == "kept"
     assert report.notes == ("failing: Nobody is at home. Ask another.",)
 
@@ -280,9 +280,9 @@ class Failing(Idea):
 @pytest.mark.parametrize("at", ["listen", "propose", "patch"])
 def test_an_advisor_that_raises_costs_itself_only(healing: Healkit, at: str) -> None:
     """R2: an exception of an advisor's own ended the healing, with no report."""
-    report = healing.heal("ratio", advisors=[Failing(WRONG, at=at), Idea(MENDED)], auto=True)
+    report = healing.heal("ratio", advisors=[Failing(WRONG, at=at), Idea(FIXED)], auto=True)
     assert (report.outcome, report.ok) == ("kept", True)
-    assert report.attempts[0].patch.code == MENDED
+    assert report.attempts[0].patch.code == FIXED
     (note,) = [note for note in report.notes if note.startswith("failing: ")]
     expected = {
         "listen": "RecursionError: too deep",
@@ -305,6 +305,6 @@ def test_an_advisor_that_cannot_be_loaded_costs_itself_only(
         "[healkit.advisors]\nabsent = a_package_that_is_not_there:Advisor\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    report = healing.heal("ratio", advisors=["absent", Idea(MENDED)], auto=True)
+    report = healing.heal("ratio", advisors=["absent", Idea(FIXED)], auto=True)
     assert report.ok
     assert any("absent: this advisor cannot be loaded: ModuleNotFoundError" in note for note in report.notes)

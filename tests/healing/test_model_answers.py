@@ -60,7 +60,7 @@ REFUSED = {
     fenced("@@ -1,2 +1,2 @@\n def halve(n):\n-    return n / 0\n+    return n / 2\n", language=""): "diff",
     fenced("def halve(n:\n"): "never closed",
     fenced(BROKEN): "same as before",
-    fenced("# mended\n" + BROKEN.replace("n / 0", "(n/0)")): "same as before",
+    fenced("# fixed\n" + BROKEN.replace("n / 0", "(n/0)")): "same as before",
     fenced("def double(n):\n    return n / 2\n"): "not the whole tool",
     fenced("result = 4 / 2\n"): "not the whole tool",
     "```python\n```": "none of them|no tool|no function",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from contract_features import FEATURES, RawRun, Written
-from healing_samples import BROKEN, MENDED, STEP, STEP_EXAMPLES, WRONG, Idea
+from healing_samples import BROKEN, FIXED, STEP, STEP_EXAMPLES, WRONG, Idea
 from test_loop_endings import kill_trial_server_at_work
 from waiting import wait_until
 
@@ -34,7 +34,7 @@ RULES = '[[rule]]\nid = "acme-token"\npattern = "ACME-[0-9]{8}"\ncaught = ["ACME
 SECRET = "ACME-90312457"
 SHARE = "def share(parts):\n    print(parts)\n    return 6 / parts\n"
 #: Passes every check of a trial, and fails in a worker.
-TREACHEROUS = MENDED.replace(
+TREACHEROUS = FIXED.replace(
     "def ratio(a, b):\n", "import sys\ndef ratio(a, b):\n    if 'ipykernel' in sys.modules: 1 / 0\n"
 )
 KILLED = """
@@ -119,10 +119,10 @@ def killed(database: Path) -> Path:
 
 def healings(healkit: Healkit) -> Iterator[tuple[str, Path]]:
     """Healings that end in different ways."""
-    yield "dry run", healkit.heal("ratio", advisors=[Idea(MENDED)], dry_run=True).folder
+    yield "dry run", healkit.heal("ratio", advisors=[Idea(FIXED)], dry_run=True).folder
     yield "halted", healkit.heal("ratio", advisors=[Idea(*[WRONG] * 9, author="model")]).folder
-    yield "declined", healkit.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: False).folder
-    yield "kept", healkit.heal("ratio", advisors=[Idea("def nothing(", WRONG, MENDED)], auto=True).folder
+    yield "declined", healkit.heal("ratio", advisors=[Idea(FIXED)], confirm=lambda _: False).folder
+    yield "kept", healkit.heal("ratio", advisors=[Idea("def nothing(", WRONG, FIXED)], auto=True).folder
     healkit.vault.patch("ratio", BROKEN)
     yield "rolled back", healkit.heal("ratio", advisors=[Idea(TREACHEROUS)], auto=True).folder
     ideas = [STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10")]
@@ -243,7 +243,7 @@ def test_a_refusal_by_a_run_is_no_failure_to_heal(healing: Healkit) -> None:
     """Here the newest row of the tool is the run's refusal; its code was not run."""
     with healing.run(allow="other"), pytest.raises(RunNotAllowed):
         healing.execute("ratio", arguments={"a": 1, "b": 2})
-    report = healing.heal("ratio", advisors=[Idea(MENDED)], dry_run=True)
+    report = healing.heal("ratio", advisors=[Idea(FIXED)], dry_run=True)
     assert "RUN_NOT_ALLOWED" not in str(RawRun(report.folder).lines)
     assert (report.outcome, report.verdict_code) == ("shown", "cured")
 
@@ -251,7 +251,7 @@ def test_a_refusal_by_a_run_is_no_failure_to_heal(healing: Healkit) -> None:
 @pytest.mark.slow
 @pytest.mark.requirement("RUN-3")
 def test_a_lost_worker_emits_the_events_of_a_retry(healing: Healkit) -> None:
-    slow = MENDED.replace("def ratio(a, b):\n", "import time\ndef ratio(a, b):\n    time.sleep(0.4)\n")
+    slow = FIXED.replace("def ratio(a, b):\n", "import time\ndef ratio(a, b):\n    time.sleep(0.4)\n")
     killer = threading.Thread(target=lambda: wait_until(kill_trial_server_at_work), daemon=True)
     begin = lambda *_: killer.ident or killer.start()  # noqa: E731 - the first patch only
     report = healing.heal("ratio", advisors=[Idea(slow)], auto=True, before_patch=begin)

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from healing_samples import MENDED, STEP, STEP_EXAMPLES, Idea
+from healing_samples import FIXED, STEP, STEP_EXAMPLES, Idea
 
 from healkit import Healkit
 from healkit.cli.heal import report_json
@@ -55,7 +55,7 @@ def accept(_: Attempt) -> bool:
 
 def write_it_by_hand(_: Case, code: str, problem: str) -> str | None:
     time.sleep(THOUGHT_S)
-    return None if problem else MENDED
+    return None if problem else FIXED
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_the_record_holds_the_think_time_of_an_answer(healing: Healkit) -> None:
 
 @pytest.mark.slow
 def test_waiting_for_consent_and_an_editor_is_think_time(healing: Healkit) -> None:
-    report = healing.heal("ratio", advisors=[Idea(MENDED)], confirm=accept)
+    report = healing.heal("ratio", advisors=[Idea(FIXED)], confirm=accept)
     assert report.outcome == "kept"
     assert THOUGHT_S <= report.think_time_s < report.duration_s
     healing.vault.revert("ratio", 1, reason="once more")
@@ -99,7 +99,7 @@ def test_waiting_for_consent_and_an_editor_is_think_time(healing: Healkit) -> No
 
 
 def test_without_a_wait_only_the_work_is_told(healing: Healkit) -> None:
-    report = healing.heal("ratio", advisors=[Idea(MENDED)], auto=True)
+    report = healing.heal("ratio", advisors=[Idea(FIXED)], auto=True)
     assert report.think_time_s == 0
     assert report.working_time_s == report.duration_s
     assert "waiting" not in tried(report)

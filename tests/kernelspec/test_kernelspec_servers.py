@@ -102,7 +102,7 @@ async def send(socket: WebSocketClientConnection, code: str) -> str:
 
 
 async def answer(socket: WebSocketClientConnection, request: str) -> Reply:
-    """All that comes of that cell."""
+    """Return the messages of that cell."""
     outputs: list[dict[str, Any]] = []
     content: dict[str, Any] | None = None
     idle = False

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 BROKEN = "%%tool fibonacci\ndef fibonacci(n: int):\n    print('working on', n)\n    return n / 0"
-MENDED = "%%tool fibonacci --reason 'no zero'\ndef fibonacci(n: int):\n    return n if n < 2 else n * 11 // 2"
+FIXED = "%%tool fibonacci --reason 'no zero'\ndef fibonacci(n: int):\n    return n if n < 2 else n * 11 // 2"
 
 
 def text_of(cell: Any) -> str:
-    """All that a cell shows as text, its error included."""
+    """Return what a cell shows as text, its error included."""
     parts = []
     for output in cell.outputs:
         if output.output_type == "stream":

@@ -60,7 +60,7 @@ def test_it_is_traced_explained_and_made_a_tool_that_fails_alike_and_is_mended(r
         "def price_of(prices: dict, wanted: str):\n    return 2 * prices.get(wanted, 0)",
         "%run_tool price_of prices=prices wanted=wanted",
     )
-    *_, failed, traced, kept, ran, _, mended = map(text_of, book.cells)
+    *_, failed, traced, kept, ran, _, fixed = map(text_of, book.cells)
     assert "'prices' has no key 'pear'" in failed
     assert "✗ In [3] failed: KeyError: 'pear'" in traced
     assert (
@@ -70,7 +70,7 @@ def test_it_is_traced_explained_and_made_a_tool_that_fails_alike_and_is_mended(r
     assert "%run_tool price_of prices=prices wanted=wanted" in kept
     assert "not in this kernel" in kept
     assert "KeyError: 'pear'" in ran
-    assert mended.endswith("0")
+    assert fixed.endswith("0")
     assert [e.status for e in healkit.executions()] == ["SUCCESS", "FAILURE"]
 
 

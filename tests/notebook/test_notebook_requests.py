@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from IPython.core.completer import provisionalcompleter
-from notebook_samples import BROKEN, MENDED, text_of
+from notebook_samples import BROKEN, FIXED, text_of
 
 CODE = BROKEN.partition("\n")[2]
-BETTER = MENDED.partition("\n")[2]
+BETTER = FIXED.partition("\n")[2]
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from nbclient.exceptions import CellExecutionError
-from notebook_samples import BROKEN, MENDED, error_of, text_of
+from notebook_samples import BROKEN, FIXED, error_of, text_of
 
 
 @pytest.mark.requirement("FACE-2", "LOG-1", "VAULT-4")
@@ -17,7 +17,7 @@ def test_a_tool_fails_is_traced_is_patched_and_works(run, healkit):
         BROKEN,
         "value = %run_tool fibonacci n=10",
         "%trace_last_error fibonacci",
-        MENDED,
+        FIXED,
         "limit = 9\nvalue = %run_tool fibonacci n=limit+1\nprint('value', value)",
         "%vault history fibonacci",
         "%executions",

@@ -31,7 +31,7 @@ from healkit.notebook.widgets.traceback_view import TracebackView
 from healkit.runtime.background import Stop
 
 BROKEN = "def mean_of(values: list):\n    return sum(values) / 0"
-MENDED = "def mean_of(values: list):\n    return sum(values) / len(values)"
+FIXED = "def mean_of(values: list):\n    return sum(values) / len(values)"
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 CELLS = ("%load_ext healkit", f"%%tool mean_of\n{BROKEN}", "%run_tool mean_of values=[2,4]")
@@ -178,12 +178,12 @@ def test_a_try_says_how_the_outcome_changed_and_saves_nothing(healkit: Healkit, 
     opened = patching.edit("mean_of")
     assert opened["failing"] == {"revision": 1, "lineno": 2, "message": "ZeroDivisionError: division by zero"}
     assert json.loads(opened["arguments"]) == {"values": [2, 4]}
-    came = patching.try_code("mean_of", "default", MENDED, opened["arguments"], failed.log_id)
+    came = patching.try_code("mean_of", "default", FIXED, opened["arguments"], failed.log_id)
     assert came["run"]["ok"]
     assert came["delta"]["before"] == "ZeroDivisionError: division by zero"
     assert came["delta"]["now"] == "3.0"
     assert len(healkit.vault.history("mean_of")) == 1
-    saved = patching.accept("mean_of", "default", MENDED, parent=1, reason="count", log_id=failed.log_id)
+    saved = patching.accept("mean_of", "default", FIXED, parent=1, reason="count", log_id=failed.log_id)
     assert saved["label"] == "mean_of v2"
     revision = healkit.vault.history("mean_of")[-1]
     assert (revision.author, revision.reason, revision.motivating_log_id) == (
@@ -199,7 +199,7 @@ def test_a_patch_of_an_old_parent_is_answered_with_the_other_one(
     healkit: Healkit, patching: Patching
 ) -> None:
     healkit.vault.patch("mean_of", "def mean_of(values: list):\n    return 0")
-    answer = patching.accept("mean_of", "default", MENDED, parent=1)
+    answer = patching.accept("mean_of", "default", FIXED, parent=1)
     assert answer["conflict"]["revision"] == 2
     assert answer["conflict"]["code"].endswith("return 0")
     assert len(healkit.vault.history("mean_of")) == 2
@@ -261,7 +261,7 @@ def test_what_a_tool_displays_comes_back_cleaned(healkit: Healkit) -> None:
 def test_the_browser_leaves_trials_out_and_counts_them_unless_they_are_asked_for(healkit: Healkit) -> None:
     healkit.vault.add("mean_of", BROKEN)
     healkit.execute("mean_of", arguments={"values": [1]}, mode="subprocess")
-    healkit.trials([(MENDED, {"values": [1]}), (BROKEN, {"values": [1]})])
+    healkit.trials([(FIXED, {"values": [1]}), (BROKEN, {"values": [1]})])
     answers = healkit.browse().operations["page"]
     page = answers(filters={})
     assert [row["origin"] for row in page["rows"]] == ["python"]

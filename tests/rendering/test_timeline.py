@@ -111,7 +111,7 @@ def test_errors_on_the_way_are_told(tmp_path: Path) -> None:
     writer.append("proposal_rejected", step_id="step_2", error=broken)
     writer.append("retry_scheduled", step_id="step_3", metadata={"code": "WORKER_LOST", "wait_ms": 300})
     writer.append("backoff_applied", step_id="step_3", metadata={"wait_ms": 300})
-    writer.append("recovery_started", step_id="step_3", metadata={"why": "it fails on the road"})
+    writer.append("recovery_started", step_id="step_3", metadata={"why": "it fails when it runs"})
     writer.append("recovery_finished", step_id="step_3", result={"revision": 3})
     policy = {"reason": "same_state_revisit", "count": 3, "threshold": 2}
     halt = error_object("POLICY_HALT", "policy", "Nothing changes it.", utc_now(), severity="critical")
@@ -122,7 +122,7 @@ def test_errors_on_the_way_are_told(tmp_path: Path) -> None:
         "The language model proposes patch 1.",
         "It cannot be run as this tool: line 2 has no colon.",
         "It is tried again: WORKER_LOST, which is no fault of the patch's.",
-        "It is taken back: it fails on the road.",
+        "It is taken back: it fails when it runs.",
         "The policy halts the run: Nothing changes it.",
         "The run ends: completed.",
     ]

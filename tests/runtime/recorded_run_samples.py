@@ -7,7 +7,7 @@ from healkit.contracts.runs import Run
 from healkit.tracing.validate import validate_run
 
 BROKEN = "def divide(n: int):\n    print('dividing', n)\n    return 1 / n\n"
-MENDED = "def divide(n: int):\n    return 1 / n if n else 0\n"
+FIXED = "def divide(n: int):\n    return 1 / n if n else 0\n"
 
 
 def recorded(healkit: Healkit) -> Run:

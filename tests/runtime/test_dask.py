@@ -66,8 +66,8 @@ def test_results_come_in_order_and_the_same_trial_is_run_each_time(healkit: Heal
     chance = "import random\ndef f():\n    return random.random()\n"
     results = healkit.trials([(chance, {})] * 20, executor=executor)
     assert len({result.value for result in results}) == 20
-    alike = healkit.trials([(chance, {})] * 4, executor=executor, parallel=4)  # four shares of one trial each
-    assert len({result.value for result in alike}) == 4
+    same = healkit.trials([(chance, {})] * 4, executor=executor, parallel=4)  # four shares of one trial each
+    assert len({result.value for result in same}) == 4
     numbers = healkit.trials([("def f(n): return n", {"n": n}) for n in range(100)], executor=executor)
     assert [result.value for result in numbers] == list(range(100))
     assert healkit.log.count(status="SUCCESS") == 124

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import msgspec
 import pytest
-from recorded_run_samples import BROKEN, MENDED, recorded, types
+from recorded_run_samples import BROKEN, FIXED, recorded, types
 
 from healkit import Healkit
 from healkit.contracts.runs import PolicyDefaults
@@ -106,7 +106,7 @@ def test_a_try_runs_with_the_tools_grants_and_leaves_the_vault_alone(divide: Hea
 def test_a_rerun_takes_the_arguments_of_the_row_and_the_revision_of_today(divide: Healkit) -> None:
     first = divide.execute("divide", arguments={"n": 0})
     assert first.log_id is not None
-    divide.vault.patch("divide", MENDED)
+    divide.vault.patch("divide", FIXED)
     again = divide.rerun(first.log_id, record=True)
     assert (again.value, again.revision, again.arguments) == (0, 2, {"n": 0})
     assert divide.log.get(again.log_id).origin == "rerun"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_run_samples import BROKEN, MENDED, recorded, types
+from recorded_run_samples import BROKEN, FIXED, recorded, types
 
 from healkit import Config, Healkit
 from healkit.contracts.events import EVENT_TYPES
@@ -79,7 +79,7 @@ def walk(healkit: Healkit, path: str) -> None:
             with pytest.raises(ArgumentsInvalid):
                 healkit.execute("divide", arguments={"n": "four"}, record=True)
         case "a try that returns":
-            assert healkit.try_code("divide", MENDED, {"n": 0}, record=True).value == 0
+            assert healkit.try_code("divide", FIXED, {"n": 0}, record=True).value == 0
         case "a try of code that does not parse":
             with pytest.raises(CodeDoesNotParse):
                 healkit.try_code("divide", "def divide(n:", {"n": 0}, record=True)
@@ -153,19 +153,19 @@ def test_signatures_tell_what_changed_between_two_steps(divide: Healkit) -> None
         divide.execute("divide", arguments={"n": 0})
         divide.execute("divide", arguments={"n": 0})
         divide.execute("divide", arguments={"n": 2})
-        divide.vault.patch("divide", MENDED)
+        divide.vault.patch("divide", FIXED)
         divide.execute("divide", arguments={"n": 0})
         divide.vault.revert("divide", 1)
         divide.execute("divide", arguments={"n": 0})
     ends = [event for event in validate_run(run.folder).events if event.event_type == "action_executed"]
-    first, again, other, mended, reverted = [event.state_signature_after for event in ends]
-    assert None not in (first, again, other, mended, reverted)
+    first, again, other, fixed, reverted = [event.state_signature_after for event in ends]
+    assert None not in (first, again, other, fixed, reverted)
     assert first == again == reverted  # a revision's number is no part of the state
     assert (other.tool, other.worker) == (first.tool, first.worker)
     assert len({other.arguments, first.arguments}) == len({other.state_key, first.state_key}) == 2
-    assert mended.arguments == first.arguments
-    assert mended.tool != first.tool
-    assert mended.failure is None
+    assert fixed.arguments == first.arguments
+    assert fixed.tool != first.tool
+    assert fixed.failure is None
     before = ends[0].state_signature_before
     assert before is not None
     assert (before.failure, before.outputs, before.worker) == (None, None, None)

@@ -17,7 +17,7 @@ from healkit.sanitizer.cleaner import Verbatim
 from healkit.store.audit import Audit
 from healkit.store.database import Database
 
-#: Drop what refuses changes, as somebody does who has the rights to.
+#: Drop what refuses changes, as a user with the rights can.
 _UNGUARD = {
     "sqlite": [f"DROP TRIGGER traceauditentry_{event}" for event in ("insert", "update", "delete")],
     "postgresql": ["DROP TRIGGER traceauditentry_kept ON traceauditentry",

@@ -29,7 +29,7 @@ from healkit.store.requests import Requests
 from healkit.store.vault import Vault
 
 HEAL_4 = pytest.mark.requirement("HEAL-4")
-BROKEN, MENDED, OTHER = (f"def share(total, parts):\n    return {body}\n" for body in (
+BROKEN, FIXED, OTHER = (f"def share(total, parts):\n    return {body}\n" for body in (
     "total / 0", "total / parts", "total // parts"))  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def test_an_accepted_request_is_the_next_revision(
     database: Database,
 ) -> None:
     vault, requests = Vault(database), Requests(database)
-    asked = requests.add("share", MENDED, author="rule", advisor="rules", reason="no zero", verdict="cured",
+    asked = requests.add("share", FIXED, author="rule", advisor="rules", reason="no zero", verdict="cured",
                          motivating_log_id=7, run_id="run_1")  # fmt: skip
     assert (asked.state, asked.parent, asked.label) == ("pending", 1, "share v1")
     assert "-    return total / 0\n+    return total / parts" in asked.diff
@@ -96,29 +96,29 @@ def test_an_accepted_request_is_the_next_revision(
     active = vault.history("share")[-1]
     assert (active.number, active.parent, active.author) == (2, 1, "rule")
     assert (active.reason, active.motivating_log_id) == ("no zero", 7)
-    assert vault.get("share").code == MENDED
+    assert vault.get("share").code == FIXED
 
 
 @pytest.mark.slow
 @HEAL_4
 def test_a_request_survives_a_restart(database: Database) -> None:
-    asked = Requests(database).add("share", MENDED, author="search", reason="r", verdict="unproven")
+    asked = Requests(database).add("share", FIXED, author="search", reason="r", verdict="unproven")
     [[found]] = at_once(pending_here, (database.url,))
-    assert (found.id, found.verdict, found.author, found.code) == (asked.id, "unproven", "search", MENDED)
+    assert (found.id, found.verdict, found.author, found.code) == (asked.id, "unproven", "search", FIXED)
 
 
 def test_the_same_patch_is_one_request(
     database: Database,
 ) -> None:
     vault, requests = Vault(database), Requests(database)
-    first = requests.add("share", MENDED, author="agent")
-    again = requests.add("share", MENDED, author="model", verdict="cured")
+    first = requests.add("share", FIXED, author="agent")
+    again = requests.add("share", FIXED, author="model", verdict="cured")
     assert (again.id, again.author, again.verdict) == (first.id, "agent", "cured")
-    assert requests.add("share", MENDED, verdict="not_cured").verdict == "cured"
+    assert requests.add("share", FIXED, verdict="not_cured").verdict == "cured"
     requests.decline(first.id, "not so")
-    assert requests.add("share", MENDED).state == "declined"
+    assert requests.add("share", FIXED).state == "declined"
     vault.patch("share", OTHER)
-    later = requests.add("share", MENDED)
+    later = requests.add("share", FIXED)
     assert (later.id != first.id, later.parent, later.state) == (True, 2, "pending")
 
 
@@ -127,7 +127,7 @@ def test_an_overtaken_request_shows_both_sides(
     database: Database,
 ) -> None:
     vault, requests = Vault(database), Requests(database)
-    asked = requests.add("share", MENDED)
+    asked = requests.add("share", FIXED)
     vault.patch("share", OTHER)
     said = []
     for _ in range(2):
@@ -136,7 +136,7 @@ def test_an_overtaken_request_shows_both_sides(
         said.append(str(caught.value))
     assert said[0] == said[1]
     found = requests.get(asked.id)
-    assert (found.state, found.revision, found.code) == ("overtaken", None, MENDED)
+    assert (found.state, found.revision, found.code) == ("overtaken", None, FIXED)
     for line in ("+    return total // parts", "+    return total / parts", found.code_hash):
         assert line in found.note
     assert vault.get("share").code == OTHER
@@ -147,7 +147,7 @@ def test_an_overtaken_request_shows_both_sides(
 @HEAL_4
 def test_a_decision_is_final(database: Database) -> None:
     vault, requests = Vault(database), Requests(database)
-    one, two = requests.add("share", MENDED), requests.add("share", OTHER)
+    one, two = requests.add("share", FIXED), requests.add("share", OTHER)
     assert requests.accept(one.id) == requests.accept(one.id, by="somebody else")
     assert len(vault.history("share")) == 2
     with pytest.raises(
@@ -166,7 +166,7 @@ def test_a_decision_is_final(database: Database) -> None:
 @pytest.mark.slow
 @HEAL_4
 def test_concurrent_acceptance_makes_one_revision(database: Database) -> None:
-    Requests(database).add("share", MENDED)
+    Requests(database).add("share", FIXED)
     assert decided_at_once(database, *[("accept", 1)] * 3) == ["accepted 2"] * 3
     assert [revision.number for revision in Vault(database).history("share")] == [1, 2]
 
@@ -177,7 +177,7 @@ def test_of_concurrent_decisions_one_wins(
     database: Database,
 ) -> None:
     requests = Requests(database)
-    requests.add("share", MENDED)
+    requests.add("share", FIXED)
     said = set(decided_at_once(database, ("accept", 1), ("decline", 1)))
     state, count = requests.get(1).state, len(Vault(database).history("share"))
     assert (state, count, said) in (
@@ -189,7 +189,7 @@ def test_of_concurrent_decisions_one_wins(
 @HEAL_4
 def test_of_two_requests_for_one_parent_the_second_is_overtaken(database: Database) -> None:
     requests = Requests(database)
-    requests.add("share", MENDED)
+    requests.add("share", FIXED)
     requests.add("share", OTHER)
     assert set(decided_at_once(database, ("accept", 1), ("accept", 2))) == {"accepted 2", "REVISION_CONFLICT"}
     assert {requests.get(1).state, requests.get(2).state} == {"accepted", "overtaken"}
@@ -204,7 +204,7 @@ def test_a_kill_while_accepting_leaves_all_or_nothing(
     database: Database, moment: str, state: str, revisions: int
 ) -> None:
     requests = Requests(database)
-    requests.add("share", MENDED)
+    requests.add("share", FIXED)
     assert Forked(accept_and_die, database.url, moment).wait() == -signal.SIGKILL
     assert requests.get(1).state == state
     assert len(Vault(database).history("share")) == revisions
@@ -231,20 +231,20 @@ def test_a_request_with_invalid_code_is_refused(database: Database) -> None:
         with pytest.raises(error):
             requests.add("share", code)
     with pytest.raises(ToolNotFound, match="Did you mean 'share'"):
-        requests.add("shares", MENDED)
+        requests.add("shares", FIXED)
     with pytest.raises(RevisionNotFound):
-        requests.add("share", MENDED, parent=9)
+        requests.add("share", FIXED, parent=9)
     with pytest.raises(VaultError, match="verdict='fine' is not known"):
-        requests.add("share", MENDED, verdict="fine")
+        requests.add("share", FIXED, verdict="fine")
     with pytest.raises(VaultError, match="author='nobody' is not known"):
-        requests.add("share", MENDED, author="nobody")
+        requests.add("share", FIXED, author="nobody")
     assert requests.list() == []
 
 
 @HEAL_4
 def test_tampered_code_of_a_request_is_not_accepted(database: Database) -> None:
     requests = Requests(database)
-    asked: PatchRequest = requests.add("share", MENDED)
+    asked: PatchRequest = requests.add("share", FIXED)
     with database.write() as session:
         session.execute(
             text("UPDATE codevault SET code = 'import os' WHERE hash = :hash"), {"hash": asked.code_hash}
@@ -260,11 +260,11 @@ def test_undo_goes_back_and_forth(
     database: Database,
 ) -> None:
     vault = Vault(database)
-    vault.patch("share", MENDED)
+    vault.patch("share", FIXED)
     undone = vault.undo("share")
     assert (undone.revision, undone.code) == (3, BROKEN)
     assert vault.history("share")[-1].reason == "undo of 2, back to 1"
-    assert vault.undo("share").code == MENDED
+    assert vault.undo("share").code == FIXED
 
 
 def test_undo_passes_over_drafts(database: Database) -> None:
@@ -272,5 +272,5 @@ def test_undo_passes_over_drafts(database: Database) -> None:
     with pytest.raises(RevisionNotFound, match="share v1 has no revision before it"):
         vault.undo("share")
     draft = vault.patch("share", "def share(:", draft=True)
-    vault.patch("share", MENDED, parent=draft.revision)
+    vault.patch("share", FIXED, parent=draft.revision)
     assert vault.undo("share").code == BROKEN

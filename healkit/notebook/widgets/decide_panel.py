@@ -140,7 +140,7 @@ class DecidePanel(Panel):
         question, data, more = self._given
         try:
             found = self.healkit.decide(question, data, chooser=self, stop=self._stop, **more)
-        except Exception as error:  # noqa: BLE001 - the page is told; a thread's exception is seen by nobody
+        except Exception as error:  # noqa: BLE001 - the page is told; an exception in a thread would be lost
             with self._changed:
                 self._problem, self._phase = self.recorded.shown(described(error)).value, "failed"
                 self._tell()
