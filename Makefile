@@ -20,10 +20,12 @@ test-all: $(BIN)/python
 	$(BIN)/pytest -n logical -m 'not published'
 
 # The quick tier on another Python: `make test-py312`, `make test-py313`, with PYTHON=path where it is not on the path.
-test-py3%:
+test-py3%: venv-py3%
+	.venv-3.$*/bin/pytest -n logical
+
+venv-py3%:
 	$(or $(PYTHON),python3.$*) -m venv .venv-3.$*
 	.venv-3.$*/bin/pip install --quiet '.[test]'
-	.venv-3.$*/bin/pytest -n logical
 
 lint: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'

@@ -20,6 +20,8 @@ from healkit.errors import CallTimedOut, CallUnanswered
 _replace = msgspec.structs.replace
 #: Text of one execution's calls that is kept at full length, and what is kept of each text beyond it, in characters.
 _TEXTS_MAX_CHARS, _SHORT_MAX_CHARS = 8_000_000, 200
+#: How long a call waits at most until those that were answered before it are on record.
+_IN_TURN_S = 1.0
 _TIMED_OUT = rpc.RpcError(CallTimedOut.code, "TimeoutError", "no answer in time")
 #: Ending of a call that no worker waits for any more.
 UNANSWERED = rpc.RpcError(CallUnanswered.code, "", "its worker ended before it had an answer")
@@ -58,6 +60,7 @@ class CallRecords:
         self._open: dict[int, OpenCall] = {}
         self._ended: dict[str, CallRecord] = {}
         self._recorded = threading.Condition(self._lock)
+        self._waiting = 0
         #: True once the execution has ended.
         self.over = False
 
@@ -72,7 +75,8 @@ class CallRecords:
         return not self._open
 
     def begin(self, call: rpc.RpcCall, task_id: str, server: str, tool: str) -> OpenCall:
-        """Put a call on record; when this returns, kill -9 cannot undo it."""
+        """Put a call on record, after those that were answered before it; kill -9 cannot undo what this has done."""
+        self._wait_for_answered(_IN_TURN_S)
         started = time.perf_counter()
         record = CallRecord(
             trace_id=self._trace_id,
@@ -103,7 +107,7 @@ class CallRecords:
         else:
             self._record(opened.record)
         del self._open[id(call)]
-        if self.over:
+        if self._waiting:
             with self._recorded:
                 self._recorded.notify_all()
 
@@ -121,9 +125,7 @@ class CallRecords:
         """
         with self._recorded:
             self.over = True
-            self._recorded.wait_for(
-                lambda: not any(opened.answered for opened in list(self._open.values())), timeout_s
-            )
+        self._wait_for_answered(timeout_s)
         self._give_up(list(self._open.values()), UNANSWERED)
 
     def ends_of(self, text: str) -> str:
@@ -133,6 +135,18 @@ class CallRecords:
             text = f"{text[:limit]}\n… [{len(text):,} characters]\n{text[-limit:]}"
         self._left_chars -= len(text)
         return text
+
+    def _wait_for_answered(self, timeout_s: float) -> None:
+        """Wait until the endings of the calls that have their answers are on record."""
+        if not self._any_answered():
+            return
+        with self._recorded:
+            self._waiting += 1
+            self._recorded.wait_for(lambda: not self._any_answered(), timeout_s)
+            self._waiting -= 1
+
+    def _any_answered(self) -> bool:
+        return any(opened.answered for opened in list(self._open.values()))
 
     def _give_up(self, calls: Iterable[OpenCall], error: rpc.RpcError) -> None:
         """End the records of calls whose answers may still come; one that has an ending keeps it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,22 @@ def test_each_call_begins_and_ends_live(healkit: Healkit, mode: Mode) -> None:
     assert [event.time for event in seen] == sorted(event.time for event in seen)
     assert [event.duration_ms is None for event in seen] == [True, False, True, False]
     assert seen[-1].error_code == "CALL_FAILED"
+
+
+@pytest.mark.requirement("WORK-10")
+def test_a_call_begins_after_those_that_were_answered_have_ended(healkit: Healkit) -> None:
+    """Its answer reaches the tool before its ending is on record: the next call came first on a slow machine."""
+    seen: list[tuple[str, str]] = []
+
+    def listen(event: CallEvent) -> None:
+        if event.type == "tool_end":
+            time.sleep(0.2)
+        seen.append((event.task_id, event.type))
+
+    healkit.provide(lambda n: n, "same")
+    healkit.vault.add("calls", "def run():\n    for n in range(3):\n        mcp.host.same(n=n)\n")
+    healkit.execute("calls", on_call=listen)
+    assert seen == [(f"t{n}", type_) for n in (1, 2, 3) for type_ in ("tool_start", "tool_end")]
 
 
 @pytest.mark.requirement("WORK-10")

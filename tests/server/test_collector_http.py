@@ -333,8 +333,12 @@ def test_clients_with_slow_bodies_block_nobody(tmp_path) -> None:
         assert server.post(trace()).json()["stored"] == 1
         # Memory is what is bounded: 64 bodies of the largest size, in whatever pieces.
         hold(63, token, sent="[" * 1999)
-        hold(80, token, sent="[" * 100)  # whichever of the large ones come late and are refused
-        wait_until(lambda: server.post(trace()).status_code == 503)
+
+        def is_full() -> bool:
+            hold(1, token, sent="[" * 100)  # what there is room for, whichever of the large ones are refused
+            return bool(server.post(trace()).status_code == 503)
+
+        wait_until(is_full)
         answer = server.post(trace())
         assert (error(answer)["code"], answer.headers["Retry-After"]) == ("OVERLOADED", "1")
 
