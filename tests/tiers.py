@@ -9,6 +9,7 @@ marker holds and which tests to run for which change.
 from __future__ import annotations
 
 import fnmatch
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,10 +68,19 @@ MARKERS = {
 def add_markers(items: Sequence[pytest.Item]) -> None:
     """Give each test the markers of its file."""
     for item in items:
-        path = item.path.relative_to(HERE).as_posix()
-        for marker, patterns in MARKERS.items():
-            if any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns):
-                item.add_marker(marker)
+        for marker in _markers_of(item.path):
+            item.add_marker(marker)
+
+
+@functools.cache
+def _markers_of(path: Path) -> list[str]:
+    """Return the markers of a file, in the order of the table."""
+    name = path.relative_to(HERE).as_posix()
+    return [
+        marker
+        for marker, patterns in MARKERS.items()
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    ]
 
 
 def files_with_tests() -> set[Path]:

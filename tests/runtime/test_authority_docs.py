@@ -5,10 +5,12 @@ Each row is tested with real workers.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,7 @@ def NAME(folder: str) -> dict:
     for name in ("", "a/", "b/"):
         found["read " + name] = tried(open, folder + "/" + name + "file")
         found["write " + name] = tried(open, folder + "/" + name + "new", "w")
+    sys.modules["rfc3987_syntax"] = None  # where jsonschema finds it, its import takes seconds
     for name in ("jsonschema", "rpds", "sqlglot"):
         found[name] = tried(importlib.import_module, name)
     for name in ("tools", "last_error"):
@@ -51,8 +54,8 @@ def NAME(folder: str) -> dict:
     return found
 """
 CALLS = """
-def calls(folder: str) -> dict:
-    return mcp.vault.called(folder=folder)
+def NAME(folder: str) -> dict:
+    return mcp.vault.CALLED(folder=folder)
 """
 
 
@@ -84,40 +87,59 @@ def grants_of(cell: str, data: Path) -> dict[str, Any]:
     return read_grants(vars(parser.parse_args(words)))
 
 
-@pytest.mark.parametrize(("tier", "row"), TIERS)
-def test_a_called_tool_may_do_what_its_row_of_the_table_says(
-    tmp_path: Path, empty_database: Path, tier: Any, row: tuple[str, str, str, str]
-) -> None:
-    """S1: it could do all that it was granted itself, whoever called it."""
-    _, *cells = row
-    data = tmp_path / "data"
-    for folder in (data, data / "a", data / "b"):
+@pytest.fixture(scope="module")
+def healkit_of(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Callable[[Any], Healkit]]:
+    """Return the Healkit of a tier: the rows share its fork servers, of which they have many in common."""
+    with contextlib.ExitStack() as opened:
+
+        @functools.cache
+        def of(tier: Any) -> Healkit:
+            path = shutil.copy(empty_database, tmp_path_factory.mktemp(tier) / "healkit.db")
+            config = Config(isolation=tier, start_timeout_s=60, rpc_timeout_s=60, timeout_s=90)
+            healkit = opened.enter_context(Healkit(path, config=config))
+            healkit.provide(lambda: 1, "one")
+            return healkit
+
+        yield of
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the folder that the rows name, with what is in it."""
+    made = tmp_path_factory.mktemp("authority") / "data"
+    for folder in (made, made / "a", made / "b"):
         folder.mkdir()
         (folder / "file").touch()
-    config = Config(isolation=tier, start_timeout_s=60, rpc_timeout_s=60, timeout_s=90)
-    with Healkit(shutil.copy(empty_database, tmp_path / "healkit.db"), config=config) as healkit:
-        healkit.provide(lambda: 1, "one")
-        caller, called = (grants_of(cell, data) for cell in cells[:2])
-        healkit.vault.add("calls", CALLS, grants=caller)
-        healkit.vault.add("called", CALLED.replace("NAME", "called"), grants=called)
-        execution = healkit.execute("calls", arguments={"folder": str(data)})
-        if cells[2].startswith("refused"):
-            assert execution.failure is not None
-            (call,) = healkit.log.calls(execution.trace_id)
-            assert (call.server, call.success) == ("vault", False)
-            assert call.tool in {"called", "*"}  # it need not know which tools there are
-            assert call.error_code == cells[2].split("`")[1]
-            return
-        assert execution.failure is None, execution.failure.traceback
-        expected = grants_of(cells[2], data)
-        healkit.vault.add("twin", CALLED.replace("NAME", "twin"), grants=expected)
-        recorded = healkit.log.query(tool="called").rows[0].grants
-        recorded = msgspec.convert(recorded, Grants)
-        wanted = healkit.vault.get("twin").grants
-        cpu_s = [grants.cpu_s or config.cpu_s for grants in (recorded, wanted)]
-        assert 0 <= cpu_s[1] - cpu_s[0] <= 5  # what the caller has used is gone
-        assert msgspec.structs.replace(recorded, cpu_s=wanted.cpu_s) == wanted
-        allowed = healkit.execute("twin", arguments={"folder": str(data)}).value
-        for limit, spread in (("memory", 150), ("cpu", 6)):  # a thread alone takes 64 MiB of address space
-            assert execution.value.pop(limit) == pytest.approx(allowed.pop(limit), abs=spread)
-        assert execution.value == allowed
+    return made
+
+
+@pytest.mark.parametrize(("tier", "row"), TIERS)
+def test_a_called_tool_may_do_what_its_row_of_the_table_says(
+    healkit_of: Callable[[Any], Healkit], data: Path, tier: Any, row: tuple[str, str, str, str]
+) -> None:
+    """S1: it could do all that it was granted itself, whoever called it."""
+    healkit, number = healkit_of(tier), ROWS.index(row)
+    calls, called, twin = (f"{name}_{number}" for name in ("calls", "called", "twin"))
+    _, *cells = row
+    of_caller, of_called = (grants_of(cell, data) for cell in cells[:2])
+    healkit.vault.add(calls, CALLS.replace("NAME", calls).replace("CALLED", called), grants=of_caller)
+    healkit.vault.add(called, CALLED.replace("NAME", called), grants=of_called)
+    execution = healkit.execute(calls, arguments={"folder": str(data)})
+    if cells[2].startswith("refused"):
+        assert execution.failure is not None
+        (call,) = healkit.log.calls(execution.trace_id)
+        assert (call.server, call.success) == ("vault", False)
+        assert call.tool in {called, "*"}  # it need not know which tools there are
+        assert call.error_code == cells[2].split("`")[1]
+        return
+    assert execution.failure is None, execution.failure.traceback
+    healkit.vault.add(twin, CALLED.replace("NAME", twin), grants=grants_of(cells[2], data))
+    recorded = msgspec.convert(healkit.log.query(tool=called).rows[0].grants, Grants)
+    wanted = healkit.vault.get(twin).grants
+    cpu_s = [grants.cpu_s or healkit.config.cpu_s for grants in (recorded, wanted)]
+    assert 0 <= cpu_s[1] - cpu_s[0] <= 5  # what the caller has used is gone
+    assert msgspec.structs.replace(recorded, cpu_s=wanted.cpu_s) == wanted
+    allowed = healkit.execute(twin, arguments={"folder": str(data)}).value
+    for limit, spread in (("memory", 150), ("cpu", 6)):  # a thread alone takes 64 MiB of address space
+        assert execution.value.pop(limit) == pytest.approx(allowed.pop(limit), abs=spread)
+    assert execution.value == allowed
