@@ -69,7 +69,11 @@ class Judge:
         self, cases: Iterable[tuple[str, str, Example]], timeout_s: float = TRIAL_TIMEOUT_S
     ) -> list[TrialResult]:
         """Return the results of each code, name and example; many at once share the processors."""
-        return self._healkit.trials([trial(*case, timeout_s) for case in cases])
+        return self.run([trial(*case, timeout_s) for case in cases])
+
+    def run(self, trials: Sequence[Trial]) -> list[TrialResult]:
+        """Return the results of trials, in their order."""
+        return self._healkit.trials(trials)
 
     def passes(
         self, codes: Sequence[str], name: str, examples: Iterable[Example], timeout_s: float = TRIAL_TIMEOUT_S

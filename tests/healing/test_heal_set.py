@@ -11,9 +11,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from healkit import Healkit
+from healkit import Healkit, values
+from healkit.runtime.trials import Trial
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
@@ -108,19 +110,31 @@ def test_the_sealed_set_is_of_four_shapes(heal):
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_every_reference_passes_visible_and_hidden_examples(heal, judge):
+    scoring = heal[1]
     cases = [
-        (set_name, program.name, example)
+        (scoring.reference(program.name, set_name), program.name, [*program.examples, *unseen])
         for set_name in heal[0].WRITTEN
         for program, unseen in _with_unseen(heal, set_name)
-        for example in (*program.examples, *unseen)
     ]
-    results = judge.each((heal[1].reference(name, set_name), name, given) for set_name, name, given in cases)
-    wrong = {
-        name
-        for (_, name, given), result in zip(cases, results, strict=True)
-        if not heal[1].met(given, result)
-    }
-    assert wrong == set()
+    together = judge.run([_all_at_once(*case) for case in cases])
+    left = [case for case, result in zip(cases, together, strict=True) if not _met(scoring, case[2], result)]
+    assert len(left) < len(cases) / 2  # scripts, values that are no JSON, calls: each example of theirs alone
+    alone = [(code, name, example) for code, name, examples in left for example in examples]
+    results = zip(alone, judge.each(alone), strict=True)
+    assert {name for (_, name, example), result in results if not scoring.met(example, result)} == set()
+
+
+def _all_at_once(code, name, examples):
+    """Return a trial of code whose value is the list of what it returns for each example."""
+    given = [example.get("arguments") for example in examples]
+    return Trial(code, name=name, call=f"[{name}(**given) for given in {given!r}]", timeout_s=30)
+
+
+def _met(scoring, examples, result):
+    if not result.ok or any(values.has_tags(example) for example in examples):
+        return False
+    each = [msgspec.structs.replace(result, value=value) for value in result.value]
+    return len(each) == len(examples) and all(map(scoring.met, examples, each))
 
 
 @written_sets

@@ -88,7 +88,9 @@ def grants_of(cell: str, data: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def healkit_of(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Callable[[Any], Healkit]]:
+def healkit_of(
+    tmp_path_factory: pytest.TempPathFactory, empty_database: Path
+) -> Iterator[Callable[[Any], Healkit]]:
     """Return the Healkit of a tier: the rows share its fork servers, of which they have many in common."""
     with contextlib.ExitStack() as opened:
 
