@@ -7,8 +7,6 @@ above the card is Python's own and untouched.
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -32,16 +30,6 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
 
 TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these cards. (Said once.)"
-
-
-def warm() -> None:
-    """Begin to load what the first card needs, the sanitiser's tables above all, which take half a second."""
-
-    def load() -> None:
-        own_cleaner()
-        importlib.import_module("healkit.cells.run_order")
-
-    threading.Thread(target=load, name="healkit-cards", daemon=True).start()
 
 
 def of_tool(healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "") -> CellOutput:

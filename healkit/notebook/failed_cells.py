@@ -19,16 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.config import Config
 from healkit.contracts.failure import Failure, Frame, read_traceback
-from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.post_mortem import Local
-from healkit.contracts.preview import preview
 from healkit.contracts.records import new_trace_id, utc_now
-from healkit.notebook.cell_advice import advice_for
 from healkit.notebook.kernel_history import KernelRuns
-from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:
     from healkit.cells import CellAdvice
+    from healkit.contracts.post_mortem import Local
+    from healkit.runtime.execution import Execution
 
 CELLS_MAX, LOCALS_MAX = 20, 30
 _FRAMES_MAX, _MESSAGE_MAX_CHARS, _TRACEBACK_MAX_CHARS = 200, 10_000, 100_000
@@ -70,6 +67,10 @@ class FailedCells:
         self, error: BaseException, code: str, number: int | None, cell_id: str | None = None
     ) -> FailedCell:
         """Take note of a cell that raised; called once the cell is over."""
+        from healkit.contracts.fingerprint import fingerprint  # most cells do not fail
+        from healkit.notebook.cell_advice import advice_for
+        from healkit.runtime.execution import Execution
+
         label = f"In [{number if number is not None else '*'}]"
         told = list(_entries(error.__traceback__))
         own = [entry for entry in told if self._is_own(entry.tb_frame.f_code.co_filename)]
@@ -173,6 +174,8 @@ def _locals(own: list[TracebackType]) -> Iterator[Local]:
     """Yield the innermost own frame's variables; at a cell's top level, those that its code names."""
     if not own:
         return
+    from healkit.contracts.preview import preview
+
     frame = own[-1].tb_frame
     names = list(frame.f_locals)
     if frame.f_locals is frame.f_globals:

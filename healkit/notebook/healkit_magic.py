@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from healkit import cells
@@ -11,6 +12,7 @@ from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.magic_parsers import REQUEST_COMMANDS
 from healkit.notebook.vault_magic import saved_line
 from healkit.parsing import unknown
+from healkit.rendering import reports
 from healkit.rendering import requests as rendered
 from healkit.rendering.document import Code, Line, Section, Span
 from healkit.runtime import vault_edits
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.notebook.failed_cells import FailedCell
 
+#: Subcommand → the report that it shows.
+REPORTS: dict[str, Callable[[Healkit], CellOutput]] = {
+    "status": lambda healkit: CellOutput.of(reports.status(healkit.status())),
+    "doctor": lambda healkit: CellOutput.of(reports.doctor(healkit.doctor())),
+}
 _KEPT_NOTE = (
     "The tool runs in a restricted worker, not in this kernel: it has no network and sees no files until it is granted "
     "some (%vault grant)."

@@ -1,13 +1,16 @@
 """Magics, the face of healkit in a cell.
 
-Each reads its line, calls Healkit and shows the result.
+Each reads its line, calls Healkit and shows the result. `%load_ext healkit` loads this module in every notebook, so
+what only some of the magics need is imported by those.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import sys
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -17,20 +20,16 @@ from traitlets import Enum
 
 from healkit.config import ExplainLevel
 from healkit.errors import CodeDoesNotParse, HealkitError, ToolExecutionError, UsageInvalid
-from healkit.notebook import cards, healkit_magic, log_magics, magic_parsers, vault_magic
-from healkit.notebook.cell_output import CellOutput, panel_of
+from healkit.notebook import magic_parsers
 from healkit.notebook.failed_cells import FailedCells
 from healkit.notebook.magic_parsers import HelpWanted
 from healkit.notebook.magic_words import evaluate, take_assignments, words_of
 from healkit.parsing import parse_arguments, split_words, unknown
-from healkit.rendering import execution as rendered
-from healkit.rendering import reports
-from healkit.rendering.document import Card, Code
-from healkit.runtime.display import show as show_output
-from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
+    from healkit.notebook.cell_output import CellOutput
+    from healkit.runtime.execution import Execution
 
 
 _INTERRUPTED = "KeyboardInterrupt: %{} was interrupted. What it ran has ended; %executions lists it."
@@ -50,6 +49,9 @@ def _answers_help(magic: Callable[..., Any]) -> Callable[..., Any]:
             error.hint = error.hint.replace("draft=True", "--draft")
             raise
         except HelpWanted as help_wanted:
+            from healkit.notebook.cell_output import CellOutput
+            from healkit.rendering.document import Card, Code
+
             CellOutput.of(Card(parts=(Code(str(help_wanted)),))).show()
             return None
         except KeyboardInterrupt as stopped:
@@ -89,7 +91,7 @@ class HealkitMagics(Magics):
         waiting, self.waiting = self.waiting, []
         if not self._warmed:
             self._warmed = True
-            cards.warm()
+            threading.Thread(target=_load_cards, name="healkit-cards", daemon=True).start()
         try:
             for execution in waiting:
                 self._show_failure(self.healkit, execution)
@@ -101,6 +103,9 @@ class HealkitMagics(Magics):
 
     def _show_failure(self, healkit: Healkit, execution: Execution) -> None:
         """Show a tool's card, and the live panel below it, both of the database that holds the failure."""
+        from healkit.notebook import cards
+        from healkit.notebook.cell_output import panel_of
+
         card = cards.of_tool(healkit, execution, self.explain)
         panel = panel_of(healkit, "TracebackView", execution)
         self._show(dataclasses.replace(card, panel=panel))
@@ -119,6 +124,8 @@ class HealkitMagics(Magics):
         cell = self.cells.add(error, info.raw_cell or "", result.execution_count, info.cell_id)
         if not self.cards:
             return
+        from healkit.notebook import cards
+
         tip, self._tipped = ("" if self._tipped else cards.TIP), True
         self._show(cards.of_cell(cell, self.explain, tip))
 
@@ -134,10 +141,12 @@ class HealkitMagics(Magics):
     @_answers_help
     def tool(self, line: str, cell: str) -> Any:
         """Save the cell's body in the vault as a tool."""
+        from healkit.notebook import vault_magic
+
         options = magic_parsers.tool_parser().read(words_of(line, self.shell.user_ns))
         arguments = None if options.run is None else parse_arguments(options.run, "--run")
         entry, said = vault_magic.save(self.healkit, options, cell)
-        self._show(CellOutput.done(said))
+        self._show(said)
         if arguments is None:
             return None
         return self._run(entry.tool_name, entry.persona, arguments, None)
@@ -161,6 +170,8 @@ class HealkitMagics(Magics):
     @_answers_help
     def trace_last_error(self, line: str) -> None:
         """Show the newest failure on record."""
+        from healkit.notebook import log_magics
+
         options = magic_parsers.trace_parser().read(words_of(line, self.shell.user_ns))
         if options.notebook is not None or options.markdown:
             log_magics.export(self.healkit, options, self.cells.last, self.shell.user_ns).show()
@@ -172,6 +183,8 @@ class HealkitMagics(Magics):
     @_answers_help
     def post_mortem(self, line: str) -> Any:
         """Look into the newest failure; returns what can be asked."""
+        from healkit.notebook import log_magics
+
         options = magic_parsers.post_mortem_parser().read(words_of(line, self.shell.user_ns))
         return log_magics.post_mortem(self.healkit, options)
 
@@ -190,6 +203,8 @@ class HealkitMagics(Magics):
     @_answers_help
     def vault(self, line: str) -> None:
         """Look at the vault."""
+        from healkit.notebook import vault_magic
+
         options = magic_parsers.vault_parser().read(words_of(line, self.shell.user_ns))
         vault_magic.check_vault_words(options)
         if options.command == "show" and options.edit:
@@ -202,6 +217,8 @@ class HealkitMagics(Magics):
     @_answers_help
     def executions(self, line: str) -> None:
         """List executions, newest first."""
+        from healkit.notebook import log_magics
+
         options = magic_parsers.executions_parser().read(words_of(line, self.shell.user_ns))
         log_magics.executions(self.healkit, options).show()
 
@@ -231,6 +248,8 @@ class HealkitMagics(Magics):
     @_answers_help
     def views(self, line: str) -> None:
         """List the data that tools were given or returned, or show one piece of it."""
+        from healkit.notebook.cell_output import CellOutput
+
         options = magic_parsers.views_parser().read(words_of(line, self.shell.user_ns))
         found = self.healkit.views
         CellOutput.of(found.card(options.name) if options.name else found.list(options.limit).card()).show()
@@ -240,6 +259,8 @@ class HealkitMagics(Magics):
     @_answers_help
     def healkit_magic(self, line: str) -> None:
         """Switch cards on or off, or ask how healkit is."""
+        from healkit.notebook import healkit_magic
+
         options = magic_parsers.healkit_parser().read(split_words(line))
         command = options.command
         if command not in magic_parsers.HEALKIT_COMMANDS:
@@ -254,10 +275,8 @@ class HealkitMagics(Magics):
             self.cards = command == "on"
             what = "are shown below cells" if self.cards else "are not shown; errors are raised as before"
             print(f"healkit is {command}: its cards {what}.")  # noqa: T201 - a magic's answer
-        elif command == "status":
-            CellOutput.of(reports.status(self.healkit.status())).show()
         else:
-            CellOutput.of(reports.doctor(self.healkit.doctor())).show()
+            healkit_magic.REPORTS[command](self.healkit).show()
 
     def _run(
         self,
@@ -301,10 +320,22 @@ def _raised(result: Any) -> BaseException | None:
 
 def _success(execution: Execution) -> CellOutput:
     """Show one line: the value itself is the cell's own result, right below."""
+    from healkit.notebook.cell_output import CellOutput
+    from healkit.rendering import execution as rendered
+
     return CellOutput.of(rendered.success(execution))
 
 
 def _show_live(output: dict[str, Any]) -> None:
     """Display one of the tool's outputs as it comes; a traceback among them is the card's to show."""
     if output.get("output_type") != "error":
-        show_output(output)
+        from healkit.runtime.display import show
+
+        show(output)
+
+
+def _load_cards() -> None:
+    """Load what the first card needs, the sanitiser's tables above all; on a thread, since they take half a second."""
+    cards = importlib.import_module("healkit.notebook.cards")
+    cards.own_cleaner()
+    importlib.import_module("healkit.cells.run_order")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from healkit.contracts.entries import VaultEntry
 
 
-def save(healkit: Healkit, options: Namespace, code: str) -> tuple[VaultEntry, str]:
-    """Save a `%%tool` cell; return the entry, and a line that says what was saved."""
+def save(healkit: Healkit, options: Namespace, code: str) -> tuple[VaultEntry, CellOutput]:
+    """Save a `%%tool` cell; return the entry, and say what was saved."""
     if not code.strip():
         raise UsageInvalid("This %%tool cell is empty.", hint="Put the tool's code below the first line.")
     if options.name is None and options.sql:
@@ -38,7 +38,7 @@ def save(healkit: Healkit, options: Namespace, code: str) -> tuple[VaultEntry, s
         examples=[parse_arguments(text, "--example") for text in options.example or ()],
     )
     draft = " as a draft, which cannot be run" if entry.draft else ""
-    return entry, f"{saved_line(entry, before)}{draft}"
+    return entry, CellOutput.done(f"{saved_line(entry, before)}{draft}")
 
 
 def saved_line(entry: VaultEntry, before: VaultEntry | None) -> str:

@@ -14,7 +14,7 @@ from healkit.contracts.records import Grants, Started, host_identity, new_trace_
 from healkit.errors import PostMortemError
 from healkit.rendering import parts
 from healkit.runtime.call_events import OnCall
-from healkit.runtime.steps import UNRECORDED, StepListener
+from healkit.runtime.step_listener import UNRECORDED, StepListener
 
 if TYPE_CHECKING:
     from healkit.failures import Explanation

@@ -34,7 +34,7 @@ from healkit.runtime.outcomes import NO_ISOLATION, conclude, end_of, interruptio
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.recording import Recording
 from healkit.runtime.router import CallContext, CallRouter, Provider
-from healkit.runtime.steps import UNRECORDED
+from healkit.runtime.step_listener import UNRECORDED
 from healkit.runtime.view_keeper import ViewKeeper
 from healkit.sanitizer.payloads import HEAD_CHARS, WHOLE_MAX_CHARS
 from healkit.store.arguments import PackedArguments, pack_arguments, validate_arguments

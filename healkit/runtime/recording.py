@@ -16,7 +16,7 @@ from healkit.contracts.entries import VaultEntry
 from healkit.contracts.records import NOT_KEPT_VALUE, CallRecord, DecisionRecord, Finished, Started, Step
 from healkit.runtime.contents import AnyRecord, without_contents
 from healkit.runtime.recorder import Recorder
-from healkit.runtime.steps import UNRECORDED, StepListener
+from healkit.runtime.step_listener import UNRECORDED, StepListener
 from healkit.tracing.trace_collector import TraceCollector
 
 

@@ -26,7 +26,8 @@ from healkit.runtime.executor import Executor
 from healkit.runtime.log_rows import arguments_of, ending_of, logged, nested_grants
 from healkit.runtime.router import CallContext
 from healkit.runtime.runs import OpenRun, Runs
-from healkit.runtime.steps import StepKind, StepListener
+from healkit.runtime.step_listener import StepListener
+from healkit.runtime.steps import StepKind
 from healkit.runtime.trials import Trial, TrialResult, Trials
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from healkit.contracts.signature import StateSignature
 from healkit.errors import PolicyHalted, RunFolderError, RunNotAllowed
 from healkit.rendering import plain
 from healkit.runtime.run_audit import Appends, RunAudit, StepOf
-from healkit.runtime.steps import UNRECORDED, RunStep, StepKind, StepListener
+from healkit.runtime.step_listener import UNRECORDED, StepListener
+from healkit.runtime.steps import RunStep, StepKind
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.tracing.run_folders import new_run_id
 from healkit.tracing.run_manifests import manifest_for

@@ -1,8 +1,4 @@
-"""Execution as a step of a run.
-
-The executor tells its listener what happens, as it happens; no mistake of the listener's reaches the tool. A plain
-`StepListener` forgets everything, a `RunStep` writes it into a run folder.
-"""
+"""Step of a run: a listener that writes into its folder."""
 
 from __future__ import annotations
 
@@ -20,6 +16,7 @@ from healkit.contracts.records import CallRecord, Finished, Started, utc_now
 from healkit.contracts.run_policy import Observation
 from healkit.contracts.signature import StateSignature, sign
 from healkit.runtime.step_facts import compared, evidence_of, fault_of, tags_of
+from healkit.runtime.step_listener import StepListener
 from healkit.store.entries import NO_REVISION
 
 if TYPE_CHECKING:
@@ -48,49 +45,6 @@ _AFTERWARDS = ("returned", "is_json", "within_limit")
 _POSTCONDITIONS = {"TOOL_RESULT_TOO_LARGE", "TOOL_RESULT_UNSUPPORTED", "TOOL_PROTOCOL"}
 #: Longer values are hashed as they are: they cannot be guessed, and cleaning them would take seconds.
 _CLEANED_HASH_MAX_CHARS = 64 * 1024
-
-
-class StepListener:
-    """Listener to one execution; this one forgets it. All of it may be called on any thread."""
-
-    run_id: str | None = None
-    problem: str = ""
-    #: Pause before another try that the policy has granted, in seconds; None where the outcome stands.
-    retry_in_s: float | None = None
-
-    def next_try(self) -> StepListener:
-        """Return the listener to that other try; called when the pause is over."""
-        return self
-
-    def admit(self, started: Started) -> None:
-        """Asked before anything else; raises `PolicyHalted` or `RunNotAllowed` for a step that may not begin."""
-
-    def proposed(self, base: VaultEntry, code: str) -> None:
-        """Other code than the stored is to be tried."""
-
-    def judged(self, fault: str | None, error_code: str = "") -> None:
-        """Hear that the code can be run as this tool, or why not."""
-
-    def observed(self, started: Started, entry: VaultEntry) -> None:
-        """Hear that the tool was found and its code has its hash."""
-
-    def prepared(self, started: Started, timeout_s: float, mode: str) -> None:
-        """Nothing speaks against the call; told before its row is written."""
-
-    def started(self, log_id: int | None) -> None:
-        """Hear that its RUNNING row is committed; the worker comes next."""
-
-    def refused(self, started: Started, finished: Finished) -> None:
-        """Hear that it ended without having been run, without a worker to run it, or cancelled from outside."""
-
-    def ended(
-        self, finished: Finished, encoded: str, outputs: list[dict[str, Any]], calls: list[CallRecord]
-    ) -> None:
-        """Hear that it ended, in a value (`encoded`, as JSON) or a failure."""
-
-
-#: For an execution that is no step of a run.
-UNRECORDED = StepListener()
 
 
 def _quietly(method: Callable[Concatenate[RunStep, P], None]) -> Callable[Concatenate[RunStep, P], None]:
