@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import decimal
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +211,25 @@ def test_rich_outputs_reach_the_caller_as_they_come(healkit: Healkit) -> None:
     assert "<table" in data[1]["text/html"]
     assert any("image/png" in d for d in data)
     assert [o["output_type"] for o in live].count("display_data") == len(data)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("WORK-1")
+def test_a_tool_that_displays_faster_than_the_host_reads_loses_no_output(healkit: Healkit) -> None:
+    """ZeroMQ drops what is over 1,000 waiting messages, in the middle and without a word, unless it is told not to."""
+    healkit.vault.add(
+        "quick",
+        "from IPython.display import display\n"
+        "def quick():\n    for i in range(4000):\n        display({'text/plain': str(i)}, raw=True)\n",
+    )
+    waits = iter([4.0])
+
+    def take_long(_output: dict[str, Any]) -> None:
+        time.sleep(next(waits, 0.0))
+
+    execution = asyncio.run(healkit.aexecute("quick", on_output=take_long))
+    assert [output["data"]["text/plain"] for output in execution.outputs] == [str(i) for i in range(4000)]
+    assert execution.warnings == []
 
 
 #: Says by itself that it is done, as a worker does that is slow to send what it had displayed.

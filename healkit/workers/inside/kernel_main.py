@@ -43,6 +43,15 @@ class WorkerApp(IPKernelApp):
 
     name = "healkit-worker"
 
+    def init_iopub(self, context: zmq.Context[Any]) -> None:
+        """Bind the socket that outputs leave by, with no limit on those that wait. Called by ipykernel.
+
+        With ZeroMQ's limit of 1,000, a tool that displays faster than the host reads lost outputs from their middle,
+        without a word. They wait in this process's memory, which has a limit of its own.
+        """
+        context.setsockopt(zmq.SNDHWM, 0)
+        super().init_iopub(context)
+
     def init_heartbeat(self) -> None:
         """Start the heartbeat and wait until it listens. Called by ipykernel.
 
