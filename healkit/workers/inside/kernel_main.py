@@ -24,6 +24,9 @@ from healkit.workers.inside import lockdown
 from healkit.workers.inside.capture import OVER_LIMIT, Output, OutputLimit
 from healkit.workers.inside.tool_runner import ToolRunner, no_running_loop
 
+#: Messages that wait to be sent, each way between ipykernel's thread, this process and the host.
+_MESSAGES_WAITING = 100
+
 
 class KernelStream(OutStream):
     """ipykernel's output stream; over the budget, writing raises `OutputLimit`."""
@@ -44,12 +47,14 @@ class WorkerApp(IPKernelApp):
     name = "healkit-worker"
 
     def init_iopub(self, context: zmq.Context[Any]) -> None:
-        """Bind the socket that outputs leave by, with no limit on those that wait. Called by ipykernel.
+        """Bind the socket that outputs leave by, such that a tool waits for the host. Called by ipykernel.
 
-        With ZeroMQ's limit of 1,000, a tool that displays faster than the host reads lost outputs from their middle,
-        without a word. They wait in this process's memory, which has a limit of its own.
+        By default ZeroMQ drops what comes while 1,000 messages wait, so that a tool which displays faster than the host
+        reads lost outputs from their middle, without a word. Fewer may wait here, since all are this process's memory.
         """
-        context.setsockopt(zmq.SNDHWM, 0)
+        context.setsockopt(zmq.XPUB_NODROP, 1)
+        context.setsockopt(zmq.SNDHWM, _MESSAGES_WAITING)
+        context.setsockopt(zmq.RCVHWM, _MESSAGES_WAITING)
         super().init_iopub(context)
 
     def init_heartbeat(self) -> None:
