@@ -17,6 +17,7 @@ import zmq
 from ipykernel.iostream import OutStream
 from ipykernel.kernelapp import IPKernelApp
 from tornado import ioloop
+from traitlets import Bool
 from traitlets.config import Config
 
 from healkit.contracts import post_mortem, rpc
@@ -45,17 +46,26 @@ class WorkerApp(IPKernelApp):
     """An IPython kernel that gives everything up between binding its sockets and its first message."""
 
     name = "healkit-worker"
+    #: Whether outputs wait until they are read: for a tool, whose host reads all that comes. A notebook may have more
+    #: clients, and one that reads nothing would stop it.
+    awaits_reader = Bool(default_value=False)
 
     def init_iopub(self, context: zmq.Context[Any]) -> None:
-        """Bind the socket that outputs leave by, such that a tool waits for the host. Called by ipykernel.
+        """Bind the socket that outputs leave by. Called by ipykernel.
 
         By default ZeroMQ drops what comes while 1,000 messages wait, so that a tool which displays faster than the host
         reads lost outputs from their middle, without a word. Fewer may wait here, since all are this process's memory.
         """
-        context.setsockopt(zmq.XPUB_NODROP, 1)
-        context.setsockopt(zmq.SNDHWM, _MESSAGES_WAITING)
-        context.setsockopt(zmq.RCVHWM, _MESSAGES_WAITING)
+        if self.awaits_reader:
+            context.setsockopt(zmq.XPUB_NODROP, 1)
+            context.setsockopt(zmq.SNDHWM, _MESSAGES_WAITING)
+            context.setsockopt(zmq.RCVHWM, _MESSAGES_WAITING)
         super().init_iopub(context)
+
+    def leave_reader(self) -> None:
+        """Drop again what a client does not read, once all is sent that was displayed before."""
+        thread = self.iopub_thread
+        thread.schedule(lambda: thread.socket.setsockopt(zmq.XPUB_NODROP, 0))
 
     def init_heartbeat(self) -> None:
         """Start the heartbeat and wait until it listens. Called by ipykernel.
@@ -79,7 +89,7 @@ def serve(restrictions: lockdown.Restrictions, layers: dict[str, str], argv: lis
     faulthandler.enable(file=crash_fd)
     bridge = socket.socket(fileno=restrictions.bridge_fd)
     os.set_inheritable(restrictions.bridge_fd, False)
-    app = sealed_app(restrictions, layers, argv)
+    app = sealed_app(restrictions, layers, argv, awaits_reader=True)
     runner = ToolRunner(bridge, crash_fd, finish=lambda: _finish_cell(app))
     _warm_up(app.shell)
     _answer_questions(app, runner)
@@ -122,6 +132,7 @@ def _run_when_asked(app: WorkerApp, runner: ToolRunner, bridge: socket.socket) -
         finally:
             content = {"execution_state": "idle"}
             kernel.session.send(kernel.iopub_socket, "status", content, parent=parent, ident=b"status")
+            app.leave_reader()  # who asks it about its failure may be several clients, too
 
     loop.add_reader(bridge, run)
 
