@@ -261,7 +261,7 @@ def test_a_notebook_that_writes_more_than_it_may_is_ended(
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-1")
 def test_a_client_that_reads_no_output_holds_up_no_cell(start: Start) -> None:
-    """A notebook may have several clients; one that was suspended must not stop the kernel for the others."""
+    """Several clients may be at a notebook; one that was suspended must not stop the kernel for the others."""
     notebook = start()
     code = "from IPython.display import display\nfor i in range(5000):\n    display(i)"
     for cell in (code, "1"):
