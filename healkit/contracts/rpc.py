@@ -29,6 +29,8 @@ DECISIONS_SERVER = "@trace"
 UNKNOWN_SERVER = "@unknown"
 #: One frame's cap, both ways, in bytes.
 MAX_FRAME_BYTES = 32 * 1024 * 1024
+#: Messages of a kernel that may wait in each queue on their way to the host.
+MESSAGES_WAITING = 100
 
 #: Limit of the name of a server or a tool, and of a layer, in characters.
 NAME_MAX_CHARS = 200

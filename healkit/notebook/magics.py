@@ -336,6 +336,8 @@ def _show_live(output: dict[str, Any]) -> None:
 
 def _load_cards() -> None:
     """Load what the first card needs, the sanitiser's tables above all; on a thread, since they take half a second."""
-    cards = importlib.import_module("healkit.notebook.cards")
-    cards.own_cleaner()
-    importlib.import_module("healkit.cells.run_order")
+    from healkit.notebook.cell_output import own_cleaner
+
+    own_cleaner()
+    for name in ("healkit.notebook.cards", "healkit.cells.run_order"):
+        importlib.import_module(name)  # by name, since nothing of it is used here

@@ -31,7 +31,6 @@ from healkit.workers.worker import LAST_CHARS, Ending, OnOutput, Outcome, Worker
 _log = logging.getLogger("healkit.jupyter_client")
 _log.setLevel(logging.CRITICAL + 1)
 
-_MESSAGES_WAITING = 100
 _MODULE = "healkit.workers.inside"
 #: After its end a worker's outputs are awaited until it has been quiet for so many ticks: one that lives, one that is
 #: dead or about to be killed. Ticks, because a loop that is held up by another worker's flood hears this one late.
@@ -175,7 +174,7 @@ class KernelWorker(Worker):
         )
         # What a worker sends is read into this process's memory: one message at a time, and none without bound.
         self._manager.context.setsockopt(zmq.MAXMSGSIZE, rpc.MAX_FRAME_BYTES)
-        self._manager.context.setsockopt(zmq.RCVHWM, _MESSAGES_WAITING)
+        self._manager.context.setsockopt(zmq.RCVHWM, rpc.MESSAGES_WAITING)
 
         async def launch(command: list[str]) -> Process:
             return await self._process(_MODULE, command[3:], bridge_fd)

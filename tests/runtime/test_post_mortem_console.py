@@ -23,6 +23,23 @@ from healkit.errors import PostMortemError
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-5")
+def test_an_attached_client_that_reads_no_output_holds_up_no_other(failed: Callable[..., Execution]) -> None:
+    """While a tool runs, its outputs wait for the host; afterwards they wait for none of several clients."""
+    asked = failed(NESTED, "report", n=3).post_mortem()
+    client = BlockingKernelClient(connection_file=str(asked.attach()))
+    client.load_connection_file()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=20)
+        code = "from IPython.display import display\nfor i in range(5000):\n    display(i)"
+        assert client.execute(code, reply=True, timeout=60)["content"]["status"] == "ok"
+        assert asked.eval("len(weights)").repr == "3"
+    finally:
+        client.stop_channels()
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("WORK-5")
 def test_any_jupyter_client_can_attach_and_debug_enters_the_failed_stack(
     failed: Callable[..., Execution],
 ) -> None:

@@ -25,9 +25,6 @@ from healkit.workers.inside import lockdown
 from healkit.workers.inside.capture import OVER_LIMIT, Output, OutputLimit
 from healkit.workers.inside.tool_runner import ToolRunner, no_running_loop
 
-#: Messages that wait to be sent, each way between ipykernel's thread, this process and the host.
-_MESSAGES_WAITING = 100
-
 
 class KernelStream(OutStream):
     """ipykernel's output stream; over the budget, writing raises `OutputLimit`."""
@@ -58,8 +55,8 @@ class WorkerApp(IPKernelApp):
         """
         if self.awaits_reader:
             context.setsockopt(zmq.XPUB_NODROP, 1)
-            context.setsockopt(zmq.SNDHWM, _MESSAGES_WAITING)
-            context.setsockopt(zmq.RCVHWM, _MESSAGES_WAITING)
+            context.setsockopt(zmq.SNDHWM, rpc.MESSAGES_WAITING)
+            context.setsockopt(zmq.RCVHWM, rpc.MESSAGES_WAITING)
         super().init_iopub(context)
 
     def leave_reader(self) -> None:
