@@ -2,8 +2,8 @@
 
 A run is a list of events in the order in which they happened, numbered by `seq` from 1 without a gap. Their times are
 for people: a clock may be set back, and `seq` alone gives the order. `None` is null on the wire for the three fields
-that every event has (`step_id`, the two signatures); the other optional fields are left out. Runs of schema version 1
-are read as runs of today: `healkit.tracing.old_runs`.
+that every event has (`step_id`, the two signatures); the other optional fields are left out. Runs of earlier
+schema versions are read as runs of today: `healkit.tracing.old_runs`.
 
 Payload (what a tool was given, printed, returned or raised) stands in known places only and is redacted there; the rest
 is the contract's own words, ids and hashes, and is never changed. `CONTRACT_KEYS` draws that line inside the three open
@@ -19,9 +19,10 @@ import msgspec
 
 from healkit.contracts.catalogue import is_retryable
 from healkit.contracts.signature import StateSignature
+from healkit.errors import HealkitError
 
 #: Version of trace.jsonl and of both manifests.
-SCHEMA_VERSION = "v2"
+SCHEMA_VERSION = "v3"
 
 EventType = Literal[
     "run_started", "run_finished",
@@ -64,12 +65,24 @@ CONTRACT_KEYS = frozenset(
     {
         "action", "advisor", "author", "base_code_hash", "base_revision", "calls", "check", "checks", "code",
         "code_hash", "column", "count", "criteria_profile", "doc_hash", "duration_ms", "ename", "execution_mode",
-        "execution_profile", "expected", "failures", "file_ref", "fingerprint", "found", "hidden", "isolation", "kind",
-        "line", "log_id", "mode", "not_kept", "origin", "outcome", "passed", "phase", "policy", "report_ref",
-        "request_id", "revision", "rule", "same", "state_key", "status", "steps", "think_time_ms", "threshold", "total",
-        "trace_id", "tried", "truncated_from", "verdict", "wait_ms",
+        "execution_profile", "expected", "failures", "file_ref", "finding", "fingerprint", "found", "hidden",
+        "isolation", "kind", "line", "log_id", "manifest_uri", "mode", "not_kept", "origin", "outcome", "passed",
+        "phase", "policy", "proposal_count", "proposal_source", "report_ref", "request_id", "revision", "rule", "same",
+        "state_key", "status", "steps", "think_time_ms", "threshold", "total", "trace_id", "tried", "truncated_from",
+        "verdict", "wait_ms",
     }
 )  # fmt: skip
+
+
+class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Condition of an action: the check's name, what it is checked against, and how grave it is where it does not hold.
+
+    `args` holds hashes, limits and words of the contract only, no payload.
+    """
+
+    kind: str
+    args: dict[str, Any]
+    severity: Severity
 
 
 class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -77,11 +90,12 @@ class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
     `kind` is `run`, `try` (code that no revision holds), `rerun` (arguments from the log) or `validate` (all checks run
     on a patch; its `arguments` are those of the failure). `arguments` is payload. `action_id` is the step's id and the
-    kind: the same action of two runs has one id. `preconditions`, `postconditions` and `assertions` name what is
+    kind: the same action of two runs has one id. `preconditions`, `postconditions` and `assertions` are what is
     checked before, after, and against what is known to be right. Evidence of a `critical` action is kept in full; the
     criticality is null in an old run. `tags` are words on the tool: its type, its group, its flags.
     """
 
+    schema_version: SchemaVersion
     action_id: str
     kind: Literal["run", "try", "rerun", "validate"]
     tool_name: str
@@ -93,9 +107,9 @@ class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     timeout_s: float
     isolation: str | None
     criticality: Literal["normal", "critical"] | None
-    preconditions: list[str]
-    postconditions: list[str]
-    assertions: list[str]
+    preconditions: list[Condition]
+    postconditions: list[Condition]
+    assertions: list[Condition]
     tags: list[str]
     grants: dict[str, Any] = {}
 
@@ -103,7 +117,8 @@ class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 class ErrorObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Error with a code of the closed catalogue (`healkit.contracts.catalogue`).
 
-    `retryable`: the same action may be tried again with nothing changed. `message` is payload.
+    `retryable`: the same action may be tried again with nothing changed. `message` is payload. `details` holds the
+    exception's type, its line, the next step, the numbers behind a refusal: what is known of them.
     """
 
     schema_version: SchemaVersion
@@ -142,6 +157,17 @@ class TraceEvent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     error: ErrorObject | None = None
     evidence_refs: list[EvidenceRef] = []
     metadata: dict[str, Any] = {}
+
+
+def condition(kind: str, *, severity: Severity = "error", **args: Any) -> Condition:
+    """Make a condition; args: what it is checked against."""
+    return Condition(kind, args, severity)
+
+
+def details_of(error: HealkitError) -> dict[str, Any]:
+    """Return what one of healkit's own errors tells beside its message: its type, its line, the next step."""
+    known = {"ename": type(error).__name__, "line": getattr(error, "lineno", None), "hint": error.hint}
+    return {name: value for name, value in known.items() if value}
 
 
 def error_object(

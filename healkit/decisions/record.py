@@ -97,7 +97,8 @@ class DecideRecord:
         error = None
         if result.code is not None:
             message = catalogue().get(result.code, result.code)
-            error = error_object(result.code, "action", message, utc_now())
+            details = {name: fields[name] for name in ("tool", "column") if fields.get(name) is not None}
+            error = error_object(result.code, "action", message, utc_now(), details=details)
         step_id = self.run.last_step if in_run else None
         self.run.append(_EVENTS[kind], step_id=step_id, result=fields, error=error)
 

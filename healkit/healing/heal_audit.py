@@ -82,12 +82,12 @@ def _raised(event: TraceEvent) -> Told:
 
 def _inspected(event: TraceEvent) -> Told:
     found = event.result or {}
-    status = str(event.metadata.get("status"))
+    finding = str(event.metadata.get("finding"))
     asked = event.metadata.get("criteria_profile") == "person"
-    said = f"{'Question to a person' if asked else 'Diagnosis'}: {status.replace('_', ' ')}."
+    said = f"{'Question to a person' if asked else 'Diagnosis'}: {finding.replace('_', ' ')}."
     return (
         {"kind": found.get("kind"), "line": found.get("line")},
-        AuditMetadata(actual_state={"status": status}),
+        AuditMetadata(actual_state={"status": event.metadata.get("status"), "finding": finding}),
         said,
     )
 

@@ -11,7 +11,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from healkit import values
-from healkit.contracts.events import ActionSpec, ErrorObject, EvidenceRef, Stage, error_object
+from healkit.contracts.events import (
+    SCHEMA_VERSION,
+    ActionSpec,
+    ErrorObject,
+    EvidenceRef,
+    Stage,
+    condition,
+    details_of,
+    error_object,
+)
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.healing import Attempt, Check, CheckResult, Patch
 from healkit.contracts.records import utc_now
@@ -29,6 +38,8 @@ from healkit.store.entries import code_hash
 _MAY_LOOP = {"model", "agent", "person"}
 #: Checks before a patch is validated, and after.
 _PRECONDITIONS, _POSTCONDITIONS = ("code_parses", "isolation"), ("all_passed",)
+#: Findings of an inspection from which the healing can go on.
+_FOUND = {"fixable", "answered"}
 #: Decision against a patch that can be run → the code of its error, and what is said.
 _REJECTED = {
     "declined": ("PATCH_DECLINED", "A person declined the patch."),
@@ -65,7 +76,9 @@ class HealRecord:
         pieces: list[Any] = [("state_before", _state(self._case, before)), ("code", entry.code)]
         pieces += [("arguments", self._arguments)]
         if failure is not None:
-            error = error_object(failure.code, "observation", failure.summary, utc_now())
+            frame = failure.tool_frame
+            details = {"ename": failure.ename, "line": frame.lineno if frame else None, "log_id": log_id}
+            error = error_object(failure.code, "observation", failure.summary, utc_now(), details=details)
             self.run.append("error_raised", step_id=step, before=before, error=error)
             pieces.append(
                 (
@@ -81,8 +94,8 @@ class HealRecord:
         self._inspect(step, {"kind": "diagnosis"})
         found = {"kind": diagnosis.kind, "line": diagnosis.line, "sentence": diagnosis.sentence}
         report = {**found, "function": diagnosis.function, "why_not": diagnosis.why_not}
-        status = "mendable" if diagnosis.fixable else "not_mendable"
-        self._inspection_ends(step, "failure_catalogue", status, report, found)
+        finding = "fixable" if diagnosis.fixable else "not_fixable"
+        self._inspection_ends(step, "failure_catalogue", finding, report, found)
 
     def measured(self, step: str, checks: Sequence[Check], results: Sequence[CheckResult]) -> None:
         """Record each check's result with the code as it is."""
@@ -98,6 +111,7 @@ class HealRecord:
             "base_revision": entry.revision,
             "base_code_hash": entry.code_hash,
             "reason": patch.reason,
+            **self.run.proposal(patch.advisor),
         }
         self.run.append("proposal_received", step_id=step, metadata=known)
         self.run.keep([("proposal", patch.code)], step_id=step)
@@ -105,17 +119,24 @@ class HealRecord:
 
     def refused(self, step: str, patch: Patch, error: HealkitError) -> None:
         """Record a patch that cannot be run as this tool at all."""
-        fault = error_object(str(error.code), "proposal", error.message, utc_now())
+        fault = error_object(str(error.code), "proposal", error.message, utc_now(), details=details_of(error))
         self.run.append("proposal_rejected", step_id=step, error=fault, metadata={"verdict": "not_cured"})
         self._ended_in(step, patch, str(error))
         self._observe(step, patch, str(error))
 
     def validating(
-        self, step: str, patch: Patch, timeout_s: float, isolation: str | None, mode: str, checks: int
+        self,
+        step: str,
+        patch: Patch,
+        timeout_s: float,
+        isolation: str | None,
+        mode: str,
+        checks: Sequence[Check],
     ) -> None:
-        """Record that a patch's validation begins; checks: how many will be run."""
+        """Record that a patch's validation begins; checks: those that will be run."""
         entry = self._case.entry
         spec = ActionSpec(
+            schema_version=SCHEMA_VERSION,
             action_id=f"{step}.validate",
             kind="validate",
             tool_name=entry.tool_name,
@@ -127,9 +148,12 @@ class HealRecord:
             timeout_s=timeout_s,
             isolation=isolation,
             criticality="critical" if entry.flags.get("side_effects") or entry.grants.write else "normal",
-            preconditions=list(_PRECONDITIONS),
-            postconditions=list(_POSTCONDITIONS),
-            assertions=[f"check_{number}" for number in range(1, checks + 1)],
+            preconditions=[condition("code_parses"), condition("isolation", isolation=isolation)],
+            postconditions=[condition(name) for name in _POSTCONDITIONS],
+            assertions=[
+                condition("check", check=number, origin=check.origin)
+                for number, check in enumerate(checks, 1)
+            ],
             tags=tags_of(entry),
         )
         self.run.append("action_compiled", step_id=step, before=self._before, action_spec=spec)
@@ -214,12 +238,17 @@ class HealRecord:
         after = self._after.get(step)
         if action == "kept" and after is not None:
             self.state = after
-        error = _fault(*_REJECTED[action], "policy") if action in _REJECTED else None
+        error = (
+            _fault(*_REJECTED[action], "policy", {"action": action, **known}) if action in _REJECTED else None
+        )
         self._judge(step, error, {"action": action, **known})
 
     def error_raised(self, step: str | None, error: HealkitError) -> None:
         """Record that an advisor or a part of the loop failed; the loop goes on."""
-        fault = error_object(str(error.code), "proposal", error.message, utc_now(), severity="warning")
+        details = details_of(error)
+        fault = error_object(
+            str(error.code), "proposal", error.message, utc_now(), severity="warning", details=details
+        )
         self.run.append("error_raised", step_id=step, error=fault)
 
     def _inspect(self, step: str | None, known: dict[str, Any]) -> None:
@@ -227,12 +256,13 @@ class HealRecord:
         self.run.append("inspection_started", step_id=step, before=self._before, metadata=known)
 
     def _inspection_ends(
-        self, step: str | None, profile: str, status: str, report: dict[str, Any], found: dict[str, Any]
+        self, step: str | None, profile: str, finding: str, report: dict[str, Any], found: dict[str, Any]
     ) -> None:
         """Record an inspection's result; its report is evidence, and the event refers to it."""
         refs = self.run.keep([("report", report)], step_id=step, before=self._before)
         known = {
-            "status": status,
+            "status": "ok" if finding in _FOUND else "failed",
+            "finding": finding,
             "file_ref": self._inspected,
             "doc_hash": self._case.entry.code_hash,
             "criteria_profile": profile,

@@ -224,7 +224,7 @@ class HealLoop:
             return self._keep(case, patch, step, [], f"it cannot be run as this tool: {error.message}", 0.0)
         started = time.perf_counter()
         self._record.validating(
-            step, patch, self._bench.left_s, self._isolation, self._validator.mode, len(case.checks)
+            step, patch, self._bench.left_s, self._isolation, self._validator.mode, case.checks
         )
         results = self._validate(step, patch, case.checks)
         why = why_not(case.checks, results)

@@ -23,7 +23,7 @@ _GROUPED = {
     "evidence": "evidence_refs.",
 }
 #: Metadata that the facts above the events say, or the evidence.
-_UNSHOWN = {"doc_hash", "execution_mode", "execution_profile", "file_ref", "report_ref"}
+_UNSHOWN = {"doc_hash", "execution_mode", "execution_profile", "file_ref", "manifest_uri", "report_ref"}
 #: Fields that differ because another, named field differs.
 _FOLLOWS = {"state_key", "state_before", "state_after"}
 

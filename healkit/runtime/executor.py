@@ -185,7 +185,7 @@ class Executor:
         try:
             entry = self._vault.candidate(entry, request.code)
         except HealkitError as error:
-            request.step.judged(str(error), error.code)
+            request.step.judged(error)
             raise
         request.step.judged(None)
         return entry

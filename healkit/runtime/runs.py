@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from healkit.config import Config
-from healkit.contracts.events import EventType, TraceEvent, error_object
+from healkit.contracts.events import EventType, TraceEvent, details_of, error_object
 from healkit.contracts.records import Finished, utc_now
 from healkit.contracts.run_policy import Halt, Observation, PolicyVerdict, StepPolicy
 from healkit.contracts.runs import ExecutionMode, PolicyDefaults
@@ -63,7 +63,7 @@ class OpenRun:
         self._policy = policy
         self._allow = tuple(allow)
         self._lock = threading.Lock()
-        self._steps = self._failures = 0
+        self._steps = self._failures = self._proposals = 0
         self._halted: Halt | None = None
         self._last_state: StateSignature | None = None
         self._fault = ""
@@ -98,9 +98,9 @@ class OpenRun:
                 f"{tool_name!r} is not on the list of run {self.run_id!r}, which is {allowed}.",
                 hint="Run it outside of this run, or begin one with allow=(…).",
             )
-            self.append(
-                "error_raised", error=error_object(refused.code, "preconditions", refused.message, utc_now())
-            )
+            details = {**details_of(refused), "tool_name": tool_name, "allowed": list(self._allow)}
+            fault = error_object(refused.code, "preconditions", refused.message, utc_now(), details=details)
+            self.append("error_raised", error=fault)
             raise refused
         with self._lock:
             verdict = self._policy.step()
@@ -112,6 +112,12 @@ class OpenRun:
             f"Run {self.run_id!r} was ended by its policy ({verdict.halt.rule}): {verdict.halt.reason}",
             hint="Change something (the code, the arguments), then begin another run.",
         )
+
+    def proposal(self, source: str) -> dict[str, Any]:
+        """Count a proposal; return its source and its number in the run, for its event."""
+        with self._lock:
+            self._proposals += 1
+            return {"proposal_source": source, "proposal_count": self._proposals}
 
     def policy_facts(self, state_key: str) -> dict[str, int]:
         """Return how near the run is to its caps: how often that failing state was observed, and the steps taken."""
@@ -188,7 +194,10 @@ class OpenRun:
             "count": halt.count,
             "threshold": halt.threshold,
         }
-        error = error_object("POLICY_HALT", "policy", halt.reason, utc_now(), severity="critical")
+        numbers = {"rule": halt.rule, "count": halt.count, "threshold": halt.threshold}
+        error = error_object(
+            "POLICY_HALT", "policy", halt.reason, utc_now(), severity="critical", details=numbers
+        )
         self.append(
             "policy_halt",
             step_id=step_id,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from healkit.contracts.entries import VaultEntry
     from healkit.contracts.records import CallRecord, Finished, Started
+    from healkit.errors import HealkitError
 
 
 class StepListener:
@@ -31,7 +32,7 @@ class StepListener:
     def proposed(self, base: VaultEntry, code: str) -> None:
         """Other code than the stored is to be tried."""
 
-    def judged(self, fault: str | None, error_code: str = "") -> None:
+    def judged(self, fault: HealkitError | None) -> None:
         """Hear that the code can be run as this tool, or why not."""
 
     def observed(self, started: Started, entry: VaultEntry) -> None:

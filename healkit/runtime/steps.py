@@ -10,11 +10,20 @@ import msgspec
 
 from healkit.contracts.catalogue import is_retryable
 from healkit.contracts.entries import VaultEntry
-from healkit.contracts.events import ActionSpec, Stage, error_object
+from healkit.contracts.events import (
+    SCHEMA_VERSION,
+    ActionSpec,
+    Condition,
+    Stage,
+    condition,
+    details_of,
+    error_object,
+)
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, Finished, Started, utc_now
 from healkit.contracts.run_policy import Observation
 from healkit.contracts.signature import StateSignature, sign
+from healkit.errors import HealkitError
 from healkit.runtime.step_facts import compared, evidence_of, fault_of, tags_of
 from healkit.runtime.step_listener import StepListener
 from healkit.store.entries import NO_REVISION
@@ -96,16 +105,17 @@ class RunStep(StepListener):
     @_quietly
     def proposed(self, base: VaultEntry, code: str) -> None:
         known = {"author": "person", "base_revision": base.revision, "base_code_hash": base.code_hash}
+        known |= self.run.proposal("person")
         self.run.append("proposal_received", step_id=self.step_id, metadata=known)
         self.run.keep([("code", base.code), ("proposal", code)], step_id=self.step_id)
 
     @_quietly
-    def judged(self, fault: str | None, error_code: str = "") -> None:
+    def judged(self, fault: HealkitError | None) -> None:
         if fault is None:
             self.run.append("proposal_accepted", step_id=self.step_id, metadata={"phase": "to be tried"})
             return
         self._rejected = True
-        error = error_object(error_code, "proposal", fault, utc_now())
+        error = error_object(fault.code, "proposal", str(fault), utc_now(), details=details_of(fault))
         self.run.append("proposal_rejected", step_id=self.step_id, error=error)
 
     @_quietly
@@ -123,7 +133,13 @@ class RunStep(StepListener):
     def prepared(self, started: Started, timeout_s: float, mode: str) -> None:
         self._beginning, self._mode, self._prepared = started, mode, True
         checks = [name for name in _BEFOREHAND if name != "code_parses" or self._kind == "try"]
+        against: dict[str, dict[str, Any]] = {
+            "code_hash": {"code_hash": started.code_hash},
+            "isolation": {"isolation": started.isolation},
+            "within_limit": {"limit_bytes": self.run.result_max_bytes},
+        }
         spec = ActionSpec(
+            schema_version=SCHEMA_VERSION,
             action_id=f"{self.step_id}.{self._kind}",
             kind=self._kind,
             tool_name=started.tool_name,
@@ -135,9 +151,9 @@ class RunStep(StepListener):
             timeout_s=timeout_s,
             isolation=started.isolation,
             criticality="critical" if self._critical else "normal",
-            preconditions=checks,
-            postconditions=list(_AFTERWARDS),
-            assertions=["same_ending"] if self._earlier is not None else [],
+            preconditions=[condition(name, **against.get(name, {})) for name in checks],
+            postconditions=[condition(name, **against.get(name, {})) for name in _AFTERWARDS],
+            assertions=self._assertions(),
             tags=tags_of(self._entry),
             grants=msgspec.to_builtins(started.grants),
         )
@@ -221,8 +237,12 @@ class RunStep(StepListener):
         self, failure: Failure, stage: Stage, after: StateSignature | None, calls: Sequence[CallRecord] = ()
     ) -> None:
         frame = failure.tool_frame
-        details = {"ename": failure.ename, "line": frame.lineno if frame else None}
-        again = is_retryable(*fault_of(failure, calls))
+        cause, ename = fault_of(failure, calls)
+        details: dict[str, Any] = {"ename": failure.ename, "line": frame.lineno if frame else None}
+        details |= {"hint": failure.hint} if failure.hint else {}
+        if cause != failure.code or ename != failure.ename:  # that of a call
+            details["cause"] = {"code": cause, "ename": ename}
+        again = is_retryable(cause, ename)
         error = error_object(
             failure.code, stage, failure.summary, utc_now(), details=details, retryable=again
         )
@@ -248,6 +268,13 @@ class RunStep(StepListener):
         failed = finished.failure is not None
         observation = Observation(after.state_key, failed, finished.fingerprint)
         self.run.observe(observation, self.step_id, self._before, after)
+
+    def _assertions(self) -> list[Condition]:
+        """Return what a re-run is compared with; another ending is worth a look, and no error."""
+        if self._earlier is None:
+            return []
+        expected = self._earlier.fingerprint or self._earlier.status
+        return [condition("same_ending", severity="warning", expected=expected)]
 
     def _given(self) -> list[Any]:
         """Code and arguments, in full; the code of a proposal is kept as such already."""

@@ -1,4 +1,4 @@
-"""Run folders of schema version 1, read as those of today.
+"""Run folders of schema versions 1 and 2, read as those of today.
 
 Each function takes the decoded JSON of a file or line and returns it with today's names. What such a folder does not
 say stays absent or null: nothing is made up. docs/run_folder.md lists the changes.
@@ -11,8 +11,8 @@ from typing import Any
 
 from healkit.contracts.catalogue import is_retryable
 
-#: Version that folders of the number 1 are given.
-OLD_VERSION = "v1"
+#: Version that folders of the number 1 are given, and the one after it.
+OLD_VERSION, SECOND_VERSION = "v1", "v2"
 
 _OLD_STEP = re.compile(r"s([1-9][0-9]*)")
 _CAPS = {
@@ -25,6 +25,13 @@ _REASONS = {
     "same_state": "same_state_revisit",
     "max_steps": "hard_cap_steps",
     "max_recoveries": "recovery_max",
+}
+#: Status of an inspection in version 2 → today's status and finding.
+_INSPECTED = {
+    "mendable": ("ok", "fixable"),
+    "not_mendable": ("failed", "not_fixable"),
+    "answered": ("ok", "answered"),
+    "unanswered": ("failed", "unanswered"),
 }
 _REJECTED = {"declined": "PATCH_DECLINED", "denied": "PATCH_DENIED"}
 
@@ -48,8 +55,33 @@ def as_evidence_manifest(old: Json) -> Json:
     return {**old, "schema_version": OLD_VERSION, "items": items}
 
 
-def as_event(old: Json, manifest: Json | None) -> Json:
+def as_event(old: Json, manifest: Json | None, version: str) -> Json:
     """Return an old line with today's names; manifest: the run's own, as `as_manifest` returns it."""
+    return _of_second(old if version == SECOND_VERSION else _of_first(old, manifest), version)
+
+
+def _of_second(event: Json, version: str) -> Json:
+    """Return a line of version 2 with today's names: conditions were names, an inspection's status its finding."""
+    if "action_spec" in event:
+        spec = {"schema_version": version, **event["action_spec"]}
+        for name in ("preconditions", "postconditions", "assertions"):
+            spec[name] = [_condition(kind) for kind in spec[name]]
+        event = {**event, "action_spec": spec}
+    known = event.get("metadata", {})
+    if event.get("event_type") == "inspection_finished" and known.get("status") in _INSPECTED:
+        status, finding = _INSPECTED[known["status"]]
+        event = {**event, "metadata": {**known, "status": status, "finding": finding}}
+    return event
+
+
+def _condition(kind: str) -> Json:
+    word, _, number = kind.partition("_")
+    if word == "check" and number.isdecimal():
+        return {"kind": "check", "args": {"check": int(number)}, "severity": "error"}
+    return {"kind": kind, "args": {}, "severity": "error"}
+
+
+def _of_first(old: Json, manifest: Json | None) -> Json:
     event = {**old, "step_id": _step(old.get("step_id"))}
     for name in ("state_signature_before", "state_signature_after", "error"):
         if isinstance(event.get(name), dict):

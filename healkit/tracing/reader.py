@@ -2,13 +2,14 @@
 
 Reading needs neither healkit's database nor the machine that wrote the run: a copied folder reads the same. Damaged
 parts are named and passed over, and the rest is returned. A folder may still be written: trace.jsonl is read first and
-the evidence manifest after it, because evidence is listed before an event refers to it. A folder of schema version 1
-reads like one of today (`healkit.tracing.old_runs`).
+the evidence manifest after it, because evidence is listed before an event refers to it. A folder of an
+earlier schema version reads like one of today (`healkit.tracing.old_runs`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +35,7 @@ from healkit.tracing.run_folders import is_being_written
 LINE_MAX_BYTES = 4 * 1024 * 1024
 
 #: Versions that can be read.
-KNOWN_VERSIONS = (SCHEMA_VERSION, old_runs.OLD_VERSION)
+KNOWN_VERSIONS = (SCHEMA_VERSION, old_runs.SECOND_VERSION, old_runs.OLD_VERSION)
 
 _decode_event = msgspec.json.Decoder(TraceEvent).decode
 _POSITION = re.compile(r" \(byte (\d+)\)")
@@ -94,21 +95,24 @@ def _lines(file: BinaryIO) -> Iterator[bytes | None]:
 def _decoder(manifest: RunManifest | None) -> Callable[[bytes], TraceEvent]:
     """Return what decodes a line; without a manifest, a line that is not of today is tried as an old one."""
     known = None if manifest is None else _decode_object(msgspec.json.encode(manifest))
+    old_versions = KNOWN_VERSIONS[1:]
 
-    def decode_old(line: bytes) -> TraceEvent:
-        return _converted(lambda: old_runs.as_event(_decode_object(line), known), TraceEvent)
+    def decode_old(version: str, line: bytes) -> TraceEvent:
+        return _converted(lambda: old_runs.as_event(_decode_object(line), known, version), TraceEvent)
 
-    def decode_either(line: bytes) -> TraceEvent:
+    def decode_any(line: bytes) -> TraceEvent:
         try:
             return _decode_event(line)
         except msgspec.ValidationError:
-            with contextlib.suppress(msgspec.ValidationError):
-                return decode_old(line)
+            for version in old_versions:
+                with contextlib.suppress(msgspec.ValidationError):
+                    return decode_old(version, line)
             raise
 
     if manifest is None:
-        return decode_either
-    return decode_old if manifest.schema_version == old_runs.OLD_VERSION else _decode_event
+        return decode_any
+    version = manifest.schema_version
+    return functools.partial(decode_old, version) if version in old_versions else _decode_event
 
 
 def _event(
@@ -176,8 +180,8 @@ def _converted(change: Callable[[], dict[str, Any]], kind: type[Struct]) -> Stru
     """Return what an old file says as today's type; raise `msgspec.ValidationError` where it cannot be."""
     try:
         return msgspec.convert(change(), kind)
-    except (AttributeError, TypeError) as error:
-        raise msgspec.ValidationError("a field of version 1 has another type") from error
+    except (AttributeError, LookupError, TypeError) as error:
+        raise msgspec.ValidationError("a field of an older version is missing or of another type") from error
 
 
 class _Versioned(msgspec.Struct):

@@ -34,7 +34,7 @@ from healkit.contracts.events import (
     EvidenceRef,
     TraceEvent,
 )
-from healkit.contracts.runs import RUN_MANIFEST, RunManifest
+from healkit.contracts.runs import EVIDENCE_MANIFEST, RUN_MANIFEST, RunManifest
 from healkit.contracts.signature import StateSignature
 from healkit.errors import RunFolderError
 from healkit.plain_text import count
@@ -117,6 +117,7 @@ class RunWriter:
         self.folder, self._descriptor = begin_folder(runs_dir, manifest)
         try:
             known = {
+                "manifest_uri": RUN_MANIFEST,
                 "execution_mode": manifest.execution_mode,
                 "execution_profile": msgspec.to_builtins(manifest.execution_profile),
                 "policy": msgspec.to_builtins(manifest.policy_defaults),
@@ -215,7 +216,7 @@ class RunWriter:
                 return []
             refs, lost = self._evidence.keep(pieces, step_id, datetime.now(UTC))
             if refs or lost:
-                known = {"not_kept": lost} if lost else None
+                known = {"manifest_uri": EVIDENCE_MANIFEST, **({"not_kept": lost} if lost else {})}
                 self.append(
                     "evidence_captured",
                     step_id=step_id,

@@ -108,6 +108,16 @@ def is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) and item for item in value)
 
 
+def is_conditions(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        set(item) == {"kind", "args", "severity"}
+        and item["kind"]
+        and isinstance(item["args"], dict)
+        and item["severity"] in ("warning", "error", "critical")
+        for item in value
+    )
+
+
 def _is_uri_of(written: Written, path: str, event_type: str) -> bool:
     """Return True if the field names a file of the run's evidence in each such event."""
     return every(
@@ -178,7 +188,23 @@ def _one_version(written: Written) -> bool:
     found = {run.manifest["schema_version"] for run in written.runs.values()}
     found |= {run.evidence["schema_version"] for run in written.runs.values()}
     found |= {line["error"]["schema_version"] for line in written.events() if "error" in line}
-    return found == {"v2"}
+    return found == {"v3"}
+
+
+def _proposals_counted(written: Written) -> bool:
+    """Return True if the proposals of each run are numbered from 1."""
+    counted = [
+        [
+            at(line, "metadata.proposal_count")
+            for line in run.lines
+            if line["event_type"] == "proposal_received"
+        ]
+        for run in written.runs.values()
+    ]
+    return every(
+        [numbers for numbers in counted if numbers],
+        lambda numbers: numbers == list(range(1, len(numbers) + 1)),
+    )
 
 
 def _commit_where_known(written: Written) -> bool:
@@ -228,23 +254,39 @@ FEATURES: dict[str, Callable[[Written], bool]] = {
         written.events("action_compiled"),
         lambda line: at(line, "action_spec.action_id") == f"{line['step_id']}.{line['action_spec']['kind']}",
     ),
-    "action_spec.preconditions": in_specs("preconditions", lambda found: found and is_texts(found)),
-    "action_spec.postconditions": in_specs("postconditions", lambda found: found and is_texts(found)),
+    "action_spec.preconditions": in_specs("preconditions", lambda found: found and is_conditions(found)),
+    "action_spec.postconditions": in_specs("postconditions", lambda found: found and is_conditions(found)),
     "action_spec.criticality": lambda written: {
         at(line, "action_spec.criticality") for line in written.events("action_compiled")
     } == {"normal", "critical"},
     "action_spec.tags": in_specs("tags", lambda found: is_texts(found) and {"python", "sql"} & set(found)),
-    "action_spec.assertions": lambda written: in_specs("assertions", is_texts)(written)
+    "action_spec.assertions": lambda written: in_specs("assertions", is_conditions)(written)
     and every(
         (line for run in written.healings() for line in run.lines if line["event_type"] == "action_compiled"),
         lambda line: line["action_spec"]["assertions"],
     ),
+    "action_spec.schema_version": in_specs("schema_version", lambda found: found == "v3"),
+    "conditions say what they are checked against": lambda written: {
+        name for spec in written.events("action_compiled") for part in ("preconditions", "postconditions", "assertions")
+        for one in spec["action_spec"][part] for name in one["args"]
+    } == {"code_hash", "isolation", "limit_bytes", "expected", "check", "origin"},
+    "error.details": lambda written: every(
+        (line["error"] for line in written.events() if line.get("error")), lambda error: error["details"]
+    ),
+    "proposal_received.metadata.proposal_source": in_events("proposal_received", "metadata.proposal_source", bool),
+    "proposal_received.metadata.proposal_count": _proposals_counted,
+    "manifest_uri": lambda written: {
+        (line["event_type"], at(line, "metadata.manifest_uri")) for line in written.events("run_started", "evidence_captured")
+    } == {("run_started", "run_manifest.json"), ("evidence_captured", "evidence_manifest.json")},
     "proposal_rejected.error has a code": in_events("proposal_rejected", "error.error_code", bool),
     "a healing's actions are signed": _signed_actions,
     "inspection_started.metadata.file_ref": lambda written: _is_uri_of(written, "metadata.file_ref", "inspection_started"),
     "inspection_finished.metadata.status": lambda written: {
         at(line, "metadata.status") for line in written.events("inspection_finished")
-    } == {"mendable", "not_mendable", "answered", "unanswered"},
+    } == {"ok", "failed"},
+    "inspection_finished.metadata.finding": lambda written: {
+        at(line, "metadata.finding") for line in written.events("inspection_finished")
+    } == {"fixable", "not_fixable", "answered", "unanswered"},
     "inspection_finished.metadata.file_ref": lambda written: _is_uri_of(written, "metadata.file_ref", "inspection_finished"),
     "inspection_finished.metadata.doc_hash": in_events(
         "inspection_finished", "metadata.doc_hash", lambda found: SHA256.fullmatch(found or "")

@@ -52,7 +52,7 @@ def test_each_check_verdict_and_decision_of_a_healing_is_an_entry_of_its_event(h
         ]
     said = [entry.description for entry in entries]
     assert said[0].startswith("The healing begins after the failure in log row 2, with ")
-    assert "Diagnosis: mendable." in said
+    assert "Diagnosis: fixable." in said
     assert said.count("A patch was proposed by rule.") == 3
     assert "Verdict: does not fix it." in said
     assert said[-3:] == [

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from healkit.contracts.events import SCHEMA_VERSION, ActionSpec, error_object
+from healkit.contracts.events import SCHEMA_VERSION, ActionSpec, condition, error_object
 from healkit.contracts.runs import ExecutionProfile, PolicyDefaults, RedactionPolicy, Run, RunManifest
 from healkit.contracts.signature import sign
 from healkit.sanitizer.cleaner import Cleaner, Verbatim
@@ -40,8 +40,8 @@ def tell(writer: RunWriter, steps: int = 1, n: int = 0) -> None:
         }
         before, after = sign(**parts), sign(**parts, fingerprint="v1:0")
         spec = ActionSpec(
-            f"{step}.run", "run", "f", "default", 1, "c" * 64, {"n": n}, "worker", 30.0, "namespaces", "normal",
-            ["tool_found"], ["returned"], [], ["python"],
+            SCHEMA_VERSION, f"{step}.run", "run", "f", "default", 1, "c" * 64, {"n": n}, "worker", 30.0, "namespaces", "normal",
+            [condition("tool_found")], [condition("returned")], [], ["python"],
         )  # fmt: skip
         writer.append("action_compiled", step_id=step, before=before, action_spec=spec)
         error = error_object("TOOL_EXCEPTION", "action", "ValueError: bad", NOW, details={"line": 3})

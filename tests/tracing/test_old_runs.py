@@ -1,4 +1,4 @@
-"""Run folders of schema version 1, kept in `old_runs`.
+"""Run folders of schema versions 1 and 2, kept in `old_runs`.
 
 healkit wrote them before the names of trace.jsonl changed.
 """
@@ -33,6 +33,11 @@ TOLD = {
     "asked": (39, "begun observed diagnosed checked proposed checked proposed checked diagnosed decided ended"),
     "retried": (26, "begun observed diagnosed checked proposed retried checked decided ended"),
     "killed": (10, "begun executed"),
+    "v2_lesson": (
+        58,
+        "begun executed proposed executed proposed refused refused stumbled observed refused executed executed halted ended",
+    ),
+    "v2_asked": (41, "begun observed diagnosed checked proposed checked proposed checked diagnosed decided ended"),
 }  # fmt: skip
 
 
@@ -56,7 +61,7 @@ def test_an_old_run_is_read_whole(old: Run) -> None:
     name = old.path.parent.name
     assert [problem.kind for problem in old.problems] == (["unfinished"] if name == "killed" else [])
     assert old.manifest is not None
-    assert old.manifest.schema_version == "v1"
+    assert old.manifest.schema_version == ("v2" if name.startswith("v2_") else "v1")
     assert len(old.events) == TOLD[name][0]
     assert [event.seq for event in old.events] == [line["seq"] for line in raw(old)]
     assert [event.state_signature_before and event.state_signature_before.state_key for event in old.events] == [
@@ -68,7 +73,7 @@ def test_an_old_run_is_read_whole(old: Run) -> None:
 def test_an_old_run_is_replayed_step_by_step(old: Run) -> None:
     story = story_of(old)
     assert " ".join(step["kind"] for step in story["steps"]) == TOLD[old.path.parent.name][1]
-    assert story["profile"] == ("lesson" if old.path.parent.name == "lesson" else story["profile"])
+    assert story["profile"] == ("lesson" if old.path.parent.name.endswith("lesson") else story["profile"])
     for shown in (card(story), runs.card(old), runs.listing([old])):
         assert html_of(shown)
         assert text_of(shown)
@@ -87,7 +92,29 @@ def test_an_old_run_has_the_names_of_today(old: Run) -> None:
             assert event.error is not None
         if event.action_spec is not None:
             assert event.action_spec.action_id == f"{event.step_id}.{event.action_spec.kind}"
-            assert event.action_spec.criticality is None  # such a run does not say
+            if not old.path.parent.name.startswith("v2_"):
+                assert event.action_spec.criticality is None  # such a run does not say
+
+
+def test_conditions_and_inspections_of_version_2_have_the_form_of_today() -> None:
+    """C5: version 2 had conditions by name only, and an inspection's finding as its status."""
+    lesson, asked = read_run(folder_of("v2_lesson")), read_run(folder_of("v2_asked"))
+    specs = [event.action_spec for run in (lesson, asked) for event in run.events if event.action_spec]
+    names = {
+        one.kind for spec in specs for one in (*spec.preconditions, *spec.postconditions, *spec.assertions)
+    }
+    assert {"tool_found", "within_limit", "same_ending", "all_passed", "check"} < names
+    assert {spec.schema_version for spec in specs} == {"v2"}
+    found = [event.metadata for event in asked.events if event.event_type == "inspection_finished"]
+    assert [(known["status"], known["finding"]) for known in found] == [("ok", "fixable"), ("ok", "answered")]
+
+
+@pytest.mark.requirement("RUN-8")
+def test_a_run_of_version_2_compares_with_its_copy_and_with_version_1(tmp_path: Path) -> None:
+    folder = folder_of("v2_asked")
+    assert diff_runs(read_run(folder), read_run(shutil.copytree(folder, tmp_path / "copy"))).differences == []
+    found = diff_runs(read_run(folder_of("lesson")), read_run(folder_of("v2_lesson")))
+    assert [d for d in found.differences if d.left is None or d.right is None] == []
 
 
 def test_the_halt_of_an_old_run_names_its_reason() -> None:
@@ -130,9 +157,10 @@ def test_a_damaged_line_of_an_old_run_is_named(tmp_path: Path) -> None:
     assert len(run.events) == TOLD["healing"][0] - 3
 
 
+@pytest.mark.parametrize("name", ["lesson", "v2_lesson"])
 @pytest.mark.parametrize("damage", [None, b"{", b"[]", b'{"schema_version": 1, "policy_defaults": 3}'])
-def test_an_old_trace_is_read_without_its_manifest(tmp_path: Path, damage: bytes | None) -> None:
-    folder = shutil.copytree(folder_of("lesson"), tmp_path / "alone")
+def test_an_old_trace_is_read_without_its_manifest(tmp_path: Path, damage: bytes | None, name: str) -> None:
+    folder = shutil.copytree(folder_of(name), tmp_path / "alone")
     (folder / "run_manifest.json").unlink()
     if damage is not None:
         (folder / "run_manifest.json").write_bytes(damage)
@@ -140,7 +168,7 @@ def test_an_old_trace_is_read_without_its_manifest(tmp_path: Path, damage: bytes
     assert [problem.kind for problem in run.problems] == [
         "manifest_missing" if damage is None else "manifest_damaged"
     ]
-    assert len(run.events) == TOLD["lesson"][0]
+    assert len(run.events) == TOLD[name][0]
     assert run.events[1].step_id == "step_1"
 
 
