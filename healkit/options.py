@@ -112,7 +112,11 @@ MARKDOWN = Option("markdown", "print the newest one as a bug report in Markdown"
 TOP = Option("top", "number of entries in each list at most", int, default=10, metavar="N")
 
 # Decisions.
-TOOLS = Option("tools", "tools that may be chosen; by default all of the group decide", metavar="A,B")
+TOOLS = Option(
+    "tools",
+    "tools that may be chosen; by default the group decide, or the built-in operations",
+    metavar="A,B",
+)
 PLAN = Option("plan", "file with the choices, a JSON list", metavar="FILE")
 CHOOSER = Option("chooser", "who chooses where there is no plan: person or model", metavar="WHO")
 SHARE = Option("share", "column whose distinct values the chooser is told", metavar="COLUMN", many=True)

@@ -121,8 +121,12 @@ def split_commas(text: str) -> list[str]:
 
 def chooser_of(plan: list[Any] | None, who: str | None) -> list[Any] | str:
     """Return a decision's chooser: the plan or the word, of which exactly one must be given."""
-    if (plan is None) == (who is None):
-        raise UsageInvalid("A decision needs a plan or a chooser, and not both.", hint=_PLAN_HINT)
+    if plan is None and who is None:
+        raise UsageInvalid("Say who chooses: --plan FILE, or --chooser person.")
+    if plan is not None and who is not None:
+        raise UsageInvalid(
+            "There is a plan, and a chooser too.", hint=f"Leave out the plan, or --chooser {who}."
+        )
     if who not in (None, *CHOOSERS):
         raise UsageInvalid(f"Not a chooser: {who!r}.", hint=f"Write {' or '.join(CHOOSERS)}.")
     return who if plan is None and who is not None else plan or []

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-#: What an entry is of: a decision loop, a healing, or a cell of a notebook.
-ExecutionType = Literal["decide", "heal", "notebook"]
+#: What an entry is of: a decision loop, a healing, a cell of a notebook; or a swarm, tree or chat of agents, which
+#: appends its own entries.
+ExecutionType = Literal["decide", "heal", "notebook", "swarm", "tree", "chat"]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 EventNumber = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 #: A choice of a decision loop (`gather_info`), or an event of a healing (`proposal_accepted`).
@@ -29,7 +30,8 @@ class AuditMetadata(
     """Facts on how a step ended; what is not known is left out.
 
     `unique_values` counts distinct values by column. `error_message` is an error's code, and the column where there is
-    one. `intended_state` and `actual_state` are counts, names and verdicts. `correction_applied` is true only where a
+    one. `intended_state` and `actual_state` have the same keys in a decision; `asIntended`
+    in the latter says whether they agree. `correction_applied` is true only where a
     retry reached the intended state, false where it did not.
     """
 

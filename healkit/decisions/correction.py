@@ -11,12 +11,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from healkit.contracts.decisions import Entity, EntityQuestion, ExecuteDataOp, StateGap
+from healkit.contracts.decisions import Entity, EntityQuestion, ExecuteDataOp, Intended, StateGap
 from healkit.contracts.entries import VaultEntry
 from healkit.contracts.heal_report import HealReportData
 from healkit.decisions.entities import TRIES, candidates_for, pool_of, replaced_in
-from healkit.decisions.intent import Missing, gap_of, with_entities
-from healkit.decisions.performing import Attempt, Workshop
+from healkit.decisions.intent import Missing, actual_state, gap_of, with_entities
+from healkit.decisions.performing import Attempt, ChoiceRefused, Workshop
 from healkit.decisions.record import DecideRecord, StepResult
 from healkit.errors import HealkitError
 
@@ -24,6 +24,8 @@ from healkit.errors import HealkitError
 Ask = Callable[[EntityQuestion], Any]
 #: Consent to healing: False, True for cures that pass every check, or a function that is asked about each patch.
 HealConsent = bool | Callable[..., Any]
+#: Replaced entities that the audit's sentence names.
+_NAMED_MAX = 10
 
 
 class Heals(Protocol):
@@ -79,15 +81,20 @@ class Corrector:
         if not meant or params == choice.params:
             self._failed(choice, "Nothing in the data is like what is missing.")
             return Corrected(False)
-        attempt = self._shop.perform(choice.tool, params)
+        try:
+            attempt = self._shop.perform(choice.tool, params)
+        except ChoiceRefused:  # a value that has the name of a view
+            self._failed(choice, "The retry cannot be taken.")
+            return Corrected(False)
         intended = with_entities(choice.intended, meant)
         if attempt.frame is None:
             self._failed(choice, "The retry failed.", attempt, params)
             return Corrected(False)
         gap, _ = gap_of(intended, attempt.frame, self._shop.names)
-        said = f"{len(meant)} of {len(missing)} missing entities replaced; the retry "
+        replaced = [f"{entity} → {value}" for entity, value in list(meant.items())[:_NAMED_MAX]]
+        said = f"{', '.join(replaced)}. {len(meant)} of {len(missing)} missing entities replaced; the retry "
         said += "misses the intended state." if gap else "reached the intended state."
-        self._tell(choice, said, attempt, params, applied=not gap, gap=gap)
+        self._tell(choice, said, attempt, params, applied=not gap, intended=intended)
         return Corrected(not gap, None if gap else attempt, gap)
 
     def heal(self, choice: ExecuteDataOp, attempt: Attempt) -> Corrected | None:
@@ -117,7 +124,9 @@ class Corrector:
         said = f"{choice.tool} v{report.revision} is active, healed in run {report.run_id}; the retry "
         reached = "has a result." if choice.intended is None else "reached the intended state."
         said += "misses the intended state." if gap else reached
-        self._tell(choice, said, retried, choice.params, applied=not gap, gap=gap, healing=healing)
+        self._tell(
+            choice, said, retried, choice.params, applied=not gap, intended=choice.intended, healing=healing
+        )
         return Corrected(not gap, retried, gap)
 
     def _candidates(
@@ -152,10 +161,14 @@ class Corrector:
 
     def _tell(
         self, choice: ExecuteDataOp, sentence: str, attempt: Attempt | None, params: Mapping[str, Any], *,
-        applied: bool, gap: StateGap | None = None, healing: Mapping[str, Any] | None = None,
+        applied: bool, intended: Intended | None = None, healing: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         frame = None if attempt is None else attempt.frame
         logged = self._shop.tools[choice.tool].logged
+        actual = None
+        if frame is not None and intended is not None:
+            _, missing = gap_of(intended, frame, self._shop.names)
+            actual = actual_state(intended, frame, missing, self._shop.names)
         self._record.step(
             "self_correction",
             StepResult(
@@ -169,7 +182,7 @@ class Corrector:
                 rows=None if frame is None else len(frame),
                 columns=None if frame is None else len(frame.columns),
                 intended=choice.intended,
-                actual=gap,
+                actual=actual,
                 applied=applied,
                 known={"healing": dict(healing)} if healing else {},
             ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -48,6 +48,30 @@ def gap_of(
         ],
     )
     return gap, missing
+
+
+def actual_state(
+    intended: Intended | None, frame: pd.DataFrame, missing: Sequence[Missing], names: KnownNames
+) -> dict[str, Any] | None:
+    """Return the state that was reached, by the keys of the intended one; None where nothing was intended.
+
+    Of columns and entities it names those that were intended; ranges are true where all values lie within.
+    """
+    if intended is None:
+        return None
+    gap, _ = gap_of(intended, frame, names)
+    state: dict[str, Any] = {"asIntended": not gap, "rows": len(frame)}
+    if intended.columns is not None:
+        state["columns"] = [name for name in intended.columns if name not in gap.columns_missing]
+    if wanted := entities_of(intended):
+        state["entities"] = {
+            "requested": len(wanted),
+            "found": len(wanted) - len(missing),
+            "missing": [entity for entity, _ in missing],
+        }
+    if intended.ranges is not None:
+        state["ranges"] = {name: name not in gap.ranges_missed for name in intended.ranges}
+    return state
 
 
 def with_entities(intended: Intended, replaced: Mapping[Entity, Any]) -> Intended:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,8 +31,8 @@ from healkit.contracts.run_policy import Halt
 from healkit.decisions.choosers import Chooser
 from healkit.decisions.correction import Corrected, Corrector
 from healkit.decisions.decision import INTERRUPTED
-from healkit.decisions.intent import Missing, gap_of
-from healkit.decisions.performing import Attempt, Workshop, kind_of, unique_counts
+from healkit.decisions.intent import Missing, actual_state, gap_of
+from healkit.decisions.performing import Attempt, ChoiceRefused, Workshop, kind_of, unique_counts
 from healkit.decisions.record import DecideRecord, StepResult, StepType
 from healkit.errors import HealkitError, PolicyHalted
 from healkit.runtime.runs import OpenRun
@@ -48,10 +48,6 @@ class Ended(NamedTuple):
     reason: str
     view: str | None = None
     asked_for: EntityQuestion | None = None
-
-
-class _Refused(Exception):
-    """Choice that cannot be taken, with the reason for the chooser."""
 
 
 class DecideLoop:
@@ -97,7 +93,7 @@ class DecideLoop:
                 return Ended("stopped", self._why_stopped(problem))
             try:
                 choice = self._checked(chosen)
-            except _Refused as refused:
+            except ChoiceRefused as refused:
                 self._refuse(str(refused))
                 if problem is not None:
                     return Ended("halted", f"Two choices in a row cannot be taken: {refused}")
@@ -138,16 +134,16 @@ class DecideLoop:
         return turn
 
     def _checked(self, chosen: Any) -> Choice:
-        """Return a choice that can be taken; raise `_Refused` with the reason."""
+        """Return a choice that can be taken; raise `ChoiceRefused` with the reason."""
         try:
             encoded = msgspec.json.encode(chosen)
             if len(encoded) > CHOICE_MAX_BYTES:
-                raise _Refused(f"The choice is longer than {CHOICE_MAX_BYTES:,} bytes.")
+                raise ChoiceRefused(f"The choice is longer than {CHOICE_MAX_BYTES:,} bytes.")
             choice: Choice = msgspec.json.decode(encoded, type=Choice)
         except msgspec.ValidationError as error:
-            raise _Refused(f"The choice does not fit its schema: {error}.") from None
+            raise ChoiceRefused(f"The choice does not fit its schema: {error}.") from None
         except (TypeError, ValueError, RecursionError):
-            raise _Refused("The choice is not JSON.") from None
+            raise ChoiceRefused("The choice is not JSON.") from None
         self._shop.names.hear(msgspec.to_builtins(choice))
         self._check_names(choice)
         self._made[encoded] += 1
@@ -157,16 +153,17 @@ class DecideLoop:
         views = self._shop.views
         if isinstance(choice, Finalize):
             if choice.final_view_name not in views:
-                raise _Refused(f"There is no view {choice.final_view_name!r}. There is: {', '.join(views)}.")
+                raise ChoiceRefused(
+                    f"There is no view {choice.final_view_name!r}. There is: {', '.join(views)}."
+                )
             return
         if choice.tool not in self._shop.tools:
-            raise _Refused(f"The tool {choice.tool!r} is not among the tools: {', '.join(self._shop.tools)}.")
-        for name in self._shop.frame_params(choice.tool, choice.params):
-            value = choice.params[name]
-            if value is not None and (not isinstance(value, str) or value not in views):
-                raise _Refused(f"{name!r} must be the name of a view: {', '.join(views)}.")
+            raise ChoiceRefused(
+                f"The tool {choice.tool!r} is not among the tools: {', '.join(self._shop.tools)}."
+            )
+        self._shop.bound(choice.tool, choice.params)
         if isinstance(choice, ExecuteDataOp) and choice.view_name in views:
-            raise _Refused(f"The view {choice.view_name!r} exists already; views are written once.")
+            raise ChoiceRefused(f"The view {choice.view_name!r} exists already; views are written once.")
 
     def _refuse(self, reason: str) -> None:
         known = {"why": reason}
@@ -176,7 +173,7 @@ class DecideLoop:
             code="CHOICE_INVALID",
             known=known,
         )
-        self._record.step("self_correction", refused, in_run=False)
+        self._record.step("choice_refused", refused, in_run=False)
 
     def _take(self, choice: Choice) -> Ended | None:
         repeated = max(self._made.values(), default=0)
@@ -243,7 +240,7 @@ class DecideLoop:
             gap, missing = gap_of(choice.intended, attempt.frame, self._shop.names)
         if not missing:
             attempt = self._kept(choice, attempt)
-        self._record_op(choice, attempt, gap)
+        self._record_op(choice, attempt, missing)
         corrected: Corrected | None = None
         if missing:
             corrected = self._corrector.resolve(choice, missing)
@@ -276,7 +273,7 @@ class DecideLoop:
         code = self._shop.keep(choice.view_name, choice.tool, choice.params, attempt.value, attempt.frame)
         return attempt if code is None else Attempt(attempt.duration_ms, code=code, log_id=attempt.log_id)
 
-    def _record_op(self, choice: ExecuteDataOp, attempt: Attempt, gap: StateGap) -> None:
+    def _record_op(self, choice: ExecuteDataOp, attempt: Attempt, missing: Sequence[Missing]) -> None:
         frame, held = attempt.frame, self._shop.views.get(choice.view_name)
         self._record.step(
             "execute_data_op",
@@ -292,7 +289,9 @@ class DecideLoop:
                 columns=None if frame is None else len(frame.columns),
                 unique_values=unique_counts(held.facts) if held else None,
                 intended=choice.intended,
-                actual=gap if choice.intended is not None and frame is not None else None,
+                actual=None
+                if frame is None
+                else actual_state(choice.intended, frame, missing, self._shop.names),
                 known={"viewName": choice.view_name, "log_id": attempt.log_id},
             ),
         )

@@ -9,10 +9,10 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
@@ -22,6 +22,7 @@ from healkit.contracts.decisions import ViewFacts
 from healkit.contracts.entries import VaultEntry
 from healkit.decisions.labels import KnownNames
 from healkit.decisions.metadata import COLUMNS_MAX, Counts, as_frame, counts_of, facts_of, values_among
+from healkit.decisions.operations.catalogue import is_built_in
 from healkit.decisions.outputs import write_output
 from healkit.errors import HealkitError, PolicyHalted, ViewError
 from healkit.runtime.execution import Execution
@@ -53,7 +54,7 @@ _TEXTS = {
 class Keeps(Protocol):
     """Part of `hk.views` that a decision uses."""
 
-    def put(self, value: Any, name: str) -> DataView: ...
+    def put(self, value: Any, name: str, *, created_by: str = ...) -> DataView: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +84,17 @@ class HeldView:
     facts: ViewFacts
 
 
+class Bound(NamedTuple):
+    """Arguments of a tool, and the views among them."""
+
+    arguments: dict[str, Any]
+    views: list[HeldView]
+
+
+class ChoiceRefused(Exception):
+    """Choice that cannot be taken, with the reason for the chooser."""
+
+
 class Workshop:
     """Views and tools of one decision."""
 
@@ -92,6 +104,7 @@ class Workshop:
     ) -> None:  # fmt: skip
         self.views: dict[str, HeldView] = {}
         self.tools = dict(tools)
+        self._built_in = {name for name, entry in tools.items() if is_built_in(name, entry.code)}
         self.names = KnownNames(cleaner)
         self.files: list[Path] = []
         self._runner, self._keeps, self._run, self._cleaner = runner, keeps, run, cleaner
@@ -103,28 +116,63 @@ class Workshop:
         labels = [label for frame in frames for label in frame.columns[:COLUMNS_MAX]]
         self.names.admit(labels, values_among(frames, labels))
         for name, (value, frame, kept_as) in data.items():
-            self._hold(name, value, frame, kept_as or self._keep(name, value))
+            self._hold(name, value, frame, kept_as or self._keep(name, value, "user"))
 
-    def frame_params(self, tool: str, params: Iterable[str]) -> set[str]:
-        """Return those parameters in which a tool takes a frame; a schema can say so of parameters of any name."""
-        schema = self.tools[tool].input_schema
-        known, others = schema.get("properties"), schema.get("additionalProperties")
+    def bound(self, tool: str, params: Mapping[str, Any]) -> Bound:
+        """Return a tool's arguments: views for their names, columns for their numbers; raise `ChoiceRefused`.
+
+        A name of a view is that view wherever the tool takes a frame, or does not say what it takes. A parameter that
+        takes text keeps it.
+        """
+        schema, used = self.tools[tool].input_schema, list[HeldView]()
+        known = schema.get("properties")
         known = known if isinstance(known, dict) else {}
-        return {name for name in params if _takes_frame(known.get(name, others))}
+        others = schema.get("additionalProperties")
+        others = {} if others in (None, True) else others
+        arguments = {
+            name: self._given(tool, name, value, known.get(name, others), used)
+            for name, value in params.items()
+        }
+        labels = {label for held in used for label in held.frame.columns if isinstance(label, str)}
+        given = [value for value in params.values() if isinstance(value, str) and value in labels]
+        for value in set(given) & self.views.keys():
+            if len([held for held in used if held is self.views[value]]) > 1 and given.count(value) > 1:
+                raise ChoiceRefused(
+                    f"{value!r} is a view and a column, and {tool} does not say which of them each parameter takes. "
+                    "Its parameters need types, such as column: str."
+                )
+        return Bound(arguments, used)
+
+    def _given(self, tool: str, name: str, value: Any, schema: Any, used: list[HeldView]) -> Any:
+        views = self.views
+        if value is not None and _takes_frame(schema):
+            if not isinstance(value, str) or value not in views:
+                raise ChoiceRefused(f"{name!r} must be the name of a view: {', '.join(views)}.")
+            used.append(views[value])
+            return views[value].value
+        items = schema.get("items") if isinstance(schema, dict) else None
+        if isinstance(value, list) and _takes_frame(items):
+            return [self._given(tool, name, inner, items, used) for inner in value]
+        is_open = isinstance(schema, dict) and not schema.keys() - {"default", "description", "title"}
+        named = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        if not named or not all(isinstance(one, str) and one in views for one in named):
+            return self.names.restored(value)
+        if is_open and tool not in self._built_in:
+            used += [views[one] for one in named]
+            return views[value].value if isinstance(value, str) else [views[one].value for one in named]
+        if isinstance(value, str) and not is_open and not _takes_text(schema):
+            raise ChoiceRefused(
+                f"{value!r} is a view, and the parameter {name!r} of {tool} takes neither a view nor a text."
+            )
+        return self.names.restored(value)
 
     def inputs(self, tool: str, params: Mapping[str, Any]) -> list[pd.DataFrame]:
         """Return the frames that a choice names."""
-        named = (params.get(name) for name in self.frame_params(tool, params))
-        return [self.views[name].frame for name in named if isinstance(name, str) and name in self.views]
+        return [held.frame for held in self.bound(tool, params).views]
 
     def perform(self, tool: str, params: Mapping[str, Any]) -> Attempt:
-        """Run a tool as a step of the run; raise `PolicyHalted` where no step may begin."""
-        takes = self.frame_params(tool, params)
-        arguments = {
-            name: self.views[value].value if name in takes and isinstance(value, str) and value in self.views
-            else self.names.restored(value)
-            for name, value in params.items()
-        }  # fmt: skip
+        """Run a tool as a step of the run; raise `PolicyHalted` where no step may begin, and `ChoiceRefused`."""
+        arguments = self.bound(tool, params).arguments
         try:
             request = request_for(tool, self._persona, arguments, self._timeout_s, "decide", None)
             execution = self._runner.execute_request(request, _discard, self._run)
@@ -141,7 +189,7 @@ class Workshop:
         with ThreadPoolExecutor(1) as beside:  # the data is hashed and written meanwhile
             counting = beside.submit(counts_of, frame)
             try:
-                kept_as = self._keep(name, value)
+                kept_as = self._keep(name, value, tool)
             except ViewError as error:
                 return str(error.code)
         fresh = [label for label in frame.columns[:COLUMNS_MAX] if not self.names.knows(label)]
@@ -162,8 +210,8 @@ class Workshop:
         self.files.append(file)
         return file
 
-    def _keep(self, name: str, value: Any) -> str:
-        return self._keeps.put(value, f"{self._run.run_id}/{name}").name
+    def _keep(self, name: str, value: Any, created_by: str) -> str:
+        return self._keeps.put(value, f"{self._run.run_id}/{name}", created_by=created_by).name
 
     def _hold(
         self, name: str, value: Any, frame: pd.DataFrame, kept_as: str, counts: Sequence[Counts] | None = None
@@ -210,8 +258,21 @@ def kind_of(value: Any) -> str:
 def _takes_frame(schema: Any) -> bool:
     if not isinstance(schema, dict):
         return False
-    inner = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
-    return schema.get("format") == "dataframe" or any(_takes_frame(one) for one in inner)
+    return schema.get("format") == "dataframe" or any(map(_takes_frame, _alternatives(schema)))
+
+
+def _takes_text(schema: Any) -> bool:
+    """Return True for a schema that a text may fit."""
+    if not isinstance(schema, dict) or "enum" in schema or "const" in schema:
+        return isinstance(schema, dict)
+    kinds, inner = schema.get("type", "string"), _alternatives(schema)
+    return (
+        any(map(_takes_text, inner)) if inner else "string" in ([kinds] if isinstance(kinds, str) else kinds)
+    )
+
+
+def _alternatives(schema: dict[str, Any]) -> list[Any]:
+    return [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
 
 
 def _suffix(tool: str, value: Any, content: bytes) -> str:

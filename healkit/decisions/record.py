@@ -14,19 +14,22 @@ import msgspec
 from healkit.contracts.audit import AuditMetadata, AuditStep
 from healkit.contracts.audit_panes import ANALYSIS_LABEL
 from healkit.contracts.catalogue import catalogue
-from healkit.contracts.decisions import Intended, StateGap, Turn
+from healkit.contracts.decisions import Intended, Turn
 from healkit.contracts.events import EventType, TraceEvent, error_object
 from healkit.contracts.records import utc_now
 from healkit.plain_text import count
 from healkit.runtime.runs import OpenRun
 
-StepType = Literal["gather_info", "execute_data_op", "execute_output", "finalize", "self_correction"]
+StepType = Literal[
+    "gather_info", "execute_data_op", "execute_output", "finalize", "self_correction", "choice_refused"
+]
 _EVENTS: dict[StepType, EventType] = {
     "gather_info": "trace.gather_info",
     "execute_data_op": "trace.execute_data_op",
     "execute_output": "trace.execute_output",
     "finalize": "trace.finalize",
     "self_correction": "trace.self_correction",
+    "choice_refused": "trace.self_correction",  # the contract's event types are closed
 }
 _PREFIX = "trace."
 
@@ -34,7 +37,7 @@ _PREFIX = "trace."
 class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Facts of a step for its record; `sentence` is made by code.
 
-    `rows`, `columns` and `unique_values` are those of the resulting frame. `actual` is the difference from `intended`.
+    `rows`, `columns` and `unique_values` are those of the resulting frame. `actual` is the state reached.
     `known` is what else the run keeps. `applied` is set for a correction.
     """
 
@@ -49,7 +52,7 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     columns: int | None = None
     unique_values: dict[str, int] | None = None
     intended: Intended | None = None
-    actual: StateGap | None = None
+    actual: dict[str, Any] | None = None
     applied: bool | None = None
     known: dict[str, Any] = {}
 
@@ -150,8 +153,9 @@ def _chosen(event: TraceEvent) -> _Told:
         correction_applied=came.get("applied"),
     )
     params = came.get("params")
+    choice = "choice_refused" if code == "CHOICE_INVALID" else event.event_type.removeprefix(_PREFIX)
     return (
-        event.event_type.removeprefix(_PREFIX),
+        choice,
         str(came.get("tool", "")),
         params if isinstance(params, dict) else {},
         metadata,

@@ -79,7 +79,7 @@ class DecideService:
         """Answer a question about data with tools, chosen by a chooser that sees metadata only.
 
         data: frames, or names of data views, by the names that choices use. tools: names of vault tools, by default
-        those of the group `decide`, where `healkit.decisions.operations.install(hk)` puts the built-in ones. chooser: a
+        those of the group `decide`; where there are none, the built-in operations are put there. chooser: a
         list of choices, `person` for a prompt on the terminal, `model` for the configured language model, or an object
         with `name` and `choose(turn)`.
 
@@ -152,14 +152,13 @@ class DecideService:
     def _entries(self, tools: Sequence[str] | None, persona: str) -> dict[str, VaultEntry]:
         vault = self._parts.vault
         if tools is None:
-            tools = sorted({entry.tool_name for entry in vault.list() if entry.group == TOOL_GROUP})
+            tools = _of_group(vault) or _installed(vault)
         if isinstance(tools, str):
             raise UsageInvalid(f"tools={tools!r} is a text.", hint=f"Give a list: tools=[{tools!r}].")
         if not tools:
             raise UsageInvalid(
                 "A decision needs tools.",
-                hint="Give names of vault tools: tools=['by_region']. Or put the built-in operations into the vault: "
-                "healkit.decisions.operations.install(hk).",
+                hint="Name tools of the vault, or none at all: then the built-in operations are used.",
             )
         return {name: vault.lookup(name, persona) for name in tools}
 
@@ -194,6 +193,18 @@ class DecideService:
         if unknown := [column for column in share if column not in known]:
             raise UsageInvalid(f"No data has a column {unknown[0]!r} to share.")
         return found
+
+
+def _of_group(vault: Vault) -> list[str]:
+    return sorted({entry.tool_name for entry in vault.list() if entry.group == TOOL_GROUP})
+
+
+def _installed(vault: Vault) -> list[str]:
+    """Put the built-in operations into the vault, and return their names."""
+    from healkit.decisions.operations.installing import install_in
+
+    install_in(vault)
+    return _of_group(vault)
 
 
 def _chooser(given: Any, config: Config, stop: threading.Event) -> Chooser:

@@ -27,15 +27,29 @@ def plan_in(cell: str, namespace: Mapping[str, Any]) -> list[Any]:
     return list(steps)
 
 
-def decide(healkit: Healkit, options: Namespace, data: dict[str, Any], plan: list[Any] | None) -> Any:
+def decide(
+    healkit: Healkit,
+    options: Namespace,
+    data: dict[str, Any],
+    plan: list[Any] | None,
+    *,
+    has_page: bool = False,
+) -> Any:
     """Decide, and ask in the cell where a person is needed; return the decision, or its panel where one is wanted.
 
-    A person who chooses is not asked which value is meant: the candidates are cells.
+    Without a plan and a chooser, in a notebook, the panel opens in which a person chooses. A person who chooses is not
+    asked which value is meant: the candidates are cells.
     """
+    if not data:
+        raise UsageInvalid(
+            "A decision needs data.", hint='Name a frame after the question: %decide "Which?" sales=frame'
+        )
     if options.plan is not None:
         if plan is not None:
             raise UsageInvalid("There are two plans: --plan and the cell's body.", hint="Leave one out.")
         plan = read_steps(_text_of(options.plan), options.plan)
+    if plan is None and options.chooser is None and has_page:
+        options.chooser, options.panel = "person", True
     chooser: Any = chooser_of(plan, options.chooser)
     given: dict[str, Any] = {
         "tools": None if options.tools is None else split_commas(options.tools),

@@ -241,7 +241,8 @@ class HealkitMagics(Magics):
         words, data = take_assignments(words_of(line, self.shell.user_ns), self.shell.user_ns)
         options = magic_parsers.decide_parser().read(words)
         plan = None if cell is None else decide_magic.plan_in(cell, self.shell.user_ns)
-        return decide_magic.decide(self.healkit, options, data, plan)
+        has_page = getattr(self.shell, "kernel", None) is not None and self.healkit.config.panels
+        return decide_magic.decide(self.healkit, options, data, plan, has_page=has_page)
 
     @no_var_expand
     @line_magic

@@ -102,7 +102,7 @@ def state_of(entry: AuditEntry) -> State:
         return State("·", "noted", "quiet")
     if not known.success:
         return State("✗", "failed", "bad")
-    if entry.choice_type == "execute_data_op" and (known.actual_state or {}).keys() - {"entities_intended"}:
+    if entry.choice_type == "execute_data_op" and not _is_as_intended(known.actual_state or {}):
         return State("≠", "done, not as intended", "warn")
     return State("✓", "done", "good")
 
@@ -121,7 +121,7 @@ def facts_of(entry: AuditEntry) -> list[tuple[str, str]]:
         ("distinct", _counts(known.unique_values or {})),
         ("error", known.error_message or ""),
         ("intended", _json(known.intended_state)),
-        ("difference" if known.intended_state else "state", _difference(known)),
+        ("actual" if known.intended_state else "state", _json(known.actual_state)),
         ("duration", "" if not known.duration_ms else plain.duration(known.duration_ms)),
         ("when", plain.moment(entry.timestamp)),
         ("event", f"event {entry.event_seq} of run {entry.run_id}" if entry.event_seq else ""),
@@ -268,7 +268,6 @@ def _counts(counts: dict[str, int]) -> str:
     return _names(named)
 
 
-def _difference(known: AuditMetadata) -> str:
-    if known.intended_state and known.actual_state == {}:
-        return "none: as intended"
-    return _json(known.actual_state)
+def _is_as_intended(actual: dict[str, Any]) -> bool:
+    """Return whether the actual state is the intended one; entries of earlier versions hold the difference."""
+    return bool(actual.get("asIntended", not actual.keys() - {"entities_intended"}))

@@ -52,8 +52,10 @@ class Views:
     def __init__(self, keeper: ViewKeeper, recorder: Recorder) -> None:
         self._keeper, self._recorder = keeper, recorder
 
-    def put(self, value: Any, name: str) -> DataView:
+    def put(self, value: Any, name: str, *, created_by: str = "user") -> DataView:
         """Keep a frame, an array or a table under a name; it is never evicted.
+
+        created_by: the tool that made it, where it was not you.
 
         The same data under the same name again is the same view. Raises `ViewError` where the name stands for other
         data, where the value cannot be kept exactly, or where there is no room.
@@ -64,7 +66,7 @@ class Views:
                 hint="Give a DataFrame, for example.",
             )
         self._keeper.wait()  # what executions brought before is kept before: the order is always the same
-        self._keeper.views.keep(value, name=name)
+        self._keeper.views.keep(value, name=name, created_by=created_by)
         return self._keeper.views.get(name)
 
     def get(self, name: str) -> DataView:

@@ -74,6 +74,15 @@ def test_a_plan_answers_from_a_file_or_a_view(
     pd.testing.assert_frame_equal(loaded(environment, said["raw_data_view_name"]), expected)
 
 
+def test_without_tools_the_operations_answer(deciding: Any, tmp_path: Path) -> None:
+    aggregates = {"total": {"column": "sales", "function": "sum"}}
+    params = {"data": "sales", "by": ["region"], "aggregates": aggregates}
+    op = {"type": "execute_data_op", "tool": "group_rows", "params": params, "viewName": "by_region"}
+    (tmp_path / "plan.json").write_text(json.dumps([op, END]))
+    done = deciding(*QUESTION, "--data", "sales=sales.csv", "--plan", "plan.json")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_plan_may_come_from_stdin_and_a_failing_one_exits_1(deciding: Any) -> None:
     words = (*QUESTION, "--data", "sales=kept", "--tools", "totals", "--plan", "-")
     done = deciding(*words, stdin=json.dumps([OP, END]))
@@ -182,8 +191,8 @@ def test_ctrl_c_ends_the_decision_and_exits_130_with_what_was_done(
 
 WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "no data": (("--plan", "plan.json"), "--data sales=sales.csv"),
-    "no chooser": (("--data", "sales=kept"), "a plan or a chooser"),
-    "two choosers": (("--data", "sales=kept", "--plan", "plan.json", "--chooser", "person"), "not both"),
+    "no chooser": (("--data", "sales=kept"), "--plan FILE, or --chooser person"),
+    "two choosers": (("--data", "sales=kept", "--plan", "plan.json", "--chooser", "person"), "Leave out the plan, or --chooser person"),
     "an unknown chooser": (("--data", "sales=kept", "--chooser", "cat"), "person or model"),
     "data without a name": (("--data", "sales.csv", "--plan", "plan.json"), "NAME=SOURCE"),
     "a file that is not there": (("--data", "sales=gone.csv", "--plan", "plan.json"), "Cannot read 'gone.csv'"),
@@ -191,7 +200,6 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "a plan that is not there": (("--data", "sales=kept", "--plan", "gone.json"), "gone.json"),
     "a plan that is no JSON": (("--data", "sales=kept", "--plan", "sales.csv"), "is not JSON"),
     "a plan that is no list": (("--data", "sales=kept", "--plan", "one.json"), "JSON list"),
-    "no tools": (("--data", "sales=kept", "--plan", "plan.json"), "--tools by_region"),
     "an unknown tool": (("--data", "sales=kept", "--plan", "plan.json", "--tools", "nothing"), "nothing"),
 }  # fmt: skip
 

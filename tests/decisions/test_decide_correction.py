@@ -68,10 +68,24 @@ def test_a_renamed_entity_is_resolved_and_the_retry_counts(deciding: Healkit) ->
     kinds = [entry.choice_type for entry in decision.audit_log]
     assert kinds[1:-1] == ["execute_data_op", "gather_info", "self_correction", "finalize"]
     first, looked, corrected = decision.audit_log[1:4]
-    assert first.metadata.actual_state == {"rows": [5, 4], "entities_missing": 1, "entities_intended": 5}
+    assert first.metadata.intended_state == {
+        "rows": 5,
+        "entities": {"ticker": ["AAPL", "AMZN", "FB", "NFLX", "GOOG"]},
+    }
+    assert first.metadata.actual_state == {
+        "asIntended": False,
+        "rows": 4,
+        "entities": {"requested": 5, "found": 4, "missing": ["FB"]},
+    }
     assert first.metadata.correction_applied is None
     assert (looked.tool_name, looked.tool_params["entity"]) == ("resolve_entity", "FB")
     assert corrected.metadata.correction_applied is True
+    assert corrected.description.startswith("FB → META. 1 of 1 missing entities replaced")
+    assert corrected.metadata.actual_state == {
+        "asIntended": True,
+        "rows": 5,
+        "entities": {"requested": 5, "found": 5, "missing": []},
+    }
     assert corrected.tool_params["values"] == ["AAPL", "AMZN", "META", "NFLX", "GOOG"]
     assert deciding.audit.summary(decision.run.run_id).corrections == 1
     assert "META" not in "".join(map(told, decision.sent))

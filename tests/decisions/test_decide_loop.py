@@ -188,7 +188,7 @@ def test_nonsense_is_answered_once_and_halts_the_second_time(
     decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser)
     assert decision.outcome == "halted", decision
     assert [turn.problem is None for turn in decision.sent] == [True, False]
-    refused = [entry for entry in decision.audit_log if entry.choice_type == "self_correction"]
+    refused = [entry for entry in decision.audit_log if entry.choice_type == "choice_refused"]
     assert [entry.metadata.error_message for entry in refused] == ["CHOICE_INVALID"] * 2
     again = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=Scripted(choice, end("sales")))
     assert again.ok
@@ -354,6 +354,58 @@ def test_a_decision_that_stops_says_at_what(
     assert decision.outcome == "stopped"
     assert decision.reason.startswith("The chooser made no further choice")
     assert why in decision.reason
+
+
+UNTYPED = "def {0}(table, column, least=0):\n    return table[table[column] > least]\n"
+
+
+def test_a_text_that_names_a_view_is_that_view_where_the_tool_does_not_say_what_it_takes(
+    deciding: Healkit, sales: pd.DataFrame
+) -> None:
+    deciding.vault.add("above", UNTYPED.format("above"))
+    deciding.vault.add(
+        "stacked", "import pandas as pd\n\n\ndef stacked(parts):\n    return pd.concat(parts)\n"
+    )
+    plan = [
+        {
+            **op("above", "some", column="sales", least=2),
+            "params": {"table": "data", "column": "sales", "least": 2},
+        },
+        {**op("stacked", "all"), "params": {"parts": ["some", "data"]}},
+        end("all"),
+    ]
+    decision = deciding.decide("Which?", {"data": sales}, tools=["above", "stacked"], chooser=plan)
+    assert decision.ok, decision
+    assert len(deciding.views.load(str(decision.raw_data_view_name))) == 3 + 5
+
+
+def test_a_text_that_is_a_view_and_a_column_is_refused_with_the_reason_unless_a_type_says_which(
+    deciding: Healkit, sales: pd.DataFrame
+) -> None:
+    deciding.vault.add("above", UNTYPED.format("above"))
+    deciding.vault.add("above_typed", UNTYPED.format("above_typed").replace("column,", "column: str,"))
+    params = {"table": "sales", "column": "sales"}
+    plan = [{**op("above", "some"), "params": params}]
+    decision = deciding.decide("Which?", {"sales": sales}, tools=["above"], chooser=plan)
+    assert "'sales' is a view and a column, and above does not say which" in decision.reason
+    plan = [{**op("above_typed", "some"), "params": params}, end("some")]
+    assert deciding.decide("Which?", {"sales": sales}, tools=["above_typed"], chooser=plan).ok
+
+
+def test_a_view_for_a_parameter_that_takes_numbers_is_refused_with_the_reason(
+    deciding: Healkit, sales: pd.DataFrame
+) -> None:
+    deciding.vault.add("count_to", "def count_to(n: int):\n    return n\n")
+    plan = [{"type": "gather_info", "tool": "count_to", "params": {"n": "sales"}}]
+    decision = deciding.decide("Which?", {"sales": sales}, tools=["count_to"], chooser=plan)
+    assert "'sales' is a view, and the parameter 'n' of count_to takes neither" in decision.reason
+
+
+@pytest.mark.requirement("DECIDE-2")
+def test_a_view_says_which_tool_made_it(deciding: Healkit, sales: pd.DataFrame) -> None:
+    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=[op("totals", "t"), end("t")])
+    made = {name: deciding.views.get(kept).created_by for name, kept in decision.views.items()}
+    assert made == {"sales": "user", "t": "totals"}
 
 
 WRONG_CALLS: dict[str, Mapping[str, Any]] = {

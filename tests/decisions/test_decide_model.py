@@ -204,7 +204,7 @@ def test_nonsense_is_corrected_once_and_halts_the_second_time(
     assert decision.outcome == "halted", decision
     assert len(server.requests) == 2
     assert '"problem"' in user_of(server.requests[1])
-    refused = [entry for entry in decision.audit_log if entry.choice_type == "self_correction"]
+    refused = [entry for entry in decision.audit_log if entry.choice_type == "choice_refused"]
     assert [entry.metadata.error_message for entry in refused] == ["CHOICE_INVALID"] * 2
     server.plan.clear()
     again = decided(deciding, sales, server, calls(TOTALS), turn, calls(END))

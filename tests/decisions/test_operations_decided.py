@@ -24,7 +24,6 @@ from healkit.decisions import Turn
 from healkit.decisions.choosers import told
 from healkit.decisions.decision import Decision
 from healkit.decisions.operations import install
-from healkit.errors import UsageInvalid
 
 QUICK = {"share_of_the_year", "small_states_by_sql", "a_state_in_capitals"}
 BY_NAME = {task["name"]: task for task in TASKS}
@@ -144,7 +143,7 @@ def mistakes_on(view: str) -> list[tuple[str, Any, str, str]]:
     """Return classic mistakes on a view: name, choice, and the audit's type of choice and error for it."""
     column, value = ABSENT[view]
     absent = op("filter_rows", "nobody", data=view, column=column, operator="==", value=value)
-    refused, data_op = "self_correction", "execute_data_op"
+    refused, data_op = "choice_refused", "execute_data_op"
     return [
         ("a wrong name of a tool", op("filter", "a", data=view), refused, "CHOICE_INVALID"),
         ("a misspelt column", op("sort_rows", "b", data=view, by=[f"{column}e"]), data_op, "TOOL_EXCEPTION"),
@@ -153,7 +152,7 @@ def mistakes_on(view: str) -> list[tuple[str, Any, str, str]]:
         ("a name that is taken", op("drop_nulls", view, data=view), refused, "CHOICE_INVALID"),
         ("a missing parameter", op("filter_rows", "e", data=view, column=column), data_op, "ARGUMENTS_INVALID"),
         ("the end without the view", {"type": "finalize", "finalViewName": "never_made"}, refused, "CHOICE_INVALID"),
-        ("a value that is not there", {**absent, "intended": {"entities": {column: [value]}}}, refused, "CORRECTION_FAILED"),
+        ("a value that is not there", {**absent, "intended": {"entities": {column: [value]}}}, "self_correction", "CORRECTION_FAILED"),
         ("an invented type of choice", {"type": "run_sql", "query": "SELECT 1"}, refused, "CHOICE_INVALID"),
         ("a tool that raises", op("add_up", "f", data=view), data_op, "TOOL_EXCEPTION"),
         ("a field too many", {**op("drop_nulls", "g", data=view), "reason": "to be sure"}, refused, "CHOICE_INVALID"),
@@ -205,17 +204,23 @@ def test_a_chooser_that_makes_each_mistake_once_ends_in_the_right_view(
         assert "General Motors" not in "".join(map(told, decision.sent))
 
 
-def test_the_operations_are_the_tools_of_a_decision_that_names_none(
-    equipped: Healkit, healkit: Healkit
-) -> None:
+def test_the_operations_are_the_tools_of_a_decision_that_names_none(equipped: Healkit) -> None:
     data = {"co2": load(["co2"])["co2"]}
     decision = equipped.decide(
         "How many weeks?", data, chooser=[{"type": "finalize", "finalViewName": "co2"}]
     )
     assert len(decision.sent[0].tools) == 22
     assert {"filter_rows", "view_sql", "draw_chart"} < {tool.name for tool in decision.sent[0].tools}
-    with pytest.raises(UsageInvalid, match=r"healkit\.decisions\.operations\.install\(hk\)"):
-        healkit.decide("How many weeks?", data, chooser=[])
+
+
+def test_without_tools_the_operations_are_put_into_the_vault(healkit: Healkit) -> None:
+    data = {"co2": load(["co2"])["co2"]}
+    plan = [
+        op("top_rows", "most", data="co2", by="co2", n=1),
+        {"type": "finalize", "finalViewName": "most"},
+    ]
+    assert healkit.decide("When?", data, chooser=plan).ok
+    assert healkit.vault.get("top_rows").group == "decide"
 
 
 @pytest.mark.requirement("DECIDE-1")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from waiting import WITHIN_S
 
 from healkit import Healkit
 from healkit.decisions.decision import Decision
@@ -77,11 +78,28 @@ def test_with_panel_the_decision_is_a_panel_and_a_person_chooses_there(loaded: A
     close_all()
 
 
+def test_without_plan_and_chooser_a_notebook_opens_the_panel_with_the_operations(
+    loaded: Any, healkit: Healkit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook's shell has a kernel; a terminal's has none, and is told what to type."""
+    monkeypatch.setattr(type(loaded), "kernel", object(), raising=False)
+    panel = loaded.run_line_magic("decide", '"Which region sold most?" sales=frame')
+    try:
+        panel.operations["decide_open"]()
+        with panel._changed:
+            assert panel._changed.wait_for(lambda: panel._phase in {"choosing", "failed"}, WITHIN_S)
+        state = panel.operations["decide_open"]()
+        assert (state["phase"], state["problem"]) == ("choosing", None)
+        assert "group_rows" in state["turn"]["tools"]
+    finally:
+        close_all()
+
+
 @pytest.mark.parametrize(
     ("line", "cell", "said"),
     [
         ('"Which?" --tools totals', PLAN, "needs data"),
-        ('"Which?" sales=frame --tools totals', None, "a plan or a chooser"),
+        ('"Which?" sales=frame --tools totals', None, r"Say who chooses: --plan FILE, or --chooser person\."),
         ('"Which?" sales=frame --tools totals', "  ", "holds no plan"),
         ('"Which?" sales=frame --tools totals', '{"type": "finalize"}', "list of choices"),
         ('"Which?" sales=frame --tools totals --plan none.json', None, "Cannot read"),

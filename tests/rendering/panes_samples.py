@@ -41,7 +41,7 @@ _DECISION = _entries(
         "execute_data_op", "pick", {"df": "stocks", "values": ["AAPL", "FB"]},
         AuditMetadata(
             row_count=1, column_count=2, unique_values={"ticker": 1, "price": 1}, duration_ms=84.0, success=True,
-            intended_state=_ASKED, actual_state={"rows": [2, 1], "entities_missing": 1},
+            intended_state=_ASKED, actual_state={"asIntended": False, "rows": 1},
         ),
         "view chosen by pick: done in 84 ms.",
     ),
@@ -49,10 +49,11 @@ _DECISION = _entries(
     (
         "self_correction", "pick", {"df": "stocks", "values": ["AAPL", "META"]},
         AuditMetadata(
-            row_count=2, column_count=2, duration_ms=31.5, success=True, intended_state=_ASKED, actual_state={},
+            row_count=2, column_count=2, duration_ms=31.5, success=True, intended_state=_ASKED,
+            actual_state={"asIntended": True, "rows": 2},
             correction_applied=True,
         ),
-        "1 of 1 missing entities replaced; the retry reached the intended state.",
+        "FB → META. 1 of 1 missing entities replaced; the retry reached the intended state.",
     ),
     (
         "execute_data_op", "as_numbers", {"df": "chosen"},

@@ -20,6 +20,7 @@ from audit_samples import audit_of, filled, head_at, unguarded
 from side_by_side import Forked, Meet, at_once
 from waiting import wait_until
 
+from healkit import Healkit
 from healkit.contracts.audit import AnchoredHead, AuditHead, AuditMetadata, AuditStep
 from healkit.errors import AuditEntryInvalid, DatabaseError, DatabaseLocked
 from healkit.sanitizer import Sanitizer
@@ -357,3 +358,11 @@ def test_two_databases_have_chains_of_their_own(
 ) -> None:
     with contextlib.closing(Database(tmp_path / "other.db")) as other:
         assert audit_of(other).head().chain != audit.head().chain
+
+
+@pytest.mark.requirement("DECIDE-3")
+@pytest.mark.parametrize("kind", ["swarm", "tree", "chat"])
+def test_an_agents_swarm_tree_or_chat_appends_its_own_entries(healkit: Healkit, kind: Any) -> None:
+    entry = healkit.audit.append("agents-1", kind, "gather_info", tool_name="lookup")
+    assert (entry.execution_type, entry.seq) == (kind, 1)
+    assert healkit.audit.verify().ok

@@ -94,6 +94,11 @@ def operation(name: str) -> Operation:
     return next((one for one in OPERATIONS if one.name == name), None) or _missing(name)
 
 
+def is_built_in(name: str, code: str) -> bool:
+    """Return True for the code of the operation of that name, as it is shipped."""
+    return any(one.name == name and one.code == code for one in OPERATIONS)
+
+
 def _missing(name: str) -> Operation:
     raise KeyError(f"There is no operation {name!r}.")
 

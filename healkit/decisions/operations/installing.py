@@ -46,8 +46,12 @@ def install(hk: Healkit) -> InstallReport:
     One that an earlier version of healkit put there, and that was not patched since, gets this version's code. Raises
     what the vault raises.
     """
+    return install_in(hk.vault)
+
+
+def install_in(vault: Vault) -> InstallReport:
+    """Do as `install` does, in that vault."""
     done: dict[str, list[str]] = {"added": [], "updated": [], "kept": [], "yours": []}
-    vault = hk.vault
     there = {entry.tool_name: entry for entry in vault.list(DEFAULT_PERSONA)}
     gone = {entry.tool_name for entry in vault.list(DEFAULT_PERSONA, removed=True)}
     gone |= set(vault.former_names(DEFAULT_PERSONA))
