@@ -9,17 +9,20 @@ runs/<run_id>/run_manifest.json       what was to be done, by which healkit, und
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
+from healkit import plain_files
 from healkit.contracts.audit import AuditHead
 from healkit.contracts.events import (
     SCHEMA_VERSION,
     Count,
     EvidenceKind,
     EvidencePath,
+    EvidenceRef,
     RunId,
     SchemaVersion,
     Sha256,
@@ -27,6 +30,7 @@ from healkit.contracts.events import (
     TraceEvent,
     UtcTime,
 )
+from healkit.errors import EvidenceChanged
 
 TRACE, EVIDENCE = "trace.jsonl", "evidence"
 RUN_MANIFEST, EVIDENCE_MANIFEST = "run_manifest.json", "evidence_manifest.json"
@@ -170,9 +174,31 @@ class Run:
         """True if the last event says that the run ended."""
         return bool(self.events) and self.events[-1].event_type == "run_finished"
 
-    def read_evidence(self, item: EvidenceItem) -> bytes:
-        """Return the content of one item, as it is on disk; raise `OSError` where it is gone."""
-        return (self.path / item.path).read_bytes()
+    def read_evidence(self, item: EvidenceItem | EvidenceRef) -> bytes:
+        """Return the content of one item; raise `OSError` where it is gone, and `EvidenceChanged`."""
+        return self.read_file(item.path if isinstance(item, EvidenceItem) else item.uri, item.sha256)
+
+    def read_file(self, name: str, sha256: str) -> bytes:
+        """Return the content of a file of the folder, such as `outputs/1_chart.png`.
+
+        Raises `OSError` where it is gone, and `EvidenceChanged` where it is a link or has another hash.
+        """
+        try:
+            content = plain_files.read(self.path, name)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise self._changed(name, error.strerror or str(error)) from None
+        found = hashlib.sha256(content).hexdigest()
+        if found != sha256:
+            raise self._changed(name, f"its SHA-256 is {found[:12]}…, and the run says {sha256[:12]}…")
+        return content
+
+    def _changed(self, name: str, why: str) -> EvidenceChanged:
+        return EvidenceChanged(
+            f"The file {name!r} of run {self.run_id!r} is not as the run recorded it: {why}.",
+            hint="`healkit trace validate` checks the whole folder.",
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,7 +28,8 @@ HealkitError
 │   └── VaultTampered              VAULT_TAMPERED
 ├── ViewError                      VIEW_ERROR         (a data view that cannot be kept)
 │   ├── ViewNotFound               VIEW_NOT_FOUND
-│   └── ViewGone                   VIEW_GONE          (evicted, removed or damaged)
+│   ├── ViewGone                   VIEW_GONE          (evicted or removed)
+│   └── ViewChanged                VIEW_CHANGED       (its file does not hold what was kept)
 ├── ArgumentsInvalid               ARGUMENTS_INVALID
 ├── IsolationUnavailable           ISOLATION_UNAVAILABLE
 ├── WorkerError                    WORKER_ERROR
@@ -46,7 +47,8 @@ HealkitError
 ├── RunFolderError                 RUN_FOLDER_ERROR   (a run's record that cannot be begun)
 │   ├── RunExists                  RUN_EXISTS
 │   ├── RunLocked                  RUN_LOCKED
-│   └── RunNotFound                RUN_NOT_FOUND
+│   ├── RunNotFound                RUN_NOT_FOUND
+│   └── EvidenceChanged            EVIDENCE_CHANGED   (a file that is not as the run recorded it)
 ├── RunNotAllowed                  RUN_NOT_ALLOWED    (a tool that is not on the run's list)
 ├── PolicyHalted                   POLICY_HALT        (a run that its policy has ended)
 ├── HealError                      HEAL_ERROR         (a healing that cannot be begun)
@@ -106,6 +108,7 @@ from healkit.errors.running import (
     ArgumentsInvalid,
     BudgetSpent,
     DockUnavailable,
+    EvidenceChanged,
     HealError,
     IsolationUnavailable,
     PlotUnavailable,
@@ -150,6 +153,7 @@ from healkit.errors.storage import (
     ToolShapeError,
     VaultError,
     VaultTampered,
+    ViewChanged,
     ViewError,
     ViewGone,
     ViewNotFound,
@@ -180,6 +184,7 @@ __all__ = [
     "DatabaseNewer",
     "DatabaseReadOnly",
     "DockUnavailable",
+    "EvidenceChanged",
     "ExamplesInvalid",
     "HealError",
     "HealkitError",
@@ -219,6 +224,7 @@ __all__ = [
     "UsageInvalid",
     "VaultError",
     "VaultTampered",
+    "ViewChanged",
     "ViewError",
     "ViewGone",
     "ViewNotFound",

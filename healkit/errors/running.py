@@ -89,6 +89,12 @@ class RunNotFound(RunFolderError):
     code = "RUN_NOT_FOUND"
 
 
+class EvidenceChanged(RunFolderError):
+    """Error for a file of a run's folder that does not have the content that the run recorded."""
+
+    code = "EVIDENCE_CHANGED"
+
+
 class RunNotAllowed(HealkitError):
     """A tool that is not on the run's list of tools; nothing was run."""
 

@@ -162,9 +162,15 @@ class ViewNotFound(ViewError):
 
 
 class ViewGone(ViewError):
-    """Error for a data view whose data is not here any more: evicted, removed, or damaged."""
+    """Error for a data view whose data is not here any more: evicted, or removed."""
 
     code = "VIEW_GONE"
+
+
+class ViewChanged(ViewError):
+    """Error for a data view whose file does not hold what was kept: it was changed, replaced or damaged."""
+
+    code = "VIEW_CHANGED"
 
 
 class LogFileError(HealkitError):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from healkit import values
-from healkit.errors import UsageInvalid, ViewError
+from healkit.errors import UsageInvalid, ViewGone
 from healkit.runtime import view_keeper
 from healkit.sanitizer.payloads import secret_columns
 from healkit.values.previews import HIDDEN
@@ -43,7 +43,10 @@ class ExportedData:
         self.missing: list[str] = []
 
     def code(self, trace_id: str, arguments: dict[str, Any]) -> str:
-        """Return the code of the arguments, cleaned; raises `UsageInvalid` where a file cannot be written."""
+        """Return the code of the arguments, cleaned.
+
+        Raises `UsageInvalid` where a file cannot be written, and `ViewChanged`.
+        """
         sources = {name: self._source(trace_id, value, name) for name, value in arguments.items()}
         return pprint.pformat(sources, width=100, sort_dicts=False)
 
@@ -51,7 +54,7 @@ class ExportedData:
         if isinstance(value, values.Preview):
             try:
                 value = view_keeper.data_behind(trace_id, value)
-            except ViewError:
+            except ViewGone:
                 self.missing.append(name)
                 return _Source(f"None  # {value!r}")
         if type(value) is dict:

@@ -29,7 +29,15 @@ from healkit.contracts.records import (
     is_alive,
     utc_now,
 )
-from healkit.errors import TOOL_CODES, ArgumentsInvalid, DatabaseError, UsageInvalid, ViewError
+from healkit.errors import (
+    TOOL_CODES,
+    ArgumentsInvalid,
+    DatabaseError,
+    UsageInvalid,
+    ViewChanged,
+    ViewError,
+    ViewGone,
+)
 from healkit.runtime import view_keeper
 from healkit.runtime.execution import Execution
 from healkit.store.database import Database
@@ -191,7 +199,8 @@ def logged(log: Log, log_id: int) -> ExecutionLog:
 def arguments_of(row: ExecutionLog, *, items_max: float = math.inf) -> dict[str, Any]:
     """Return the arguments of that execution, with the data in the place of previews.
 
-    items_max: a frame or an array with more items is not loaded. Raises `ArgumentsInvalid` where not all is there.
+    items_max: a frame or an array with more items is not loaded. Raises `ArgumentsInvalid` where not all is there, and
+    `ViewChanged` where the file of a view does not hold what was kept.
     """
     if not isinstance(row.arguments, dict):
         why = "were cut"
@@ -206,6 +215,8 @@ def arguments_of(row: ExecutionLog, *, items_max: float = math.inf) -> dict[str,
 
         try:
             return dict(values.restore(row.arguments, whole=whole))
+        except ViewChanged:
+            raise
         except ViewError as error:
             why = f"are not all there: {error.message.rstrip('.')}"
         except values.BadValue:  # what hides secrets may have changed a part of it
@@ -219,11 +230,11 @@ def arguments_of(row: ExecutionLog, *, items_max: float = math.inf) -> dict[str,
 def result_of(row: ExecutionLog, *, items_max: float = math.inf) -> Any:
     """Return the result of that execution: readable JSON, or the frame or array itself where it was kept as a view.
 
-    Raises `ValueError` where the record holds no whole JSON.
+    Raises `ValueError` where the record holds no whole JSON, and `ViewChanged`.
     """
     summary = json.loads(row.result_summary or "")
     if isinstance(summary, dict) and summary.keys() >= {"type", "shape", "first"}:
-        with contextlib.suppress(ViewError):
+        with contextlib.suppress(ViewGone):
             preview = values.Preview(summary)
             return view_keeper.data_behind(row.trace_id, preview, side="result", items_max=items_max)
     return summary

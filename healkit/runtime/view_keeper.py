@@ -60,9 +60,10 @@ _keepers: weakref.WeakSet[ViewKeeper] = weakref.WeakSet()
 def data_behind(
     trace_id: str, preview: values.Preview, *, side: Side = "arguments", items_max: float = math.inf
 ) -> Any:
-    """Return the data that a preview in an execution's record stands for; raise `ViewGone`.
+    """Return the data that a preview in an execution's record stands for.
 
-    items_max: more items than this are not loaded, and are refused too.
+    items_max: more items than this are not loaded, and are refused too. Raises `ViewGone`, and `ViewChanged` where the
+    file does not hold what was kept.
     """
     if math.prod(preview.shown["shape"]) > items_max:
         raise ViewGone(f"{preview!r}: it has more than {items_max:,} items.")

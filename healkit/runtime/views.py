@@ -82,7 +82,8 @@ class Views:
     def load(self, name: str) -> Any:
         """Return the data, equal to what was kept and of the same type.
 
-        Raises `ViewNotFound`, and `ViewGone` where it was evicted or removed.
+        Raises `ViewNotFound`, `ViewGone` where it was evicted or removed, and `ViewChanged` where its file does not
+        hold what was kept.
         """
         return self._keeper.views.load(self.get(name))
 

@@ -2,10 +2,14 @@
 
 They are those that executions were given or returned, and the user's own; the files are beside the database.
 
-A view is written once and known by its content: data that is there already is not written again. Its row comes after
-its file, so that a kill in between leaves a file that nothing refers to, which the next look for room removes. When the
-files take more than the budget, the oldest ones that no execution on record refers to go first, then the oldest of
-those that one does; a view to which a user gave a name is never evicted. An evicted view keeps its row, and says so.
+A view is written once and known by its content: data that is there already is not written again. Each load checks the
+content of the file (`values.view_files`), and nothing gets a value from a file that has another. The name of a file is
+made of its content, and no link is followed: a row that was changed leads to no other file.
+
+A row comes after its file, so that a kill in between leaves a file that nothing refers to, which the next look for
+room removes. When the files take more than the budget, the oldest ones that no execution on record refers to go first,
+then the oldest of those that one does; a view to which a user gave a name is never evicted. An evicted view keeps its
+row, and says so.
 
 Only its owner can read a file, and none is ever sent anywhere. On a server, each machine has files of its own.
 """
@@ -22,9 +26,10 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
+from healkit import plain_files
 from healkit.contracts.data_views import DataView, ViewColumn
 from healkit.contracts.records import utc_now
-from healkit.errors import ViewError, ViewGone, ViewNotFound, did_you_mean
+from healkit.errors import DatabaseError, ViewChanged, ViewError, ViewGone, ViewNotFound, did_you_mean
 from healkit.store.data_view_tables import USES, VIEWS
 from healkit.store.database import Database
 from healkit.store.locations import views_folder
@@ -55,6 +60,8 @@ class DataViews:
         self._database = database
         self._budget_bytes = budget_bytes
         self.folder = views_folder(database.path, database.url)
+        #: File → what the system said of it when its content was checked; only `keep` relies on it.
+        self._checked: dict[str, tuple[int, ...] | None] = {}
 
     def keep(
         self, value: Any, *, created_by: str = _BY_USER, name: str | None = None, use: Use | None = None
@@ -72,13 +79,14 @@ class DataViews:
         except CannotCross as error:
             raise ViewError(f"It cannot be kept: {error.path} holds {error.why}.") from None
         digest = view_files.identity(whole)
-        with self._database.write() as session:
-            if self._named(session, digest, name, created_by):
-                _refer(session, use, digest)
-                return digest
+        if self._is_whole(digest):
+            with self._database.write() as session:
+                if self._named(session, digest, name, created_by):
+                    _refer(session, use, digest)
+                    return digest
         try:
             self._make_folder()
-            file, _ = view_files.write(value, whole, digest, self.folder)
+            file = view_files.write(value, whole, digest, self.folder)
             size = file.stat().st_size
         except OSError as error:
             raise ViewError(
@@ -88,15 +96,19 @@ class DataViews:
             **described, "view_name": name or _own_name(digest), "sha256": digest, "file_name": file.name,
             "size_bytes": size, "created_by": created_by, "created_at": utc_now(), "named": name is not None,
         }  # fmt: skip
-        with self._database.write() as session:
-            if not self._named(session, digest, name, created_by):  # no other process was faster
+        try:
+            with self._database.write() as session:
                 session.execute(
                     update(VIEWS).where(VIEWS.c.sha256 == digest).values(_found_again(file.name, size))
                 )
                 if not self._named(session, digest, name, created_by):
                     session.execute(insert(VIEWS).values(row))
-            _refer(session, use, digest)
-            self._make_room(session, digest)
+                _refer(session, use, digest)
+                self._make_room(session, digest)
+        except BaseException:
+            self._remove_unless_known(file.name)
+            raise
+        self._checked[file.name] = _stamp(file)
         return digest
 
     def used(self, trace_id: str, side: Side) -> dict[int, DataView]:
@@ -126,21 +138,28 @@ class DataViews:
             return self._select(session, limit=limit)
 
     def load(self, view: DataView) -> Any:
-        """Return a view's value, equal to what was kept and of the same type; raise `ViewGone`."""
+        """Return a view's value, equal to what was kept and of the same type.
+
+        Raises `ViewGone`, and `ViewChanged` where the file does not hold what was kept.
+        """
         if view.file is None:
             raise ViewGone(
                 f"The data of view {view.name!r} was evicted: all views together were over the budget.",
                 hint="Give it a name to keep it (hk.views.put), or raise HEALKIT_VIEWS_MB.",
             )
         try:
-            return view_files.read(view.file)
+            return view_files.read(self.folder, view.file.name)
         except FileNotFoundError:
             raise ViewGone(
                 f"The data of view {view.name!r} is not on this machine: there is no file {str(view.file)!r}.",
                 hint="It was removed, or kept by another machine that uses this database.",
             ) from None
         except (BadValue, OSError) as error:
-            raise ViewGone(f"The file of view {view.name!r} cannot be read: {error}.") from None
+            why = error.strerror or error if isinstance(error, OSError) else error
+            raise ViewChanged(
+                f"The file of view {view.name!r} is not what was kept: {why}. It is {str(view.file)!r}.",
+                hint=f"Nothing was done with it. Give the same data again, or hk.views.remove({view.name!r}).",
+            ) from None
 
     def remove(self, name: str) -> None:
         """Remove a name, and its data where no other name stands for it; raise `ViewNotFound`."""
@@ -149,7 +168,7 @@ class DataViews:
             session.execute(delete(VIEWS).where(VIEWS.c.view_name == name))
             others = session.scalar(select(func.count()).where(VIEWS.c.sha256 == view.sha256))
             if not others and view.file is not None:
-                view.file.unlink(missing_ok=True)
+                plain_files.remove(self.folder, view.file.name)
 
     def remove_unused(self) -> int:
         """Remove views without a user's name that no execution on record refers to; return how many."""
@@ -162,7 +181,7 @@ class DataViews:
             )
             for row in rows:
                 if row.sha256 not in left:
-                    (self.folder / row.file_name).unlink(missing_ok=True)
+                    plain_files.remove(self.folder, _file_name(row))
         return len(rows)
 
     def _named(self, session: Session, digest: str, name: str | None, created_by: str) -> bool:
@@ -178,7 +197,7 @@ class DataViews:
                 )
         here = VIEWS.c.sha256 == digest, VIEWS.c.evicted_at.is_(None)
         row = session.execute(select(VIEWS).where(*here).limit(1)).first()
-        if row is None or not (self.folder / row.file_name).is_file():
+        if row is None or not self._is_there(row):
             return False
         if name is not None and taken is None:
             own = {
@@ -205,8 +224,39 @@ class DataViews:
         return DataView(
             row.view_name, row.kind, tuple(row.shape), [ViewColumn(*column) for column in row.columns],
             row.created_by, row.created_at, row.sha256, row.size_bytes,
-            None if row.evicted_at else self.folder / row.file_name, row.uses,
+            None if row.evicted_at else self.folder / _file_name(row), row.uses,
         )  # fmt: skip
+
+    def _is_whole(self, digest: str) -> bool:
+        """Return whether the data is there, and its file holds it; one that does not is written anew."""
+        here = VIEWS.c.sha256 == digest, VIEWS.c.evicted_at.is_(None)
+        with self._database.read() as session:
+            row = session.execute(select(VIEWS).where(*here).limit(1)).first()
+        if row is None or not self._is_there(row):
+            return False
+        name = _file_name(row)
+        stamp = _stamp(self.folder / name)
+        if self._checked.get(name) != stamp or stamp is None:
+            try:
+                view_files.check(self.folder, name)
+            except (BadValue, OSError):
+                return False
+            self._checked[name] = stamp
+        return True
+
+    def _is_there(self, row: Any) -> bool:
+        try:
+            plain_files.opened(self.folder, _file_name(row)).close()
+        except OSError:
+            return False
+        return True
+
+    def _remove_unless_known(self, name: str) -> None:
+        """Remove a file that was written for a row that could not be; where even that is not known, it stays."""
+        with suppress(DatabaseError, OSError), self._database.write() as session:
+            known = VIEWS.c.file_name == name, VIEWS.c.evicted_at.is_(None)
+            if session.scalar(select(func.count()).where(*known)) == 0:
+                plain_files.remove(self.folder, name)
 
     def _make_folder(self) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -235,7 +285,7 @@ class DataViews:
             if over <= 0:
                 return
             session.execute(update(VIEWS).where(VIEWS.c.sha256 == row.sha256).values(evicted_at=utc_now()))
-            (self.folder / row.file_name).unlink(missing_ok=True)
+            plain_files.remove(self.folder, _file_name(row))
             over -= row.size
 
     def _remove_left_behind(self, session: Session) -> None:
@@ -244,8 +294,9 @@ class DataViews:
         oldest = time.time() - _LEFT_BEHIND_S
         with suppress(OSError), os.scandir(self.folder) as files:
             for file in files:
-                if file.name not in known and file.stat().st_mtime < oldest:
-                    Path(file.path).unlink(missing_ok=True)
+                own = view_files.is_own(file.name) and file.name not in known
+                if own and file.stat(follow_symlinks=False).st_mtime < oldest:
+                    plain_files.remove(self.folder, file.name)
 
 
 def _refer(session: Session, use: Use | None, digest: str) -> None:
@@ -253,6 +304,24 @@ def _refer(session: Session, use: Use | None, digest: str) -> None:
     if use is not None:
         session.execute(delete(USES).filter_by(**use._asdict()))
         session.execute(insert(USES).values(sha256=digest, **use._asdict()))
+
+
+def _file_name(row: Any) -> str:
+    """Return the name of a view's file, made of its digest, whatever a row that was changed says."""
+    own = f"{row.sha256}.parquet"
+    for name in (row.file_name, own):
+        if view_files.digest_in(name) == row.sha256:
+            return str(name)
+    return "no-file"
+
+
+def _stamp(file: Path) -> tuple[int, ...] | None:
+    """Return what changes with a file's content."""
+    try:
+        found = file.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _own_name(digest: str) -> str:

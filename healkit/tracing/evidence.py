@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from healkit import plain_files
 from healkit.contracts.events import EvidenceKind, EvidenceRef
 from healkit.contracts.runs import EVIDENCE, EVIDENCE_MANIFEST, EvidenceItem, empty_evidence
 from healkit.sanitizer.cleaner import Cleaned, Cleaner, clean_bounded
@@ -91,7 +92,7 @@ class EvidenceStore:
         name = hashlib.sha256(content).hexdigest()
         relative = f"{EVIDENCE}/{name}.{'txt' if kind in _TEXTS else 'json'}"
         path = self.folder / relative
-        if not _is_there(path, len(content)):
+        if not _is_there(self.folder, relative, content):
             write_whole(path, content)
             self._unsynced.add(path)
         return EvidenceItem(
@@ -115,8 +116,8 @@ class EvidenceStore:
         return cleaned, _encode(cleaned.value)
 
 
-def _is_there(path: Path, size_bytes: int) -> bool:
+def _is_there(folder: Path, relative: str, content: bytes) -> bool:
     try:
-        return path.stat().st_size == size_bytes
+        return plain_files.read(folder, relative) == content
     except OSError:
         return False

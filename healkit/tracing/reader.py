@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
+from healkit import plain_files
 from healkit.contracts.events import SCHEMA_VERSION, TraceEvent
 from healkit.contracts.runs import (
     EVIDENCE_MANIFEST,
@@ -68,7 +69,7 @@ def _read_events(
     events: list[TraceEvent] = []
     lines: list[int] = []
     try:
-        with (folder / TRACE).open("rb") as file:
+        with plain_files.opened(folder, TRACE) as file:
             for number, line in enumerate(_lines(file), start=1):
                 event = _event(folder, number, line, decode, problems)
                 if event is not None:
@@ -150,7 +151,7 @@ def _event(
 
 def _read_manifest(folder: Path, name: str, kind: type[Manifest], problems: list[Problem]) -> Manifest | None:
     try:
-        content = (folder / name).read_bytes()
+        content = plain_files.read(folder, name)
     except OSError as error:
         problems.append(
             Problem("manifest_missing", name, None, f"it cannot be read: {error.strerror or error}.")

@@ -139,7 +139,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def is_being_written(folder: Path) -> bool:
     """Return True while a living writer holds that run."""
     try:
-        descriptor = os.open(folder / TRACE, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(folder / TRACE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from healkit import __version__
+from healkit import __version__, plain_files
 from healkit.config import Config
 from healkit.contracts.audit import AnchoredHead, AuditHead
 from healkit.contracts.encoding import to_jsonable
@@ -86,7 +86,7 @@ def anchored_heads(runs_dir: Path) -> Iterator[AnchoredHead]:
     """Yield the heads of the audit's chain that the manifests of runs name; damaged manifests are passed over."""
     for folder in run_folders(runs_dir):
         try:
-            found = msgspec.json.decode((folder / RUN_MANIFEST).read_bytes(), type=_Anchor)
+            found = msgspec.json.decode(plain_files.read(folder, RUN_MANIFEST), type=_Anchor)
         except (OSError, msgspec.MsgspecError, ValueError):
             continue
         if found.audit is not None:

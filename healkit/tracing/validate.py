@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from healkit import plain_files
 from healkit.contracts.catalogue import catalogue
 from healkit.contracts.events import TraceEvent
 from healkit.contracts.runs import (
@@ -156,23 +157,17 @@ def _evidence(run: Run) -> Iterator[Problem]:
 
 def _evidence_fault(run: Run, item: EvidenceItem) -> tuple[bool, str] | None:
     """Return (missing, sentence) for faulty evidence, None for good."""
-    path = run.path / item.path
-    digest = hashlib.sha256()
-    size_bytes = 0
     try:
-        if path.is_symlink() or not path.is_file():
-            return True, f"it is listed in {EVIDENCE_MANIFEST}, and there is no such file."
-        with path.open("rb") as file:
-            while chunk := file.read(_READ_BYTES):
-                digest.update(chunk)
-                size_bytes += len(chunk)
+        digest, size_bytes = _hash_of(run.path, item.path)
+    except FileNotFoundError:
+        return True, f"it is listed in {EVIDENCE_MANIFEST}, and there is no such file."
     except OSError as error:
         return True, f"it cannot be read: {error.strerror or error}."
-    if digest.hexdigest() != item.sha256:
-        return False, f"its SHA-256 is {digest.hexdigest()[:12]}…, and the manifest says {item.sha256[:12]}…."
+    if digest != item.sha256:
+        return False, f"its SHA-256 is {digest[:12]}…, and the manifest says {item.sha256[:12]}…."
     if size_bytes != item.size_bytes:
         return False, f"it has {size_bytes:,} bytes, and the manifest says {item.size_bytes:,}."
-    if path.stem != item.sha256:
+    if Path(item.path).stem != item.sha256:
         return False, "its name is not its hash."
     return None
 
@@ -190,16 +185,26 @@ def _extra(run: Run) -> Iterator[Problem]:
             yield Problem("leftover", path, None, "its writer died while it wrote it.", fault=False)
         elif path not in listed and not live:
             # A file named by its hash is from a writer that died before it could list it.
-            own = _is_own_content(run.path / path)
+            own = _is_own_content(run.path, path)
             said = (
                 "its writer died before it was listed." if own else f"{EVIDENCE_MANIFEST} does not list it."
             )
             yield Problem("evidence_extra", path, None, said, fault=not own)
 
 
-def _is_own_content(path: Path) -> bool:
+def _hash_of(folder: Path, name: str) -> tuple[str, int]:
+    """Return the SHA-256 and the size of a file of the folder; raise `OSError`."""
+    size_bytes, digest = 0, hashlib.sha256()
+    with plain_files.opened(folder, name) as file:
+        while chunk := file.read(_READ_BYTES):
+            digest.update(chunk)
+            size_bytes += len(chunk)
+    return digest.hexdigest(), size_bytes
+
+
+def _is_own_content(folder: Path, name: str) -> bool:
     try:
-        return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == path.stem
+        return _hash_of(folder, name)[0] == Path(name).stem
     except OSError:
         return False
 

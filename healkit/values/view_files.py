@@ -2,7 +2,13 @@
 
 A frame or a table is Parquet, so that any program can read it. Parquet does not hold everything exactly: the file is
 read back, and where that is not the same value, or where the value is no table, the file has the exact encoding of
-`crossing` instead. Either way a value is known by the SHA-256 of that encoding.
+`crossing` instead. Either way a value is known by the SHA-256 of that encoding, and a file is named by its content:
+`<SHA-256 of the value>.<SHA-256 of the file's bytes>.parquet`, `<SHA-256 of the value>.contents`.
+
+Each reading checks the content: the file is read into memory once, and what was checked is what is decoded. So nothing
+that is written to the file, or put in its place, gets in between. Bytes are checked rather than the value, because the
+encoding of a value may change with a version of healkit or pandas, and a file that did not change must stay readable. A
+Parquet file of an older healkit has no hash of its bytes in its name; its value is checked.
 """
 
 from __future__ import annotations
@@ -10,19 +16,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import secrets
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
+from healkit import plain_files
 from healkit.values import crossing, regions
 from healkit.values.plain import BadValue
-
-Format = Literal["parquet", "contents"]
 
 #: Key of what Parquet's own metadata of a frame does not hold, in the file's metadata.
 _METADATA_KEY = b"healkit"
 _HEAD_BYTES = 8
+_NAME = re.compile(r"(?P<value>[0-9a-f]{64})(?:(?:\.(?P<bytes>[0-9a-f]{64}))?\.parquet|\.contents)")
+_PART = re.compile(r"[0-9a-f]{64}\.[0-9a-f]+\.part")
 
 
 class Encoded(NamedTuple):
@@ -53,49 +61,127 @@ def identity(value: Encoded) -> str:
     return digest.hexdigest()
 
 
-def write(value: Any, whole: Encoded, digest: str, folder: Path) -> tuple[Path, Format]:
-    """Write a value into the folder, under its digest, and return its file; raise `OSError`.
+def digest_in(name: str) -> str | None:
+    """Return the digest of the value that a file of that name has to hold; None for a name of another form."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else found["value"]
+
+
+def is_own(name: str) -> bool:
+    """Return whether a file of that name is one of these, whole or half written."""
+    return bool(_NAME.fullmatch(name) or _PART.fullmatch(name))
+
+
+def write(value: Any, whole: Encoded, digest: str, folder: Path) -> Path:
+    """Write a value into the folder, and return its file, named by its content; raise `OSError`.
 
     The file is there whole or not at all, readable by its owner only.
     """
-    table = _parquet_table(value)
-    if table is not None:
-        file = folder / f"{digest}.parquet"
-        _put(file, lambda part: _write_parquet(table, part), lambda part: _holds(part, digest))
-        if file.exists():
-            return file, "parquet"
-    file = folder / f"{digest}.contents"
-    _put(file, lambda part: _write_contents(whole, part), lambda _part: True)
-    return file, "contents"
-
-
-def read(file: Path) -> Any:
-    """Return the value of a file; raises `OSError`, and `BadValue` for one that was damaged."""
-    if file.suffix == ".parquet":
-        import pyarrow as pa
-
-        try:
-            return _read_parquet(file)
-        except (pa.ArrowException, ValueError, KeyError) as error:
-            raise BadValue(f"damaged Parquet: {str(error)[:200]}") from None
-    return _read_contents(file)
-
-
-def _put(file: Path, write_part: Callable[[Path], bool], is_right: Callable[[Path], bool]) -> None:
-    part = file.with_suffix(f".{os.getpid()}.part")
+    part = folder / f"{digest}.{secrets.token_hex(8)}.part"
     try:
-        descriptor = os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-        os.close(descriptor)
-        if not write_part(part) or not is_right(part):
-            return
-        descriptor = os.open(part, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        part.replace(file)
+        if (table := _parquet_table(value)) is not None:
+            with _begun(part) as file:
+                written = _Hashed(file)
+                complete = _write_parquet(table, written)
+            if complete and _holds(part, digest):
+                return _finished(part, f"{digest}.{written.digest.hexdigest()}.parquet")
+            part.unlink()
+        with _begun(part) as file:
+            _write_contents(whole, file)
+        return _finished(part, f"{digest}.contents")
     finally:
         part.unlink(missing_ok=True)
+
+
+def read(folder: Path, name: str) -> Any:
+    """Return the value of a file.
+
+    Raises `OSError`, and `BadValue` for a file that does not have the content that its name says.
+    """
+    digest = digest_in(name)
+    if digest is None:
+        raise BadValue(f"{name[:200]!r} is not the name of a view's file")
+    raw = _bytes_of(folder, name)
+    if name.endswith(".contents"):
+        return crossing.decode(*_checked_contents(raw, digest))
+    import pyarrow as pa
+
+    _check_bytes(raw, name)
+    try:
+        value = _read_parquet(pa.BufferReader(pa.py_buffer(raw)))
+    except (pa.ArrowException, ValueError, KeyError) as error:
+        raise BadValue(f"damaged Parquet: {str(error)[:200]}") from None
+    if not _has_hash(name) and identity(encoded(value)) != digest:
+        raise BadValue(_OTHER)
+    return value
+
+
+def check(folder: Path, name: str) -> None:
+    """Check that a file has the content that its name says; raise as `read` does."""
+    if not _has_hash(name):
+        read(folder, name)
+    else:
+        _check_bytes(_bytes_of(folder, name), name)
+
+
+_OTHER = "it holds other data than was kept"
+
+
+def _has_hash(name: str) -> bool:
+    found = _NAME.fullmatch(name)
+    return found is not None and found["bytes"] is not None
+
+
+def _check_bytes(raw: memoryview, name: str) -> None:
+    """Raise `BadValue` where the bytes do not have the hash that the name says; a name without one is not checked."""
+    if _has_hash(name) and hashlib.sha256(raw).hexdigest() != name.split(".")[1]:
+        raise BadValue(_OTHER)
+
+
+def _bytes_of(folder: Path, name: str) -> memoryview:
+    with plain_files.opened(folder, name) as source:
+        raw = memoryview(bytearray(os.fstat(source.fileno()).st_size))
+        done = 0
+        while count := source.readinto(raw[done:]):  # type: ignore[attr-defined]  # a file that is open for reading
+            done += count
+    return raw[:done]
+
+
+def _begun(part: Path) -> BinaryIO:
+    return open(part, "xb", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW, 0o600))
+
+
+def _finished(part: Path, name: str) -> Path:
+    """Bring a file to the disk, and give it its name."""
+    descriptor = os.open(part, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return part.replace(part.with_name(name))
+
+
+class _Hashed:
+    """File that is written and hashed at once; Arrow writes to it."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def close(self) -> None:
+        self.closed = True
 
 
 def _in_one_piece(value: Any) -> Any:
@@ -158,7 +244,7 @@ def _of_pandas(frame: Any) -> Any:
     )
 
 
-def _write_parquet(table: Any, part: Path) -> bool:
+def _write_parquet(table: Any, file: _Hashed) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -171,7 +257,7 @@ def _write_parquet(table: Any, part: Path) -> bool:
     try:
         pq.write_table(
             table,
-            part,
+            file,
             compression="zstd",
             compression_level=1,
             use_dictionary=texts or False,
@@ -182,7 +268,7 @@ def _write_parquet(table: Any, part: Path) -> bool:
     return True
 
 
-def _read_parquet(file: Path, split: bool = False) -> Any:
+def _read_parquet(file: Any, split: bool = False) -> Any:
     """Read a value; split: a frame's columns stay in Arrow's memory, read-only, so that none is there twice."""
     import pyarrow.parquet as pq
 
@@ -217,38 +303,32 @@ def _holds(part: Path, digest: str) -> bool:
         pa.default_memory_pool().release_unused()
 
 
-def _write_contents(whole: Encoded, part: Path) -> bool:
+def _write_contents(whole: Encoded, file: BinaryIO) -> None:
     places = regions.places_of(whole.contents)
     head = json.dumps([whole.data.decode(), places]).encode()
-    with part.open("wb") as file:
-        file.write(len(head).to_bytes(_HEAD_BYTES, "little") + head)
-        begin = _contents_begin(len(head))
-        for (place, _), one in zip(places, whole.contents, strict=True):
-            file.seek(begin + place)
-            file.write(memoryview(one).cast("B"))
-        file.truncate(begin + regions.size_of(places))
-    return True
+    file.write(len(head).to_bytes(_HEAD_BYTES, "little") + head)
+    begin = _contents_begin(len(head))
+    for (place, _), one in zip(places, whole.contents, strict=True):
+        file.seek(begin + place)
+        file.write(memoryview(one).cast("B"))
+    file.truncate(begin + regions.size_of(places))
 
 
-def _read_contents(file: Path) -> Any:
-    raw = memoryview(bytearray(file.stat().st_size))
-    with file.open("rb", buffering=0) as source:
-        done = 0
-        while count := source.readinto(raw[done:]):
-            done += count
+def _checked_contents(raw: memoryview, digest: str) -> Encoded:
+    """Return the encoding that a file holds; raise `BadValue` where it is not that of the digest."""
     try:
         size = int.from_bytes(raw[:_HEAD_BYTES], "little")
         data, places = json.loads(bytes(raw[_HEAD_BYTES : _HEAD_BYTES + size]))
-    except ValueError as error:
-        raise BadValue(f"damaged file: {error}") from None
-    begin = _contents_begin(size)
-    if done != len(raw) or begin + regions.size_of(places) != done:
-        raise BadValue("a file of another length than it says")
-    contents = [raw[begin + place : begin + place + length] for place, length in places]
-    whole = Encoded(data.encode(), contents)
-    if file.suffix == ".contents" and identity(whole) != file.stem:
-        raise BadValue("a file of other contents than it had")
-    return crossing.decode(*whole)
+        begin = _contents_begin(size)
+        if begin + regions.size_of(places) != len(raw):
+            raise BadValue("a file of another length than it says")
+        contents = [raw[begin + place : begin + place + length] for place, length in places]
+        whole = Encoded(data.encode(), contents)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise error if isinstance(error, BadValue) else BadValue(f"damaged file: {error}") from None
+    if identity(whole) != digest:
+        raise BadValue(_OTHER)
+    return whole
 
 
 def _contents_begin(head: int) -> int:

@@ -114,7 +114,7 @@ DAMAGES: list[tuple[str, Damage, str, int | None, str]] = [
     ("missing evidence", lambda f: first_evidence(f).unlink(), "evidence_missing", None, "there is no such file"),
     ("changed evidence", lambda f: first_evidence(f).write_text("other"), "evidence_changed", None, "its SHA-256 is"),
     ("evidence that is a link", lambda f: (first_evidence(f).unlink(), first_evidence(f).symlink_to("/etc/passwd")),
-     "evidence_missing", None, "there is no such file"),
+     "evidence_missing", None, "it is a link"),
     ("a wrong hash in the manifest", change_manifest(
         "evidence_manifest.json", lambda m: m["items"][0].update(sha256="0" * 64)),
      "evidence_changed", None, "the manifest says 000000000000"),

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from healkit.app import Healkit
 from healkit.contracts.audit import AuditEntry
 from healkit.contracts.audit_panes import ANALYSIS_LABEL, AuditPanes
-from healkit.errors import HealkitError, UsageInvalid, ViewError
+from healkit.errors import HealkitError, UsageInvalid, ViewChanged, ViewError
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.panel import Operation, Panel
@@ -217,5 +217,7 @@ def _shown(healkit: Healkit, name: str) -> dict[str, Any]:
         return {"view": view}
     try:
         return {"view": view, "first": healkit.views.first_rows(healkit.views.to_pandas(name))}
+    except ViewChanged as error:
+        return {"view": view, "notes": [error.message]}
     except ViewError:
         return {"view": view}

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from healkit.contracts.events import TraceEvent
+from healkit.contracts.events import EvidenceRef, TraceEvent
 from healkit.contracts.runs import Run
+from healkit.errors import EvidenceChanged
 from healkit.rendering import plain
 
 #: Characters of one code that are shown; the run folder holds the rest.
@@ -24,11 +25,11 @@ class Notes:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._start = run.events[0].ts_utc if run.events else None
-        self._kept: dict[tuple[str | None, str], str] = {}
+        self._kept: dict[tuple[str | None, str], EvidenceRef] = {}
         self._actions: dict[str | None, str] = {}
         for event in run.events:
             for ref in event.evidence_refs:
-                self._kept.setdefault((event.step_id, ref.kind), ref.uri)
+                self._kept.setdefault((event.step_id, ref.kind), ref)
             if event.action_spec is not None:
                 self._actions.setdefault(event.step_id, event.action_spec.kind)
         self.steps: list[dict[str, Any]] = []
@@ -46,6 +47,8 @@ class Notes:
             return
         try:
             teller(event)
+        except EvidenceChanged as changed:
+            self._step(event, "untold", changed.message, "bad")
         except Exception as error:  # noqa: BLE001 - an event that cannot be told costs itself only
             said = f"The event {event.event_type} cannot be told: {type(error).__name__}."
             self._step(event, "untold", said, "warn")
@@ -75,10 +78,10 @@ class Notes:
         return next(own, None)
 
     def _evidence(self, event: TraceEvent, kind: str) -> str:
-        """Return a piece of evidence as text; empty where there is none, or no longer."""
-        path = self._kept.get((event.step_id, kind))
+        """Return a piece of evidence as text; empty where there is none, or no longer; raise `EvidenceChanged`."""
+        ref = self._kept.get((event.step_id, kind))
         try:
-            return "" if path is None else (self._run.path / path).read_text(errors="replace")
+            return "" if ref is None else self._run.read_evidence(ref).decode(errors="replace")
         except OSError:
             return ""
 

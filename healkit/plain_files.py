@@ -1,0 +1,73 @@
+"""Regular files of a folder, without following links."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+
+def opened(folder: Path, name: str) -> BinaryIO:
+    """Open a file of a folder for reading; raise `OSError`.
+
+    name: the file's, with `/` behind each folder in between. Neither the file nor one of these folders may be a link,
+    and no name leads out of the folder. What is read from the open file is one file, whatever is renamed meanwhile.
+    """
+    inner, last = _folder_of(folder, name)
+    try:
+        # A pipe of that name would be waited for.
+        descriptor = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=inner)
+    except OSError as error:
+        raise _said(error, name) from None
+    finally:
+        os.close(inner)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", name)
+    return os.fdopen(descriptor, "rb")
+
+
+def read(folder: Path, name: str) -> bytes:
+    """Return the content of a file that `opened` opens; raise `OSError`."""
+    with opened(folder, name) as file:
+        return file.read()
+
+
+def remove(folder: Path, name: str) -> None:
+    """Remove a file of a folder, or a link in its place, if there is one; raise `OSError`."""
+    try:
+        inner, last = _folder_of(folder, name)
+    except FileNotFoundError:
+        return
+    try:
+        os.unlink(last, dir_fd=inner)
+    except FileNotFoundError:
+        pass
+    finally:
+        os.close(inner)
+
+
+def _folder_of(folder: Path, name: str) -> tuple[int, str]:
+    """Return the open folder that the file is in, and the file's name there."""
+    *between, last = name.split("/")
+    if "\0" in name or any(part in {"", ".", ".."} for part in (*between, last)):
+        raise OSError(errno.EINVAL, "this is not a name in the folder", name)
+    found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for part in between:
+        try:
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=found)
+        except OSError as error:
+            raise _said(error, name) from None
+        finally:
+            os.close(found)
+        found = inner
+    return found, last
+
+
+def _said(error: OSError, name: str) -> OSError:
+    """Return the error with words for a link, which the system reports as too many of them, or as no folder."""
+    if error.errno == errno.ELOOP:
+        return OSError(errno.ELOOP, "it is a link, and links are not followed", name)
+    return error
