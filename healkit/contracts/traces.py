@@ -1,14 +1,15 @@
 """Execution traces, and their wire form.
 
 The wire form is JSON in camelCase with exactly the names of the classes below (`taskResults`, `nodeId`, …); times are
-ISO 8601 in UTC. Foreign traces are read by `read_trace` and `read_batch`, which trust nothing of it: ids, names, times
-and numbers are checked, and the fault of one trace does not lose the others.
+ISO 8601 in UTC. Traces are read by `read_trace` and `read_batch`, which trust nothing of it: ids, names, times and
+numbers are checked, and the fault of one trace does not lose the others. A batch may come from a client that is not
+healkit's: `read_batch` takes other names for a field, a time in milliseconds, and fields left out (docs/collector.md).
 """
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -21,10 +22,11 @@ HASH_DIGITS = 12
 NO_HASH = "none"
 
 # `$` alone also matches before a newline at the end.
-_UUID7 = r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$(?!\n)"
+# healkit's own ids are of version 7; another client's may be of any.
+_UUID = r"^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$(?!\n)"
 _CAPABILITY = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,1000}$(?!\n)"
 
-TraceId = Annotated[str, msgspec.Meta(pattern=_UUID7)]
+TraceId = Annotated[str, msgspec.Meta(pattern=_UUID)]
 CapabilityId = Annotated[str, msgspec.Meta(pattern=_CAPABILITY)]
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 Milliseconds = Annotated[float, msgspec.Meta(ge=0)]
@@ -84,13 +86,9 @@ class TraceFault(msgspec.Struct, frozen=True):
     retryable: bool = False
 
 
-class _Identified(msgspec.Struct):
-    id: str | None = None
-
-
 _encode = msgspec.json.Encoder().encode
 _trace: msgspec.json.Decoder[ExecutionTrace] = msgspec.json.Decoder(ExecutionTrace)
-_identified = msgspec.json.Decoder(_Identified)
+_read_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class _Batch(msgspec.Struct):
@@ -124,6 +122,7 @@ def read_trace(data: bytes | str) -> ExecutionTrace:
 def read_batch(body: bytes, limit: int) -> list[ExecutionTrace | TraceFault]:
     """Read the traces of a request, `[…]` or `{"traces": […]}`, with a fault in place of each bad one.
 
+    A trace that came without an id has `NO_ID`.
     Raises `TraceInvalid` where the body as a whole is not readable, `BatchTooLarge` where it holds more than `limit`.
     """
     try:
@@ -146,15 +145,91 @@ _HINT = "The form is on the page docs/traces.md."
 
 def _read_item(index: int, item: bytes) -> ExecutionTrace | TraceFault:
     try:
-        return read_trace(item)
-    except TraceInvalid as error:
-        return TraceFault(index, _id_in(item), error.code, error.message)
-
-
-def _id_in(item: bytes) -> str | None:
-    """Return the id of a trace that is otherwise wrong, if it has a readable one."""
-    try:
-        claimed = _identified.decode(item).id
+        return _trace.decode(item)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return None
-    return claimed if claimed is not None and re.fullmatch(_UUID7, claimed) else None
+        pass
+    plain: dict[str, Any] = {}
+    try:
+        plain = _named(_read_object(item), _TRACE_NAMES)
+        trace = msgspec.convert(_completed(plain), ExecutionTrace)
+        return trace if "id" in plain else msgspec.structs.replace(trace, id=NO_ID)
+    except (msgspec.MsgspecError, UnicodeError, TraceInvalid) as error:
+        said = error.message if isinstance(error, TraceInvalid) else f"This is no trace: {error}."
+    except RecursionError:
+        said = "This is no trace: it is nested too deep."
+    claimed = plain.get("id")
+    known = claimed if isinstance(claimed, str) and re.fullmatch(_UUID, claimed) else None
+    return TraceFault(index, known, TraceInvalid.code, said)
+
+
+#: Id of a trace that came without one, until it is given one; and what stands for it while the rest is checked.
+NO_ID, _ANY_ID = "", "00000000-0000-8000-8000-000000000000"
+#: Field → the other names by which it is known.
+_TRACE_NAMES = {
+    "id": ("traceId",),
+    "parentId": ("parentTraceId",),
+    "capabilityId": ("toolId",),
+    "error": ("errorMessage",),
+    "timestamp": ("executedAt", "startedAt"),
+}
+_TASK_NAMES = {
+    "tool": ("toolId",),
+    "args": ("arguments",),
+    "timestamp": ("executedAt", "startedAt"),
+}
+#: Times that a number may mean: a smaller one is one of seconds, a larger one of microseconds.
+_FIRST_MS, _LAST_MS = 946_684_800_000, 4_102_444_800_000  # the years 2000 to 2100
+
+
+def _named(plain: dict[str, Any], names: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Return an object without its nulls, each field under its own name; that name wins over the others."""
+    found = {name: value for name, value in plain.items() if value is not None}
+    for name, others in names.items():
+        given = [found.pop(other) for other in others if other in found]
+        if given:
+            found.setdefault(name, given[0])
+    return found
+
+
+def _completed(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return a trace's fields with those that were left out, and its times read."""
+    unsaid: dict[str, Any] = {
+        "id": _ANY_ID, "parentId": None, "error": None, "taskResults": [], "decisions": [],
+    }  # fmt: skip
+    whole = {**unsaid, **plain}
+    for name in ("id", "parentId"):
+        whole[name] = whole[name].lower() if isinstance(whole[name], str) else whole[name]
+    if "timestamp" in whole:
+        whole["timestamp"] = _moment(whole["timestamp"], "$.timestamp")
+    if isinstance(whole["taskResults"], list):
+        whole["taskResults"] = [
+            _completed_task(call, number, whole.get("timestamp")) if isinstance(call, dict) else call
+            for number, call in enumerate(whole["taskResults"], 1)
+        ]
+    return whole
+
+
+def _completed_task(call: dict[str, Any], number: int, began: Any) -> dict[str, Any]:
+    """Return a call's fields; one without a name of its own is the number it has, one without a time began at once."""
+    plain = _named(call, _TASK_NAMES)
+    when = _moment(plain.get("timestamp", began), f"$.taskResults[{number - 1}].timestamp")
+    return {
+        "taskId": f"t{number}", "args": {}, "result": None, "durationMs": None, **plain, "timestamp": when,
+    }  # fmt: skip
+
+
+def _moment(value: Any, place: str) -> Any:
+    """Read a number as milliseconds since 1970; leave anything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    if not _FIRST_MS <= value <= _LAST_MS:
+        seconds = (
+            " It would be one in seconds: multiply it by 1000."
+            if _FIRST_MS <= value * 1000 <= _LAST_MS
+            else ""
+        )
+        raise TraceInvalid(
+            f"This is no trace: {value!r} is no time in milliseconds since 1970, as of Date.now(), between the years "
+            f"2000 and 2100 - at `{place}`.{seconds}"
+        )
+    return datetime.fromtimestamp(value / 1000, UTC)

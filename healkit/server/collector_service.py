@@ -114,9 +114,9 @@ class CollectorService:
             self.idle.set()
         self.metrics.answered(method, route, status, seconds)
 
-    async def store(self, data: bytes, encoding: str) -> Receipt:
-        """Store a batch, given as the body came; raise `RequestRefused`."""
-        return await self._on_thread(self._storing, lambda: self._store_batch(data, encoding))
+    async def store(self, data: bytes, encoding: str, sender: str) -> Receipt:
+        """Store a client's batch, given as the body came; raise `RequestRefused`."""
+        return await self._on_thread(self._storing, lambda: self._store_batch(data, encoding, sender))
 
     async def page(self, query: Query) -> bytes:
         """Return one page of traces as JSON; raise `RequestRefused`."""
@@ -155,9 +155,9 @@ class CollectorService:
                 retry_after_s=seconds,
             ) from None
 
-    def _store_batch(self, data: bytes, encoding: str) -> Receipt:
+    def _store_batch(self, data: bytes, encoding: str, sender: str) -> Receipt:
         body = unpacked(data, encoding, self.config.collect_max_bytes)
-        ingested = self._opened_ingest().store(body)
+        ingested = self._opened_ingest().store(body, sender)
         codes = [fault.code for fault in ingested.receipt.errors]
         self.metrics.stored(len(body), ingested.outcomes, codes, ingested.hidden)
         return ingested.receipt

@@ -268,7 +268,8 @@ class TracesHandler(CollectorHandler):
         self._begin()
         check_content_type(self.request.headers.get("Content-Type", ""))
         data, self.chunks = bytes(self.chunks), bytearray()
-        receipt = await self.collector.store(data, self.request.headers.get("Content-Encoding", ""))
+        encoding = self.request.headers.get("Content-Encoding", "")
+        receipt = await self.collector.store(data, encoding, self.identify() or "")
         return msgspec.json.encode(receipt)
 
     async def _page(self) -> bytes:

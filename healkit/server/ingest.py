@@ -14,12 +14,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import uuid
 from collections import Counter
 
 import msgspec
 
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.traces import ExecutionTrace, TraceFault, read_batch
+from healkit.contracts.traces import NO_ID, ExecutionTrace, TraceFault, read_batch
 from healkit.errors import BatchTooLarge, RequestRefused, TraceInvalid
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.sanitizer.payloads import cleaned_trace
@@ -39,11 +40,15 @@ _FAULTS: dict[Stored, tuple[str, str]] = {
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """Answer to a batch: how many traces came, how many are stored now, and why the others are not."""
+    """Answer to a batch: how many traces came, how many are stored now, and why the others are not.
+
+    `ids` is there where a trace came without an id: the id of each that is stored, in order, and null for each other.
+    """
 
     received: int
     stored: int
     errors: list[TraceFault]
+    ids: list[str | None] | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,8 +75,8 @@ class Ingest:
         self._cleaner = cleaner
         self._payload_max_bytes = payload_max_bytes
 
-    def store(self, body: bytes) -> Ingested:
-        """Store the valid traces of a body in one transaction.
+    def store(self, body: bytes, sender: str = "") -> Ingested:
+        """Store the valid traces of a body in one transaction; sender: whose traces without an id are told apart.
 
         Raises `RequestRefused` for a body that is no batch, and `DatabaseError` with nothing stored.
         """
@@ -79,10 +84,11 @@ class Ingest:
         hidden: Counter[str] = Counter()
         arrivals: dict[int, Arrival] = {}
         faults: list[TraceFault] = []
+        unnamed: Counter[str] = Counter()
         with shared_limit(_CLEANED_TIMES * len(body)):
             for index, item in enumerate(items):
                 if isinstance(item, ExecutionTrace):
-                    arrivals[index] = self._arrival(item, hidden)
+                    arrivals[index] = self._arrival(item, hidden, sender, unnamed)
                 else:
                     faults.append(item)
         results = (
@@ -95,10 +101,16 @@ class Ingest:
         ]
         outcomes = [results.get(index, "invalid") for index in range(len(items))]
         receipt = Receipt(len(items), len(items) - len(faults), sorted(faults, key=lambda fault: fault.index))
+        if unnamed:
+            faulty = {fault.index for fault in faults}
+            ids = [None if index in faulty else arrivals[index].trace_id for index in range(len(items))]
+            receipt = msgspec.structs.replace(receipt, ids=ids)
         return Ingested(receipt, outcomes, dict(hidden))
 
-    def _arrival(self, trace: ExecutionTrace, hidden: Counter[str]) -> Arrival:
-        """Return the trace, cleaned, as the store takes it."""
+    def _arrival(
+        self, trace: ExecutionTrace, hidden: Counter[str], sender: str, unnamed: Counter[str]
+    ) -> Arrival:
+        """Return the trace, cleaned, as the store takes it; unnamed: counts equal ones without an id."""
         capability = capability_of(trace.capability_id)
         if not capability.code_hash:  # any text
             name = self._cleaner.clean(trace.capability_id, limit_bytes=self._payload_max_bytes)
@@ -107,8 +119,10 @@ class Ingest:
             capability = capability_of(trace.capability_id)
         cleaned, found = cleaned_trace(trace, self._cleaner, self._payload_max_bytes)
         hidden.update(found)
+        if trace.id == NO_ID:
+            cleaned = msgspec.structs.replace(cleaned, id=_id_of(cleaned, sender, unnamed))
         return Arrival(
-            trace_id=trace.id,
+            trace_id=cleaned.id,
             parent_trace_id=trace.parent_id,
             capability=capability,
             success=trace.success,
@@ -118,6 +132,20 @@ class Ingest:
             digest=hashlib.sha256(_json(cleaned, canonical=True)).hexdigest(),
             wire=_json(cleaned).decode(),
         )
+
+
+def _id_of(trace: ExecutionTrace, sender: str, unnamed: Counter[str]) -> str:
+    """Make the id of a trace that came without one, from its content: the same when its batch is sent again.
+
+    The content is that which is stored: a hash of what was hidden could be guessed back. Of equal traces in one batch
+    each has an id, by its number. UUIDs of version 8 are for such ids (RFC 9562).
+    """
+    content = hashlib.sha256(sender.encode() + b"\0" + _json(trace, canonical=True)).digest()
+    number = unnamed[content.hex()]
+    unnamed[content.hex()] += 1
+    made = hashlib.sha256(content + number.to_bytes(8)).digest()[:16]
+    value = int.from_bytes(made) & ~(0xF << 76) & ~(0x3 << 62) | (8 << 76) | (2 << 62)
+    return str(uuid.UUID(int=value))
 
 
 def _detail_of(trace: ExecutionTrace) -> int:

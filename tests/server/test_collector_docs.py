@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from healkit.contracts.traces import _TASK_NAMES, _TRACE_NAMES, ExecutionTrace, TraceFault, read_batch
 from healkit.errors import REQUEST_CODES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -64,3 +65,20 @@ def test_every_code_of_a_refusal_is_on_the_page() -> None:
     for code, status in REQUEST_CODES.items():
         if code not in missing:
             assert re.search(rf"^\| [^|]*\b{status}\b[^|]*\| [^|]*`{code}`", PAGE, re.MULTILINE), code
+
+
+@pytest.mark.requirement("TRACE-4")
+def test_the_shortest_trace_on_the_page_is_taken_and_no_field_of_it_can_be_spared() -> None:
+    (example,) = (json.loads(block) for kind, block in BLOCKS if kind == "json")
+    (read,) = read_batch(json.dumps([example]).encode(), 100)
+    assert isinstance(read, ExecutionTrace)
+    for name in set(example) - {"taskResults"}:
+        (spared,) = read_batch(json.dumps([{**example, name: None}]).encode(), 100)
+        assert isinstance(spared, TraceFault), name
+
+
+def test_the_page_has_every_other_name_of_a_field() -> None:
+    rows = re.findall(r"^\| (?:in `\w+`: )?`(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE)
+    for names in (_TRACE_NAMES, _TASK_NAMES):
+        for field, others in names.items():
+            assert (field, ", ".join(f"`{other}`" for other in others)) in rows

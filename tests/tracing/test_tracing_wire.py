@@ -6,6 +6,7 @@ Nothing in it is believed.
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from healkit.contracts.records import new_trace_id, utc_now
 from healkit.contracts.traces import (
+    NO_ID,
     BranchDecision,
     ExecutionTrace,
     TaskResult,
@@ -96,7 +98,7 @@ def test_what_is_written_is_read_back_the_same() -> None:
     ("changes", "place"),
     [
         ({"id": "x"}, "$.id"),
-        ({"id": "00000000-0000-4000-8000-000000000000"}, "$.id"),
+        ({"id": "00000000-0000-0000-8000-000000000000"}, "$.id"),
         ({"id": new_trace_id() + "\n"}, "$.id"),
         ({"id": ...}, "'id'"),
         ({"parentId": "../../etc"}, "$.parentId"),
@@ -133,6 +135,84 @@ def test_a_bad_trace_in_a_batch_does_not_lose_the_others() -> None:
         ]  # fmt: skip
         assert faults[0].id == json.loads(items[1])["id"]
         assert faults[1].id is faults[2].id is None
+
+
+#: A trace as the seed document's client makes it: TypeScript's names, `Date.now()`, and nothing that is not known.
+SEED = {"toolId": "fs:read", "success": True, "durationMs": 12, "timestamp": 1764062400123}
+
+
+@TRACE_1
+@pytest.mark.parametrize(
+    ("changes", "field", "value"),
+    [
+        ({}, "capability_id", "fs:read"),
+        ({"capabilityId": "a.b.c.d.none"}, "capability_id", "a.b.c.d.none"),  # the wire form's own name wins
+        ({}, "timestamp", datetime(2025, 11, 25, 9, 20, 0, 123000, tzinfo=UTC)),
+        ({"timestamp": None, "executedAt": "2026-01-01T00:00:00.5Z"}, "timestamp", datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)),
+        ({"timestamp": None, "startedAt": 1764062400123.0}, "timestamp", datetime(2025, 11, 25, 9, 20, 0, 123000, tzinfo=UTC)),
+        ({}, "id", NO_ID),
+        ({"traceId": "6C0AA6B4-2A52-4A3B-9D8E-0D4ED71B6A3A"}, "id", "6c0aa6b4-2a52-4a3b-9d8e-0d4ed71b6a3a"),
+        ({"parentTraceId": "6c0aa6b4-2a52-4a3b-9d8e-0d4ed71b6a3a"}, "parent_id", "6c0aa6b4-2a52-4a3b-9d8e-0d4ed71b6a3a"),
+        ({"success": False, "errorMessage": "ENOENT"}, "error", "ENOENT"),
+        ({"parentId": None, "error": None, "taskResults": None, "decisions": None, "metadata": None}, "task_results", []),
+        ({"decisions": [{"nodeId": "n", "outcome": "true"}]}, "decisions", [BranchDecision("n", "true", "")]),
+    ],
+)  # fmt: skip
+def test_a_batch_may_have_other_names_and_leave_fields_out(
+    changes: dict[str, Any], field: str, value: Any
+) -> None:
+    """C1: `id`, `parentId`, `error`, `decisions` and `taskId` were required, `toolId` and epoch times refused."""
+    (read,) = read_batch(json.dumps([SEED | changes]).encode(), 100)
+    assert isinstance(read, ExecutionTrace), read
+    assert getattr(read, field) == value
+
+
+@TRACE_1
+def test_calls_of_a_batch_are_numbered_where_they_have_no_id() -> None:
+    calls = [
+        {"tool": "fs:read", "arguments": {"path": "a"}, "result": "x", "success": True, "durationMs": 1},
+        {"toolId": "fs:stat", "success": False, "timestamp": 1764062400200, "taskId": "t7"},
+    ]
+    (read,) = read_batch(json.dumps([SEED | {"taskResults": calls}]).encode(), 100)
+    assert isinstance(read, ExecutionTrace), read
+    first, second = read.task_results
+    assert (first.task_id, first.tool, first.args, first.timestamp) == (
+        "t1",
+        "fs:read",
+        {"path": "a"},
+        read.timestamp,
+    )
+    assert (second.task_id, second.tool, second.args, second.duration_ms) == ("t7", "fs:stat", {}, None)
+    assert second.timestamp.microsecond == 200_000
+
+
+@TRACE_1
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"timestamp": 1764062400}, "in seconds: multiply it by 1000"),
+        ({"timestamp": 1764062400123000}, "between the years 2000 and 2100"),
+        ({"timestamp": True}, "$.timestamp"),
+        ({"timestamp": "1764062400123"}, "$.timestamp"),
+        ({"timestamp": None}, "`timestamp`"),
+        ({"toolId": None}, "`capabilityId`"),
+        ({"toolId": 7}, "$.capabilityId"),
+        ({"id": ""}, "$.id"),
+        ({"durationMs": None}, "`durationMs`"),
+        ({"success": None}, "`success`"),
+        (
+            {"taskResults": [{"tool": "fs:read", "success": True, "timestamp": 3}]},
+            "$.taskResults[0].timestamp",
+        ),
+        ({"taskResults": [{"tool": "fs:read"}]}, "$.taskResults[0]"),
+        ({"taskResults": [3]}, "$.taskResults[0]"),
+        ({"decisions": 3}, "$.decisions"),
+    ],
+)
+def test_a_fault_in_another_clients_trace_is_named_with_its_place(changes: dict[str, Any], said: str) -> None:
+    (read,) = read_batch(json.dumps([SEED | changes]).encode(), 100)
+    assert isinstance(read, TraceFault)
+    assert said in read.message
 
 
 @TRACE_1

@@ -1,0 +1,102 @@
+"""Client written from the seed document, which delivers to a real collector."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from collector_samples import TOKEN, WAIT_S, Collecting, collecting
+
+from healkit import Healkit
+
+TRACE_4 = pytest.mark.requirement("TRACE-4")
+CLIENT = Path(__file__).parent / "seed_client.mjs"
+#: The client's body, as node makes it of the document's types.
+BODY: dict[str, Any] = {
+    "toolId": "fs:read",
+    "success": True,
+    "durationMs": 3,
+    "timestamp": 1764062400123,
+    "taskResults": [
+        {"tool": "fs:read", "args": {"path": "a"}, "result": "x", "success": True, "durationMs": 1.5, "timestamp": 1764062400124}
+    ],
+}  # fmt: skip
+
+
+@TRACE_4
+def test_a_client_written_from_the_seed_document_delivers(tmp_path: Path) -> None:
+    """C1: it was refused for its names, its times, and the ids that it does not have."""
+    if (node := shutil.which("node")) is None:
+        pytest.skip("node is not installed")
+    with Healkit(tmp_path / "h.db") as healkit:
+        entry = healkit.vault.add("read_notes", "def read_notes(): return 1")
+    capability = f"local.default.default.read_notes.{entry.code_hash[:12]}"
+    with collecting(tmp_path / "h.db") as collector:
+        command = [node, str(CLIENT), collector.url, TOKEN, capability, "3"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True)
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        stored = collector.stored()
+        first = collector.client.get(f"/api/traces/{answers[0]['ids'][0]}").json()
+        failed = collector.client.get("/api/traces", params={"success": "false"}).json()["traces"]
+    assert [(each["status"], each["stored"], each["errors"]) for each in answers] == [(200, 3, [])] * 3
+    assert answers[0]["ids"] == answers[1]["ids"] == answers[2]["ids"]
+    assert sorted(stored) == sorted(answers[0]["ids"])
+    assert {uuid.UUID(each).version for each in stored} == {8}
+    assert (first["capabilityId"], first["toolId"], first["parentId"], first["decisions"]) == (
+        capability,
+        1,
+        None,
+        [],
+    )
+    (call,) = first["taskResults"]
+    assert (call["taskId"], call["tool"], call["args"], call["result"]) == (
+        "t1", "fs:read_file", {"path": "notes.txt"}, "two words",
+    )  # fmt: skip
+    (other,) = failed
+    assert (other["error"], other["toolId"], other["taskResults"][0]["success"]) == (
+        "ENOENT: gone",
+        None,
+        False,
+    )
+
+
+@TRACE_4
+def test_equal_traces_without_ids_of_one_batch_are_each_stored_and_once(collector: Collecting) -> None:
+    changed = {**BODY, "durationMs": 4}
+    first, again = (collector.post(BODY, BODY, changed).json() for _ in range(2))
+    assert first == again
+    assert len(set(first["ids"])) == 3
+    assert set(first["ids"]) <= set(collector.stored())
+    reordered = dict(reversed(BODY.items()))
+    assert collector.post(reordered).json()["ids"] == first["ids"][:1]
+
+
+@TRACE_4
+def test_an_id_that_is_given_is_kept_and_one_that_is_not_is_told(collector: Collecting) -> None:
+    given = str(uuid.uuid4())
+    wrong = {**BODY, "timestamp": 1764062400}
+    answer = collector.post({**BODY, "id": given.upper()}, wrong, {**BODY, "durationMs": 5}).json()
+    assert (answer["received"], answer["stored"]) == (3, 2)
+    assert [(error["index"], error["id"], error["code"]) for error in answer["errors"]] == [
+        (1, None, "TRACE_INVALID")
+    ]
+    assert answer["ids"][:2] == [given, None]
+    child = collector.post({**BODY, "durationMs": 6, "parentTraceId": answer["ids"][2]}).json()["ids"][0]
+    parent = collector.client.get(f"/api/traces/{answer['ids'][2]}").json()
+    assert parent["children"] == [child]
+    assert "ids" not in collector.post({**BODY, "id": given}).json()
+
+
+@TRACE_4
+def test_an_id_is_not_made_of_what_was_hidden(collector: Collecting) -> None:
+    """A hash of a short secret could be guessed back."""
+    bodies = [{**BODY, "durationMs": 7, "metadata": {"arguments": {"password": word}}} for word in ("hunter2-aaaa", "hunter2-bbbb")]  # fmt: skip
+    ids = [collector.post(body).json()["ids"] for body in bodies]
+    assert ids[0] == ids[1]
+    shown = json.dumps(collector.client.get(f"/api/traces/{ids[0][0]}").json())
+    assert "hunter2" not in shown
