@@ -1,8 +1,8 @@
-"""Live events of a tool's calls, for who started the tool."""
+"""Events of a tool's calls: live for who started the tool, and later from the record."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Literal
@@ -61,3 +61,13 @@ def event_of(call: CallRecord) -> CallEvent:
         call.error_code,
         call.duration_ms,
     )
+
+
+def events_of(calls: Iterable[CallRecord]) -> list[CallEvent]:
+    """Return the events of calls as their records have them; a call without an ending has a beginning only."""
+    events: list[CallEvent] = []
+    for call in calls:
+        events.append(event_of(msgspec.structs.replace(call, success=None)))
+        if call.success is not None:
+            events.append(event_of(call))
+    return sorted(events, key=lambda event: event.time)

@@ -13,7 +13,7 @@ from healkit.contracts.execution import ExecutionData
 from healkit.contracts.records import Grants, Started, host_identity, new_trace_id, utc_now
 from healkit.errors import PostMortemError
 from healkit.rendering import parts
-from healkit.runtime.call_events import OnCall
+from healkit.runtime.call_events import CallEvent, OnCall, events_of
 from healkit.runtime.step_listener import UNRECORDED, StepListener
 
 if TYPE_CHECKING:
@@ -75,6 +75,11 @@ class Execution(ExecutionData):
 
     `explain`, `post_mortem` and `to_notebook` look into a failure; `to_text` and `to_html` show it as a card.
     """
+
+    @property
+    def events(self) -> list[CallEvent]:
+        """Beginning and end of each call, in the order of their times; as `on_call` was told, read from the record."""
+        return events_of(self.calls)
 
     def post_mortem(self) -> PostMortem:
         """Return the failed run's worker, to be asked for frames, locals and expressions, while it is kept.

@@ -32,6 +32,16 @@ def test_a_restricted_worker_reads_a_file_through_a_server_and_the_host_records_
     assert (call.success, call.result_summary) == (True, '"buy tea"')
 
 
+@pytest.mark.requirement("WORK-7")
+def test_a_servers_tool_takes_its_arguments_as_one_dict(
+    healkit: Healkit, stdio: dict[str, Any], run: Run
+) -> None:
+    """C7: the seed document writes `mcp.fs.read_file({"path": …})`."""
+    healkit.connect("shop", **stdio)
+    execution = run("return [mcp.shop.read_file({'path': 'note.txt'}), mcp.shop.list_files({})]")
+    assert execution.value == ["buy tea", ["note.txt"]]
+
+
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-7")
 def test_a_servers_tool_has_its_signature_and_its_description(

@@ -240,7 +240,7 @@ def curious():
     assert asked == [
         ("host", "one", True, None),
         ("host", "two", False, "CALL_REFUSED"),
-        ("healkit", "*", False, "CALL_REFUSED"),
+        ("healkit", "last_error", False, "CALL_REFUSED"),
         ("vault", "other", False, "CALL_REFUSED"),
     ]
     assert [(c.server, c.tool) for c in execution.calls] == [row[:2] for row in asked]

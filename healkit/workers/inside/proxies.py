@@ -2,13 +2,21 @@
 
 They hold nothing of the host. A proxy knows its tool's name, text and schema, turns a call into a message and the
 answer into a value or an exception.
+
+A call of a tool that is not there is reported to the host, a question whether it is there is not: `hasattr(mcp, "x")`,
+`getattr(mcp, "x", None)`, `dir(mcp)`, copying and completion are no calls. Python asks for the attribute in all of
+these; only the caller's next instructions tell a call from a question.
 """
 
 from __future__ import annotations
 
+import dis
 import inspect
+import itertools
+import sys
 from contextlib import suppress
-from typing import Any
+from types import FrameType
+from typing import Any, Self
 
 import msgspec
 
@@ -41,8 +49,25 @@ class ToolCallError(Exception):
             self.add_note(f"In the called tool:\n{error.traceback}")
 
 
-class Proxy:
-    """Tool as a function; `await proxy.acall(…)` is the same from async code, several at a time."""
+class _Connected:
+    """Part of `mcp`: a copy of it is itself, and it cannot leave the worker."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} cannot be pickled: it works in this tool's worker only.")
+
+
+class Proxy(_Connected):
+    """Tool as a function; `await proxy.acall(…)` is the same from async code, several at a time.
+
+    One dict by position holds the arguments, as in `mcp.fs.read_file({"path": "a.txt"})`, unless the first parameter
+    can take a dict and the dict's keys are not the parameters' names.
+    """
 
     def __init__(self, endpoint: Endpoint, definition: ToolDefinition) -> None:
         self._endpoint = endpoint
@@ -71,9 +96,10 @@ class Proxy:
         return f"<tool {self.__qualname__}{self.__signature__}>"
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> msgspec.Raw:
-        if args:  # by position, in the schema's order
-            kwargs = self.__signature__.bind(*args, **kwargs).arguments
-            kwargs = {**{k: v for k, v in kwargs.items() if k != "more"}, **kwargs.get("more", {})}
+        if len(args) == 1 and not kwargs and self._holds_arguments(args[0]):
+            kwargs = args[0]
+        elif args:  # by position, in the schema's order
+            kwargs = self._by_name(args, kwargs)
         try:
             encoded = msgspec.Raw(values.encode(kwargs, root=self.__qualname__)[0])
         except values.CannotCross as error:
@@ -89,8 +115,27 @@ class Proxy:
             ) from None
         return encoded
 
+    def _holds_arguments(self, value: Any) -> bool:
+        """Return whether a value given by position is all the arguments, rather than the first of them."""
+        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+            return False
+        schema = self._definition.input_schema
+        properties: dict[str, Any] = schema.get("properties") or {}
+        first = next((name for name in self.__signature__.parameters if name in properties), None)
+        if first is None or not _may_be_object(properties[first]):
+            return True
+        return bool(value) and set(schema.get("required") or ()) <= set(value) <= set(properties)
 
-class Server:
+    def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return arguments by name; raise Python's own error, with the tool's name, for those that do not fit."""
+        try:
+            bound = self.__signature__.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{self.__qualname__}{self.__signature__}: {error}") from None
+        return {**{k: v for k, v in bound.items() if k != "more"}, **bound.get("more", {})}
+
+
+class Server(_Connected):
     """Tools of one server, as attributes."""
 
     def __init__(self, endpoint: Endpoint, name: str, proxies: dict[str, Proxy]) -> None:
@@ -100,7 +145,10 @@ class Server:
         self._proxies = proxies
 
     def __getattr__(self, name: str) -> Any:
-        _report(self._endpoint, self._name, name)
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if _called(sys._getframe(1)) is not None:
+            _report(self._endpoint, f"{self._name}.{name}")
         known = ", ".join(sorted(self._proxies)) or "none"
         raise AttributeError(
             f"mcp.{self._name} has no tool {name!r} that this tool may call; it may call: {known}"
@@ -113,7 +161,7 @@ class Server:
         return f"<server {self._name}: {', '.join(sorted(self._proxies))}>"
 
 
-class Servers:
+class Servers(_Connected):
     """`mcp` itself: the servers that this tool may call, as attributes."""
 
     def __init__(self, endpoint: Endpoint, servers: dict[str, Server]) -> None:
@@ -122,7 +170,10 @@ class Servers:
         self._servers = servers
 
     def __getattr__(self, name: str) -> Any:
-        _report(self._endpoint, name)
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if (called := _called(sys._getframe(1))) is not None:
+            _report(self._endpoint, f"{name}.{called or '*'}")
         known = ", ".join(sorted(self._servers)) or "none"
         raise AttributeError(f"mcp has no server {name!r} that this tool may call; it may call: {known}")
 
@@ -142,12 +193,51 @@ def build_servers(endpoint: Endpoint, definitions: list[ToolDefinition]) -> Serv
     return Servers(endpoint, {name: Server(endpoint, name, proxies) for name, proxies in by_server.items()})
 
 
-def _report(endpoint: Endpoint, server: str, tool: str = "*") -> None:
-    """Have the host record that the tool was asked for and cannot be called; private names are Python's business."""
-    if server.startswith("_") or tool.startswith("_"):
-        return
+def _report(endpoint: Endpoint, called: str) -> None:
+    """Have the host record that `server.tool` was called and is not there."""
     with suppress(OSError):
-        endpoint.call(rpc.UNKNOWN_SERVER, _text(f"{server}.{tool}")[: rpc.NAME_MAX_CHARS], rpc.raw({}))
+        endpoint.call(rpc.UNKNOWN_SERVER, _text(called)[: rpc.NAME_MAX_CHARS], rpc.raw({}))
+
+
+#: Instructions that get an attribute. Before 3.12 a method that is called has one of its own, since then a bit says it.
+_GETS = ("LOAD_ATTR", "LOAD_METHOD")
+
+
+def _called(frame: FrameType) -> str | None:
+    """Return None where the attribute that the frame is about to get is not called, but asked for or kept for later.
+
+    For `b` in `a.b.c()` return `c`, for `b` in `a.b()` an empty text. A call is known by the instructions, or by an
+    expression that begins where the attribute's begins: `a.b(*more)` has no instruction of its own for `b`.
+    """
+    instructions = list(dis.get_instructions(frame.f_code))
+    at = next((n for n, one in enumerate(instructions) if one.offset == frame.f_lasti), len(instructions))
+    rest = instructions[at:]
+    gets = list(itertools.takewhile(lambda one: one.opname in _GETS, rest))
+    if not gets:
+        return None
+    name = str(gets[1].argval) if len(gets) > 1 else ""
+    begin = _begin(gets[0])
+    if any(map(_is_method, gets)) or any(
+        one.opname.startswith("CALL") and None not in begin and _begin(one) == begin for one in rest
+    ):
+        return name
+    return None
+
+
+def _is_method(get: dis.Instruction) -> bool:
+    return get.opname == "LOAD_METHOD" or (sys.version_info >= (3, 12) and bool((get.arg or 0) & 1))
+
+
+def _begin(instruction: dis.Instruction) -> tuple[int | None, int | None]:
+    """Return line and column of the expression's beginning."""
+    where = instruction.positions
+    return (None, None) if where is None else (where.lineno, where.col_offset)
+
+
+def _may_be_object(schema: Any) -> bool:
+    """Return whether a dict may be a value of a parameter with that schema."""
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    return kind is None or kind == "object" or (isinstance(kind, list) and "object" in kind)
 
 
 def signature_of(schema: dict[str, Any]) -> inspect.Signature:
