@@ -167,16 +167,25 @@ def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> He
 
 
 def say(text: str) -> None:
-    """Print a line for the person, on stderr, with control characters spelt out."""
-    typer.echo(_coloured(visible(text), sys.stderr), err=True)
+    """Print a line for the person, on stderr: without secrets, with control characters spelt out."""
+    typer.echo(_coloured(visible(_cleaned(text)), sys.stderr), err=True)
 
 
 def put(text: str, *, exact: bool = False) -> None:
-    """Print an answer on stdout, with control characters spelt out: much of it is text of tools.
+    """Print an answer on stdout, without secrets and with control characters spelt out: much of it is text of tools.
 
-    exact: code, which a file or another program gets as it is.
+    exact: code, with all that is in it; a file or another program gets it as it is.
     """
-    typer.echo(text if exact and not sys.stdout.isatty() else _coloured(visible(text), sys.stdout))
+    if exact and not sys.stdout.isatty():
+        typer.echo(text)
+    else:
+        typer.echo(_coloured(visible(text if exact else _cleaned(text)), sys.stdout))
+
+
+def _cleaned(text: str) -> str:
+    from healkit.rendering import cleaning  # here, not above: `--help` shows no record
+
+    return cleaning.text(text)
 
 
 def _coloured(text: str, stream: TextIO) -> str:
@@ -189,10 +198,23 @@ def _coloured(text: str, stream: TextIO) -> str:
     return text
 
 
-def print_json(value: Any) -> None:
-    """Print the value on stdout, as JSON that any terminal can show: no control characters, in its encoding."""
+#: Keys of what the vault holds, which programs read back.
+CODE = ("code", "diff")
+
+
+def print_json(value: Any, *, exact: tuple[str, ...] = (), whole: bool = False) -> None:
+    """Print the value on stdout, without secrets, as JSON that any terminal can show, in its encoding.
+
+    exact: keys whose values stay as they are, such as `CODE`. whole: all of it stays: it is what was asked for.
+    """
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    typer.echo(seen_json(json.dumps(value, ensure_ascii=not utf8, default=str, indent=2)))
+    written = json.dumps(value, ensure_ascii=not utf8, default=str, indent=2)
+    if not whole:
+        from healkit.rendering import cleaning
+
+        cleaned = cleaning.data(json.loads(written), exact=exact)
+        written = json.dumps(cleaned, ensure_ascii=not utf8, indent=2)
+    typer.echo(seen_json(written))
 
 
 def terminal_width() -> int | None:

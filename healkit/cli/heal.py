@@ -15,6 +15,7 @@ import typer
 
 from healkit import options
 from healkit.cli.command import (
+    CODE,
     INTERRUPTED,
     OK,
     PERSONA,
@@ -68,7 +69,7 @@ def heal(
             progress=None if as_json else lambda sentence: say(f"· {untick(sentence)}"),
         )
     if as_json:
-        print_json(report_json(report))
+        print_json(report_json(report), exact=CODE)
     else:
         put(str(report))
     if report.outcome == "stopped":

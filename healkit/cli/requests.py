@@ -8,6 +8,7 @@ import typer
 
 from healkit import options
 from healkit.cli.command import (
+    CODE,
     HELP_OPTIONS,
     OK,
     DbOption,
@@ -49,7 +50,7 @@ def list_requests(
     with open_healkit(db, create=False) as healkit:
         found = healkit.requests.list(tool, state="pending" if pending else None, limit=limit)
     if as_json:
-        print_json([_json(request) for request in found])
+        print_json([_json(request) for request in found], exact=CODE)
     else:
         put(text_of(requests.listing(found), terminal_width()))
     return OK
@@ -62,7 +63,7 @@ def show(number: NumberArgument, as_json: JsonOption = False, db: DbOption = Non
     with open_healkit(db, create=False) as healkit:
         request = healkit.requests.get(number)
     if as_json:
-        print_json(_json(request))
+        print_json(_json(request), exact=CODE)
     else:
         put(text_of(requests.card(request, "terminal")))
     return OK
@@ -93,7 +94,7 @@ def decline(
 
 def _decided(request: PatchRequest, said: str, as_json: bool) -> int:
     if as_json:
-        print_json(_json(request))
+        print_json(_json(request), exact=CODE)
     else:
         put(said)
     return OK

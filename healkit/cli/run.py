@@ -110,7 +110,7 @@ def seed(
 def _print_outcome(execution: Execution, as_json: bool) -> int:
     """Print the result; return the exit code."""
     if as_json:
-        print_json(_outcome(execution))
+        print_json(_outcome(execution), exact=("value",))
     elif execution.failure is None:
         _print_value(execution.value)
         from healkit.rendering import execution as cards
@@ -156,7 +156,7 @@ def _print_value(value: Any) -> None:
         shown = drawn(value)
         typer.echo(f"{shown}{_COLOURS_OFF}" if _coloured_at_end(shown, before=False) else shown)
     elif value is not None:
-        print_json(value)
+        print_json(value, whole=True)
 
 
 class _Outputs:

@@ -9,6 +9,7 @@ import typer
 
 from healkit import options, values
 from healkit.cli.command import (
+    CODE,
     HELP_OPTIONS,
     OK,
     PERSONA,
@@ -179,7 +180,7 @@ def show(
     with open_healkit(db, create=False) as healkit:
         entry = healkit.vault.get(tool, in_label or persona, revision)
     if as_json:
-        print_json(entry_json(entry))
+        print_json(entry_json(entry), exact=CODE)
     elif code:
         put(entry.code.removesuffix("\n"), exact=True)
     else:
@@ -239,7 +240,8 @@ def diff(
     with open_healkit(db, create=False) as healkit:
         text = healkit.vault.diff(name, ends[0], ends[1], persona=persona)
     if as_json:
-        print_json({"tool_name": name, "persona": persona, "from": ends[0], "to": ends[1], "diff": text})
+        told = {"tool_name": name, "persona": persona, "from": ends[0], "to": ends[1], "diff": text}
+        print_json(told, exact=CODE)
         return OK
     put(text.rstrip("\n") or f"{name}: no difference.", exact=True)
     return OK
@@ -323,7 +325,7 @@ def examples(
 
 def _saved(entry: VaultEntry, said: str, as_json: bool) -> int:
     if as_json:
-        print_json(entry_json(entry))
+        print_json(entry_json(entry), exact=CODE)
     else:
         put(f"{said} as a draft, which cannot be run" if entry.draft else said)
     return OK

@@ -6,7 +6,6 @@ above the card is Python's own and untouched.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,12 +18,11 @@ from healkit.errors import HealkitError
 from healkit.notebook import cell_advice
 from healkit.notebook.cell_output import CellOutput, own_cleaner
 from healkit.notebook.failed_cells import FailedCell
-from healkit.rendering import asides
+from healkit.rendering import asides, cleaning
 from healkit.rendering import execution as rendered
 from healkit.rendering.asides import Aside
 from healkit.runtime.execution import Execution
-from healkit.sanitizer.cleaner import Cleaner
-from healkit.sanitizer.payloads import cleaned_failure
+from healkit.sanitizer.sanitizer import RecordCleaner, Sanitizer
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -34,16 +32,14 @@ TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these 
 
 def of_tool(healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "") -> CellOutput:
     """Draw the card of a tool's failure that has just happened."""
-    cleaner = healkit.traces.tracer.sanitizer
-    found, hidden = _cleaned(_kept_locals(execution), cleaner)
+    shown, found, hidden = without_secrets(execution, _kept_locals(execution), cleaner_of(healkit))
     aside = Aside(found, hidden, _history(healkit, execution), tip, explained)
-    return CellOutput.of(rendered.card(without_secrets(execution, cleaner), aside=aside))
+    return CellOutput.of(rendered.card(shown, aside=aside))
 
 
 def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOutput:
     """Draw the card of a failing cell of the user's own."""
-    execution = without_secrets(cell.execution, own_cleaner())
-    found, hidden = _cleaned(cell.locals, own_cleaner())
+    execution, found, hidden = without_secrets(cell.execution, cell.locals, own_cleaner())
     history = ""
     if cell.seen > 1:
         history = asides.history_line(cell.seen, cell.first_seen, "").partition(";")[0] + ", in this kernel"
@@ -56,11 +52,23 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
     return CellOutput.of(rendered.card(execution, aside=aside), panel)
 
 
-def without_secrets(execution: Execution, cleaner: Cleaner) -> Execution:
-    """Return the execution with its failure as a card may show it; its explanation is made of that."""
-    if execution.failure is None:
-        return execution
-    return dataclasses.replace(execution, failure=cleaned_failure(execution.failure, cleaner))
+def cleaner_of(healkit: Healkit) -> Sanitizer:
+    """Return the sanitiser that a Healkit's own rules and allowed patterns make."""
+    made = healkit.traces.tracer.sanitizer
+    return made if isinstance(made, Sanitizer) else own_cleaner()
+
+
+def without_secrets(
+    execution: Execution, found: Sequence[Local], cleaner: Sanitizer
+) -> tuple[Execution, tuple[Local, ...], int]:
+    """Return the execution and the variables beside it as a card may show them, and how many of these were hidden.
+
+    They are one record: a secret has other names in other frames. The explanation is made of what is left.
+    """
+    record = cleaner.of_record()
+    _cleaned(found, record)
+    shown = cleaning.execution(execution, record)
+    return (shown, *_cleaned(found, record))
 
 
 def _kept_locals(execution: Execution) -> Sequence[Local]:
@@ -71,7 +79,7 @@ def _kept_locals(execution: Execution) -> Sequence[Local]:
         return ()
 
 
-def _cleaned(found: Sequence[Local], cleaner: Cleaner) -> tuple[tuple[Local, ...], int]:
+def _cleaned(found: Sequence[Local], cleaner: RecordCleaner) -> tuple[tuple[Local, ...], int]:
     """Return the variables without secrets, and how many of them had one."""
     kept, hidden = [], 0
     for one in found:

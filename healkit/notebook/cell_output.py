@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from IPython import get_ipython
@@ -12,14 +11,14 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.display import display
 
 from healkit.config import Config, ExplainLevel
-from healkit.rendering import html_of, listings, text_of
+from healkit.rendering import cleaning, html_of, listings, text_of
 from healkit.rendering.document import Card, Document, Part
 from healkit.runtime import panels
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.runtime.execution import Executions
-    from healkit.sanitizer.cleaner import Cleaner
+    from healkit.sanitizer import Sanitizer
 
 
 class LivePanel(Protocol):
@@ -33,12 +32,9 @@ class LivePanel(Protocol):
 MakePanel = Callable[[], LivePanel]
 
 
-@cache
-def own_cleaner() -> Cleaner:
+def own_cleaner() -> Sanitizer:
     """Return the sanitiser as the environment configures it; for cells, which belong to no database."""
-    from healkit.sanitizer import Sanitizer
-
-    return Sanitizer.from_config(Config.from_environment())
+    return cleaning.sanitizer()
 
 
 def live_page() -> bool:

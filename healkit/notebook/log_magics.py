@@ -60,7 +60,7 @@ def last_error(
         except PostMortemError as error:
             note = f"Local variables cannot be shown. {error}"
     aside = Aside(explained=explained)
-    shown = cards.without_secrets(execution, healkit.traces.tracer.sanitizer)
+    shown, _, _ = cards.without_secrets(execution, (), cards.cleaner_of(healkit))
     card = rendered.card(shown, frames=options.frames, note=note, aside=aside)
     cards_shown = (card,) if asked is None else (card, variables.card(asked))
     return CellOutput.of(cards_shown, panel_of(healkit, "TracebackView", execution))

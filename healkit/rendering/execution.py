@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from healkit.contracts.execution import ExecutionData
 from healkit.contracts.failure import Failure
 from healkit.contracts.labels import place_label
-from healkit.rendering import parts, plain
+from healkit.rendering import cleaning, parts, plain
 from healkit.rendering.asides import Aside, locals_of
 from healkit.rendering.document import (
     Card,
@@ -49,6 +49,7 @@ def card(
     face: where the commands under "next" can be typed. note: one more line for the reader. aside: what was known at the
     moment of the failure.
     """
+    execution = cleaning.execution(execution)
     if execution.failure is not None:
         return _failure_card(execution, execution.failure, frames, face, note, aside)
     shown: list[Part] = [*_notes(execution, note), *_details(execution)]
@@ -61,6 +62,7 @@ def card(
 
 def success(execution: ExecutionData) -> Card:
     """Build one line for a success whose value is shown elsewhere, with the calls it made folded under it."""
+    execution = cleaning.execution(dataclasses.replace(execution, value=None))
     sign = Span(f"✓ {execution.label} ", "strong", "good")
     record = parts.record_line(execution)
     line = Line((sign, Span(record, "quiet", plain=f"· {record}")), "wrapped", indent=0)

@@ -10,7 +10,7 @@ from healkit import values
 from healkit.contracts.entries import RevisionInfo, VaultEntry
 from healkit.contracts.execution import ExecutionData
 from healkit.contracts.records import TRIED_COUNTED_MAX, TRIED_ORIGINS
-from healkit.rendering import parts, plain
+from healkit.rendering import cleaning, parts, plain
 from healkit.rendering.document import (
     Card,
     Cell,
@@ -44,7 +44,8 @@ def executions(found: Sequence[ExecutionData], *, left_out: int = 0, ask: str = 
     below = [Span(left_out_line(left_out, ask), "quiet")] if left_out else []
     if not found:
         return Card(parts=("No executions match.", *below))
-    table = Table(_EXECUTIONS, [_execution_row(one) for one in found], cut="result")
+    rows = [_execution_row(cleaning.execution(one, in_list=True)) for one in found]
+    table = Table(_EXECUTIONS, rows, cut="result")
     return Card(tone="info", parts=(table, *below))
 
 

@@ -19,6 +19,7 @@ from healkit.contracts.labels import place_label
 from healkit.contracts.records import CallRecord, DecisionRecord, Grants
 from healkit.errors import TOOL_CODES
 from healkit.rendering import plain
+from healkit.rendering.cleaning import HIDDEN_MARK
 
 if TYPE_CHECKING:
     from healkit.failures import Explanation
@@ -31,6 +32,7 @@ _PURPOSES = {
     "%post_mortem": "inspect it",
     "%debug": "inspect it (q leaves)",
     "%run_tool": "run it again",
+    "hk.rerun": "run it again, as it was",
     "%healkit keep": "make it a tool",
 }
 #: Face in which the reader can type the next step.
@@ -229,24 +231,39 @@ def next_steps(execution: ExecutionData, face: Face) -> list[str]:
     if face == "terminal":
         steps = [f"healkit vault show {name}{flag}", f"healkit vault patch {name} FILE{flag}"]
         if values.is_plain(execution.arguments):  # what a command line can say
-            payload = shlex.quote(json.dumps(execution.arguments, ensure_ascii=False))
-            steps.append(f"healkit run {name}{flag}" + (f" --args {payload}" if execution.arguments else ""))
+            given = {key: "…" if is_hidden(value) else value for key, value in execution.arguments.items()}
+            payload = shlex.quote(json.dumps(given, ensure_ascii=False))
+            steps.append(f"healkit run {name}{flag}" + (f" --args {payload}" if given else ""))
     else:
         steps = [f"%vault show {name}{flag} --edit"]
         if execution.failure is not None:
             steps += [f"%trace_last_error {name}{flag}", f"%post_mortem {name}{flag}"]
         if values.is_plain(execution.arguments):
             steps.append(f"%run_tool {name}{flag}{_notebook_arguments(execution.arguments)}")
+            hidden = any(map(is_hidden, execution.arguments.values()))
+            if hidden and execution.log_id is not None and _CUT_ARGUMENTS not in execution.arguments:
+                steps[-1:] = [f"hk.rerun({execution.log_id})", steps[-1]]
     if _CUT_ARGUMENTS in execution.arguments:
         steps.pop()
     return [step for step in steps if len(step) <= _COMMAND_MAX_CHARS]
 
 
 def _notebook_arguments(arguments: dict[str, Any]) -> str:
-    """Write ` n=10 name='Ada'`, or ` --args '{…}'` where a name could not stand before an equals sign."""
+    """Write ` n=10 name='Ada'`, or ` --args '{…}'` where a name could not stand before an equals sign.
+
+    What is hidden is `password=…`: the log still holds it, and `hk.rerun` takes it from there.
+    """
     if all(key.isidentifier() for key in arguments):
-        return "".join(f" {key}={value!r}" for key, value in arguments.items())
-    return f" --args {json.dumps(arguments, ensure_ascii=False)}"
+        return "".join(
+            f" {key}={'…' if is_hidden(value) else repr(value)}" for key, value in arguments.items()
+        )
+    given = {key: "…" if is_hidden(value) else value for key, value in arguments.items()}
+    return f" --args {json.dumps(given, ensure_ascii=False)}"
+
+
+def is_hidden(value: Any) -> bool:
+    """Return whether an argument, or a part of it, was hidden before it is shown."""
+    return HIDDEN_MARK in repr(value)
 
 
 def notes(execution: ExecutionData) -> Iterator[str]:

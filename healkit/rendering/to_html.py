@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from healkit.rendering import cleaning
 from healkit.rendering import markup as m
 from healkit.rendering.document import (
     Card,
@@ -57,6 +58,7 @@ _DIFF_LINE = f"{m.MONO};margin:0;white-space:pre-wrap;overflow-wrap:anywhere;pad
 
 def html_of(document: Document) -> Html:
     """Write the document as HTML: one element for each card, which brings its own colours."""
+    document = cleaning.document(document)
     cards = document if isinstance(document, tuple) else (document,)
     return m.join(map(_card, cards))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from healkit.plain_text import untick
+from healkit.rendering import cleaning
 from healkit.rendering.document import (
     Card,
     Cell,
@@ -35,6 +36,7 @@ _MARGIN = "    │ "
 
 def text_of(document: Document, width: int | None = None) -> str:
     """Write the document as lines; a table's widest column is cut at `width`, where one is given."""
+    document = cleaning.document(document)
     cards = document if isinstance(document, tuple) else (document,)
     return "\n".join(line for card in cards for line in _card(card, width))
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 
+from healkit import values
 from healkit.config import Config
 from healkit.errors import HealkitError, UsageInvalid
 from healkit.pysource.scope import names_in
@@ -70,11 +71,16 @@ class trace:
 
 
 class _Clean:
-    """Sanitiser for all that is exported, with a count of what it hid."""
+    """Sanitiser for all that is exported, with a count of what it hid; what one part hides, the others do too."""
 
-    def __init__(self) -> None:
-        self.cleaner = Sanitizer.from_config(Config.from_environment())
+    def __init__(self, failed: Execution) -> None:
+        self.cleaner = Sanitizer.from_config(Config.from_environment()).of_record()
         self.hidden = 0
+        failure = failed.failure
+        told = None if failure is None else [failure.evalue, failure.traceback]
+        given = failed.arguments if values.is_plain(failed.arguments) else None
+        for part in (failed.code, told, failed.last_output, given):
+            self.cleaner.clean(part, limit_bytes=UNLIMITED)
 
     def __call__(self, value: Any) -> Any:
         cleaned = self.cleaner.clean(value, limit_bytes=UNLIMITED)
@@ -118,7 +124,7 @@ def notebook_of(failed: Execution, replay: Execution | None, file: Path) -> Any:
     if failed.failure is None or failed.code is None:
         why = "did not fail" if failed.failure is None else "has no code at hand"
         raise UsageInvalid(f"{failed.label} {why}.", hint="Take a failure as hk.last_error() gives it.")
-    clean = _Clean()
+    clean = _Clean(failed)
     data = ExportedData(file.with_name(f"{file.stem}_data"), clean)
     cells = [
         *_failing_cells(failed, clean, data),
@@ -136,7 +142,7 @@ def notebook_of(failed: Execution, replay: Execution | None, file: Path) -> Any:
 
 def markdown_of(failed: Execution) -> str:
     """Write the failure as a bug report in Markdown."""
-    clean = _Clean()
+    clean = _Clean(failed)
     lines = [f"## {_escaped(clean(parts.headline(failed)))}", ""]
     explanation = failed.explain()
     if explanation is not None:

@@ -11,22 +11,17 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Coroutine
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from healkit.config import Config
 from healkit.contracts import post_mortem as pm
 from healkit.contracts.post_mortem import EvalResult, FrameSource, KeptFrame, Local
 from healkit.errors import PostMortemError, PostMortemGone
-from healkit.rendering import html_of, plain, text_of, variables
+from healkit.rendering import cleaning, html_of, plain, text_of, variables
 from healkit.runtime import background
 from healkit.sanitizer.payloads import UNLIMITED
-
-if TYPE_CHECKING:
-    from healkit.sanitizer import Sanitizer
 
 T = TypeVar("T")
 A = TypeVar("A", bound=pm.Answer)
@@ -37,19 +32,11 @@ _ANSWER_S = 3.0
 SHOWN_FRAMES = 12
 
 
-@cache
-def _sanitizer() -> Sanitizer:
-    """Return the sanitiser of this environment; loaded with the first question, since its tables are large."""
-    from healkit.sanitizer import Sanitizer
-
-    return Sanitizer.from_config(Config.from_environment())
-
-
 def presentable(text: str, name: str = "") -> str:
     """Return what is shown of a value under that name: without secrets and personal data."""
     if not name:
-        return str(_sanitizer().text(text).value)
-    cleaned = _sanitizer().clean({name: text}, limit_bytes=UNLIMITED)
+        return str(cleaning.sanitizer().text(text).value)
+    cleaned = cleaning.sanitizer().clean({name: text}, limit_bytes=UNLIMITED)
     return str(cleaned.value.get(name, "")) if cleaned.hidden and isinstance(cleaned.value, dict) else text
 
 

@@ -81,3 +81,16 @@ def clean_bounded(cleaner: Cleaner, value: Any, max_bytes: int) -> Cleaned:
     head = encoded[: max_bytes - len(MARKER)].decode(errors="ignore")
     cleaned = cleaner.clean(whole_words(head), limit_bytes=2 * max_bytes)
     return Cleaned(f"{cleaned.value}{MARKER}", cleaned.hidden, len(encoded))
+
+
+def of_record(cleaner: Cleaner) -> Cleaner:
+    """Return a cleaner for the parts of one record: what the sanitiser hides in one part, it hides in all."""
+    make = getattr(cleaner, "of_record", None)
+    made: Cleaner = cleaner if make is None else make()
+    return made
+
+
+def again(cleaner: Cleaner, value: Any) -> Any:
+    """Return a part that `of_record`'s cleaner has cleaned, without what later parts have taught it."""
+    hide = getattr(cleaner, "again", None)
+    return value if hide is None else hide(value)

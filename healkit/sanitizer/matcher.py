@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import ahocorasick
 
 from healkit.sanitizer import work_limit
+from healkit.sanitizer.known_values import Hidden
 from healkit.sanitizer.rule import Locate, SanitizerRule, Span, checked, span_of, word_behind
 from healkit.sanitizer.value_shapes import HIDDEN
 
@@ -315,12 +316,16 @@ def _custom_spans(pattern: Any, text: str) -> list[tuple[int, int]]:
 
 def replaced(text: str, found: Sequence[HiddenSpan], hidden: Counter[str]) -> str:
     """Return the text with the spans replaced, and count them in `hidden` by rule."""
+    remember = hidden.note if isinstance(hidden, Hidden) else None
     parts: list[str] = []
     position = 0
     for item in found:
         parts += (text[position : item.start], item.shown or item.rule.shown)
         position = item.end
-        hidden[item.rule.id] += 1
+        if remember is None:
+            hidden[item.rule.id] += 1
+        else:
+            remember(text[item.start : position], item.rule)
     return "".join((*parts, text[position:]))
 
 

@@ -17,7 +17,7 @@ import msgspec
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, summarize
 from healkit.contracts.traces import ExecutionTrace
-from healkit.sanitizer.cleaner import Cleaner
+from healkit.sanitizer.cleaner import Cleaner, again, of_record
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of
 from healkit.sanitizer.truncation import whole_words
 
@@ -98,7 +98,9 @@ def secret_columns(cleaner: Cleaner, columns: Mapping[str, Sequence[Any]]) -> se
 
 def cleaned_failure(failure: Failure, cleaner: Cleaner) -> Failure:
     """Return the failure with all its texts cleaned; a page shows it like this."""
+    cleaner = of_record(cleaner)
     text = partial(_text, cleaner)
+    text(failure.traceback)  # the whole stack first: a name there tells what a word of the message is
     frames = [msgspec.structs.replace(frame, line=text(frame.line)) for frame in failure.frames]
     changes = {name: text(getattr(failure, name)) for name in ("evalue", "traceback", "hint")}
     return msgspec.structs.replace(cleaned_facts(failure, cleaner), frames=frames, **changes)
@@ -127,6 +129,7 @@ def cleaned_trace(
     `limit_bytes` for itself. Cleaning a clean trace changes nothing.
     """
     hidden: Counter[str] = Counter()
+    cleaner = of_record(cleaner)
 
     def clean(value: Any, limit: int = limit_bytes) -> Any:
         found = cleaner.clean(value, limit_bytes=limit)
@@ -150,4 +153,22 @@ def cleaned_trace(
     cleaned = msgspec.structs.replace(
         trace, error=error, task_results=tasks, decisions=decisions, metadata=metadata
     )
-    return cleaned, dict(hidden)
+    return trace_again(cleaned, cleaner), dict(hidden)
+
+
+def trace_again(trace: ExecutionTrace, cleaner: Cleaner) -> ExecutionTrace:
+    """Return a trace whose parts this cleaner has cleaned, without what later parts have taught it."""
+    tasks = [
+        msgspec.structs.replace(task, args=again(cleaner, task.args), result=again(cleaner, task.result))
+        for task in trace.task_results
+    ]
+    decisions = [
+        msgspec.structs.replace(
+            each, outcome=again(cleaner, each.outcome), condition=again(cleaner, each.condition)
+        )
+        for each in trace.decisions
+    ]
+    error, metadata = again(cleaner, trace.error), again(cleaner, trace.metadata)
+    return msgspec.structs.replace(
+        trace, error=error, task_results=tasks, decisions=decisions, metadata=metadata
+    )

@@ -16,6 +16,7 @@ from healkit.config import Config
 from healkit.contracts.encoding import to_jsonable, type_only
 from healkit.sanitizer.cleaner import Cleaned
 from healkit.sanitizer.custom_rules import compiled_allow, load_rules
+from healkit.sanitizer.known_values import Hidden, KnownValues
 from healkit.sanitizer.matcher import Matcher
 from healkit.sanitizer.rule import SanitizerRule
 from healkit.sanitizer.tables import rules_for
@@ -69,27 +70,39 @@ class Sanitizer:
         """Hash of the phone region and the built-in rules: their ids, keywords, patterns and replacements."""
         return _version(self._phone_region)
 
-    def text(self, text: str) -> Cleaned:
-        """Return a text with everything hidden and nothing cut."""
-        hidden: Counter[str] = Counter()
-        return Cleaned(self._matcher.text(text, hidden), dict(hidden))
+    def text(self, text: str, known: KnownValues | None = None) -> Cleaned:
+        """Return a text with everything hidden and nothing cut.
+
+        known: what was hidden earlier in the same record, hidden here too; what is hidden here is added.
+        """
+        hidden = Hidden(known)
+        cleaned = self._matcher.text(text, hidden)
+        if hidden.known:
+            cleaned = hidden.known.hide(cleaned, hidden)
+        return Cleaned(cleaned, dict(hidden))
+
+    def of_record(self) -> RecordCleaner:
+        """Return a cleaner for the parts of one record: what it hides in one, it hides in all that follow."""
+        return RecordCleaner(self)
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
         """Return the spans to hide in a text as (start, end, rule id), in order and without overlaps."""
         return [(found.start, found.end, found.rule.id) for found in self._matcher.find(text)]
 
-    def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
+    def clean(
+        self, value: object, *, limit_bytes: int | None = None, known: KnownValues | None = None
+    ) -> Cleaned:
         """Return any value as plain JSON data, with everything hidden, cut at the limit; never raise.
 
         Values that JSON cannot hold are converted by `healkit.contracts.encoding`. Of a value that cannot be read at
-        all, only the type's name is returned.
+        all, only the type's name is returned. `known`: as for `text`.
         """
         try:
-            return self._clean(value, self._limit_bytes if limit_bytes is None else limit_bytes)
+            return self._clean(value, self._limit_bytes if limit_bytes is None else limit_bytes, known)
         except Exception:  # noqa: BLE001 - a value that cannot be cleaned is dropped, not the trace around it
             return Cleaned(type_only(value), {"unreadable": 1})
 
-    def _clean(self, value: object, limit_bytes: int) -> Cleaned:
+    def _clean(self, value: object, limit_bytes: int, known: KnownValues | None) -> Cleaned:
         plain, _ = to_jsonable(value)
         try:
             size = size_of(plain)
@@ -99,13 +112,15 @@ class Sanitizer:
         read_bytes = limit_bytes * _READ_TIMES + _READ_BYTES
         if size > read_bytes:
             plain = cut(plain, read_bytes)
-        walk = Traversal(self._matcher)
+        walk = Traversal(self._matcher, known=known)
         cleaned = walk.value(plain)
+        if walk.hidden.known:
+            cleaned = walk.hidden.known.hide_in(cleaned, walk.hidden)
         for _ in range(_MAX_ROUNDS):  # a cut may leave a text that matches a rule
             shorter = cut(cleaned, limit_bytes)
             if shorter is cleaned:
                 break
-            again = Traversal(self._matcher, cut=True)
+            again = Traversal(self._matcher, cut=True, known=walk.hidden.known)
             seen = again.value(shorter)
             if not again.hidden:
                 cleaned = shorter
@@ -113,6 +128,34 @@ class Sanitizer:
             walk.hidden.update(again.hidden)
             cleaned = seen
         return Cleaned(cleaned, dict(walk.hidden), size if size > limit_bytes else None)
+
+
+class RecordCleaner:
+    """Cleaner for the parts of one record; a value hidden in one part is hidden in all.
+
+    What a later part teaches is hidden in the earlier ones by `again`.
+    """
+
+    def __init__(self, sanitizer: Sanitizer) -> None:
+        self._sanitizer = sanitizer
+        self._known = KnownValues()
+        self.rule_set_version, self.custom_rules = sanitizer.rule_set_version, sanitizer.custom_rules
+
+    def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
+        """Return any value as plain JSON data, as `Sanitizer.clean` does."""
+        return self._sanitizer.clean(value, limit_bytes=limit_bytes, known=self._known)
+
+    def text(self, text: str) -> Cleaned:
+        """Return a text with everything hidden and nothing cut."""
+        return self._sanitizer.text(text, self._known)
+
+    def again(self, value: Any) -> Any:
+        """Return a cleaned value without what was hidden since."""
+        return self._known.hide_in(value, Counter()) if self._known else value
+
+    def of_record(self) -> RecordCleaner:
+        """Return itself: it belongs to a record already."""
+        return self
 
 
 def narrowed(value: Any) -> Any:
@@ -146,10 +189,11 @@ def sanitize(value: object) -> tuple[Any, dict[str, int]]:
 
     Configured by the environment; a value longer than `payload_max_bytes` is cut.
     """
-    cleaned = _configured(Config.from_environment()).clean(value)
+    cleaned = configured(Config.from_environment()).clean(value)
     return cleaned.value, dict(cleaned.hidden)
 
 
 @lru_cache(maxsize=4)
-def _configured(config: Config) -> Sanitizer:
+def configured(config: Config) -> Sanitizer:
+    """Return the sanitiser of a configuration, made once."""
     return Sanitizer.from_config(config)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import base64
 import re
-from collections import Counter
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from healkit.contracts.encoding import type_only
+from healkit.sanitizer.known_values import Hidden, KnownValues
 from healkit.sanitizer.matcher import HiddenSpan, Matcher, replaced
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of, word_set, words_of
 from healkit.sanitizer.secret_values import STRUCTURED, hides, spells_bytes
@@ -73,15 +73,16 @@ def _is_plain_key(key: str) -> bool:
 class Traversal:
     """Cleaning of one value, with the count of what is hidden so far.
 
-    cut: the value was clean before parts of it were cut off; of its texts, only the ends are searched again.
+    cut: the value was clean before parts of it were cut off; of its texts, only the ends are searched again. known:
+    what was hidden earlier in the same record.
     """
 
-    def __init__(self, matcher: Matcher, *, cut: bool = False) -> None:
+    def __init__(self, matcher: Matcher, *, cut: bool = False, known: KnownValues | None = None) -> None:
         self._matcher, self._cut = matcher, cut
         #: Short texts in which nothing was hidden, and these with their keys: data repeats them.
         self._plain: set[str] = set()
         self._plain_items: set[tuple[str, str, Secrecy]] = set()
-        self.hidden: Counter[str] = Counter()
+        self.hidden = Hidden(known)
 
     def value(self, value: Any, name: str = "", under: Secrecy = Secrecy.NONE) -> Any:
         """Return the value cleaned; `name` is its key, `under` the kind of the collection around it.

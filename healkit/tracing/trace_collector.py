@@ -21,7 +21,7 @@ import msgspec
 
 from healkit.config import Config
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Started, Step, StoredTrace
+from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, Step, StoredTrace
 from healkit.contracts.traces import (
     BranchDecision,
     ExecutionTrace,
@@ -29,8 +29,15 @@ from healkit.contracts.traces import (
     capability_id_of,
     encode_trace,
 )
-from healkit.sanitizer.cleaner import Cleaner, Verbatim
-from healkit.sanitizer.payloads import AnyRecord, cleaned_facts, cleaned_record, payload_of, secret_columns
+from healkit.sanitizer.cleaner import Cleaner, Verbatim, of_record
+from healkit.sanitizer.payloads import (
+    AnyRecord,
+    cleaned_facts,
+    cleaned_record,
+    payload_of,
+    secret_columns,
+    trace_again,
+)
 
 #: Characters of all payloads of one trace together; later calls are listed without theirs.
 _PAYLOADS_MAX_CHARS = 1_000_000
@@ -39,6 +46,8 @@ _WIRE_MAX_BYTES, _PAYLOADS_LEAST_CHARS = 1_000_000, 10_000
 _ERROR_MAX_CHARS = 2000
 #: Bounds of the wire form on a decision's texts (`contracts.traces`).
 _DECISION_MAX_CHARS, _CONDITION_MAX_CHARS = 1000, 10_000
+#: Executions that are running at once, whose hidden values are remembered to the end.
+_CLEANERS_MAX = 500
 
 
 class Tracer:
@@ -62,6 +71,7 @@ class Tracer:
         self._verbatim = Verbatim()
         self._making, self._pid = threading.Lock(), os.getpid()
         self._warming: threading.Thread | None = None
+        self._cleaners: dict[str, Cleaner] = {}
 
     @property
     def cleaner(self) -> Cleaner:
@@ -99,10 +109,22 @@ class Tracer:
     def for_log(self, record: AnyRecord) -> AnyRecord:
         """Return the record as the log keeps it: cleaned where `sanitize_log` is set, else without secret facts."""
         if self.config.sanitize_log:
-            return cleaned_record(record, self.sanitizer)
+            return cleaned_record(record, self._cleaner_for(record))
         if isinstance(record, Finished):
             return msgspec.structs.replace(record, failure=self.without_secret_facts(record.failure))
         return record
+
+    def _cleaner_for(self, record: Record) -> Cleaner:
+        """Return the cleaner of the execution that the record belongs to: its arguments tell what its message holds."""
+        with self._lock():
+            cleaner = self._cleaners.pop(record.trace_id, None)
+        cleaner = cleaner or of_record(self.sanitizer)
+        if not isinstance(record, Finished):
+            with self._lock():
+                self._cleaners[record.trace_id] = cleaner
+                if len(self._cleaners) > _CLEANERS_MAX:
+                    del self._cleaners[next(iter(self._cleaners))]
+        return cleaner
 
     def secret_columns(self, columns: Mapping[str, Sequence[Any]]) -> set[str]:
         """Return the names of the columns, of these with their first values, of which no preview shows anything."""
@@ -202,9 +224,10 @@ class TraceCollector:
             metadata["tasksOmitted"] = len(calls) - most
         metadata["hidden"] = dict(tally.hidden)
         metadata["truncated"] = tally.truncated
-        return msgspec.structs.replace(
+        trace = msgspec.structs.replace(
             self._skeleton(finished, metadata), error=error, task_results=tasks, decisions=decisions
         )
+        return trace_again(trace, tally.cleaner)
 
     def _skeleton(self, finished: Finished, metadata: dict[str, Any]) -> ExecutionTrace:
         """Build the trace from facts that no tool and no user wrote, so that they need no cleaning."""
@@ -254,7 +277,7 @@ class _Tally:
     """Cleaner of one trace's payloads, with counts of what was hidden (by rule) and cut (by place)."""
 
     def __init__(self, cleaner: Cleaner, limit_bytes: int, room_chars: int) -> None:
-        self._cleaner = cleaner
+        self.cleaner = of_record(cleaner)
         self._limit_bytes = limit_bytes
         self._left_chars = room_chars
         self.hidden: Counter[str] = Counter()
@@ -262,7 +285,7 @@ class _Tally:
 
     def value(self, value: Any, place: str) -> Any:
         """Clean a value."""
-        cleaned = self._cleaner.clean(value, limit_bytes=self._limit_bytes)
+        cleaned = self.cleaner.clean(value, limit_bytes=self._limit_bytes)
         self.hidden.update(cleaned.hidden)
         if cleaned.truncated_from is not None:
             self.truncated.setdefault(place, cleaned.truncated_from)

@@ -38,7 +38,7 @@ from healkit.contracts.runs import EVIDENCE_MANIFEST, RUN_MANIFEST, RunManifest
 from healkit.contracts.signature import StateSignature
 from healkit.errors import RunFolderError
 from healkit.plain_text import count
-from healkit.sanitizer.cleaner import PAYLOAD_MAX_BYTES, Cleaner, clean_bounded
+from healkit.sanitizer.cleaner import PAYLOAD_MAX_BYTES, Cleaner, clean_bounded, of_record
 from healkit.tracing.evidence import EvidenceStore, Piece
 from healkit.tracing.run_folders import begin_folder, discard, manifest_bytes, publish, write_whole
 
@@ -104,7 +104,7 @@ class RunWriter:
     ) -> None:
         self.run_id = manifest.run_id
         self._manifest = manifest
-        self._cleaner = cleaner
+        self._cleaner = cleaner = of_record(cleaner)  # a run is one record
         self._payload_max_bytes = manifest.redaction_policy.payload_max_bytes
         self._lock = threading.RLock()
         self._owner = os.getpid()

@@ -59,17 +59,17 @@ def test_secrets_of_new_kinds_are_found_in_nested_data() -> None:
     """Audit R11."""
     key = "q7Zt-Xc9_Lw2Rk5Vb8Nm1Pd4Fg6Hj3Ks0Ay2Ue9Io5Q"
     value = {
-        "jwk": {"kty": "EC", "x": key, "d": key},
+        "jwk": {"kty": "EC", "x": public, "d": key},
         "password": list(b"Tr0ub4dor&3"),
         "token": list(range(10)),
         "passphrase": "correct horse battery staple",
         "secret": "river stone yellow winter",
         "api_key": "falcon-copper",
-        "label": "river stone yellow winter",
-        "d": key,
+        "label": "summer river stone hill",
+        "d": public,
     }
     cleaned = SANITIZER.clean(value).value
-    assert cleaned["jwk"] == {"kty": "EC", "x": key, "d": "[REDACTED:secret-name]"}
+    assert cleaned["jwk"] == {"kty": "EC", "x": public, "d": "[REDACTED:secret-name]"}
     assert cleaned["password"] == ["[REDACTED:secret-name]"]
     for name in ("passphrase", "secret", "api_key"):
         assert cleaned[name] == "[REDACTED:secret-name]"

@@ -21,7 +21,7 @@ from healkit.contracts.records import TRIED_ORIGINS
 from healkit.contracts.stats import GroupInfo
 from healkit.errors import TOOL_CODES
 from healkit.notebook.cell_output import fixes_offered
-from healkit.rendering import parts, plain
+from healkit.rendering import cleaning, parts, plain
 from healkit.rendering.outputs import safe_output
 from healkit.runtime.execution import Execution
 
@@ -35,6 +35,8 @@ HIDDEN_MARK = "[REDACTED"
 _ANSWER_MAX_BYTES = 400_000
 _TEXT_MAX_CHARS = 20_000
 _OUTPUTS_MAX = 20
+#: What a page edits or keeps for the user, and sends back; arguments are hidden before, in a form that can be undone.
+_EDITED = ("code", "memory", "schema", "arguments")
 
 
 class PageData:
@@ -50,14 +52,27 @@ class PageData:
         """Configuration of the Healkit, or the environment's where there is none."""
         return Config.from_environment() if self._healkit is None else self._healkit.config
 
-    def clean(self, value: Any) -> Cleaned:
-        """Return the value without secrets and personal data."""
+    @property
+    def sanitizer(self) -> Sanitizer:
+        """Sanitiser as the Healkit is configured; made when something is first shown."""
         with self._lock:
             if self._sanitizer is None:
-                from healkit.sanitizer import Sanitizer  # its tables take half a second to read
+                from healkit.sanitizer import Sanitizer  # its tables take a while to read
 
                 self._sanitizer = Sanitizer.from_config(self.config)
-        return self._sanitizer.clean(value, limit_bytes=_ANSWER_MAX_BYTES)
+            return self._sanitizer
+
+    def clean(self, value: Any) -> Cleaned:
+        """Return the value without secrets and personal data."""
+        return self.sanitizer.clean(value, limit_bytes=_ANSWER_MAX_BYTES)
+
+    def on_page(self, message: dict[str, Any], exact: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Return a message to the page without secrets, whatever it was made of.
+
+        What the page edits goes as it is: a tool's code, and what the user typed there; `exact` names more such keys.
+        """
+        cleaned: dict[str, Any] = cleaning.data(message, exact=_EDITED + exact, cleaner=self.sanitizer)
+        return cleaned
 
     def shown(self, value: Any) -> Cleaned:
         """Clean text that is only read: what moves or reorders it is spelt out too, unlike in what is edited."""
@@ -65,19 +80,23 @@ class PageData:
 
     def execution(self, execution: Execution) -> dict[str, Any]:
         """Return all that a panel shows of one execution."""
-        cleaned = self.shown(_payload(execution))
+        hidden = self.shown(_payload(execution)).hidden
+        record = self.sanitizer.of_record()
+        cleaned = self.shown(_payload(cleaning.execution(execution, record)))  # before it is cut
         shown = cleaned.value if isinstance(cleaned.value, dict) else {}
         return {
             **_facts(execution),
             **shown,
-            "outputs": self.outputs(execution.outputs),
-            "hidden": sum(cleaned.hidden.values()),
+            "outputs": record.again(self.outputs(execution.outputs)),
+            "hidden": sum(hidden.values()),
             "may_heal": fixes_offered(self.config),
         }
 
     def rows(self, executions: Sequence[Execution]) -> list[dict[str, Any]]:
         """Return a line of a list for each execution."""
-        outcomes = [_outcome(execution) for execution in executions]
+        outcomes = [
+            _outcome(cleaning.execution(one, self.sanitizer.of_record(), in_list=True)) for one in executions
+        ]
         cleaned = self.clean(outcomes).value
         if not isinstance(cleaned, list):  # cut as a whole: a page of failures with very long messages
             cleaned = [self.clean(outcome[:200]).value for outcome in outcomes]

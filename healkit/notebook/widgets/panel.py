@@ -233,7 +233,7 @@ class Panel(anywidget.AnyWidget):
                     answer = {"id": question, "value": self._asked(op, arguments)}
             except Exception as error:  # noqa: BLE001 - all of them are shown in the panel
                 answer = {"id": question, "error": self.recorded.shown(described(error)).value}
-            self._reply(answer)
+            self._reply(answer, exact=("value",) if op == "code" else ())
         except Exception as error:  # noqa: BLE001 - the page is told that the answer could not be shown
             message = f"The answer could not be shown ({type(error).__name__})."
             self._reply({"id": question, "error": {"code": "PANEL_ERROR", "message": message}})
@@ -248,9 +248,12 @@ class Panel(anywidget.AnyWidget):
             )
         return self.operations[op](**arguments)
 
-    def _reply(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+    def _reply(
+        self, content: dict[str, Any], buffers: list[bytes] | None = None, *, exact: tuple[str, ...] = ()
+    ) -> None:
+        """Send to the page; `exact` names what holds code to edit, and goes as it is."""
         if self.comm is not None:  # None once the panel was closed
-            self.send(content, buffers)
+            self.send(self.recorded.on_page(content, exact), buffers)
 
 
 #: Panels that can be asked, oldest first; ipywidgets itself would keep every one for as long as the kernel lives.
