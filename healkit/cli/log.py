@@ -117,7 +117,7 @@ def _tallied(
         wrong(f"--by {unknown[0]!r} is none of {', '.join(_BY)}.")
     with open_healkit(db, create=False) as healkit:
         if group:
-            groups = healkit.log.groups(**filters.given, limit=limit).rows
+            groups = healkit.history.shown_groups(healkit.log.groups(**filters.given, limit=limit).rows)
             shown, data = stats.groups(groups), [*map(dataclasses.asdict, groups)]
         else:
             sums = healkit.log.summary(**filters.given, by=by).rows
@@ -204,7 +204,7 @@ def errors(
     db: DbOption = None,
 ) -> int:
     """List the failures on record, newest first."""
-    from healkit.rendering import execution, listings, text_of
+    from healkit.rendering import cleaning, execution, listings, text_of
 
     last = last or markdown or notebook is not None
 
@@ -225,8 +225,9 @@ def errors(
                 put((shown or rows[0]).to_markdown())
             if notebook is not None or markdown:
                 return OK
-            put(text_of(execution.card(shown or rows[0], face="terminal")))
-            put(f"\n{rows[0].failure.traceback if rows[0].failure else ''}".rstrip())
+            clean = cleaning.execution(shown or rows[0])
+            put(text_of(execution.card(clean, face="terminal")))
+            put(f"\n{clean.failure.traceback if clean.failure else ''}".rstrip())
         else:
             put(text_of(listings.executions(rows), terminal_width()))
     return OK

@@ -101,7 +101,7 @@ def _stats(healkit: Healkit, options: Namespace, filters: Filters) -> CellOutput
     if options.summary:
         sums = healkit.log.summary(**filters.given).rows
         return CellOutput.of(stats.summary(sums))
-    groups = healkit.log.groups(**filters.given, limit=options.limit).rows
+    groups = healkit.history.shown_groups(healkit.log.groups(**filters.given, limit=options.limit).rows)
     return CellOutput.of(stats.groups(groups))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,9 @@ from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import (
     TRIED_ORIGINS,
 )
-from healkit.contracts.stats import Ran
+from healkit.contracts.stats import GroupInfo, Ran
 from healkit.errors import VaultError, near_misses
+from healkit.rendering import cleaning
 from healkit.rendering.plots import Plot, plot_days, plot_runs
 from healkit.runtime.execution import Execution, Executions
 from healkit.runtime.log_rows import execution_of
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _EACH_RUN_MAX = 2000
 #: Kinds of failures of one tool that are looked at.
 _GROUPS_MAX = 200
+#: Arguments that are read for the secrets in them, and shown in a report.
+_ARGUMENTS_MAX_BYTES = 64_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +63,17 @@ class History:
     def last_error_report(self, tool_name: str | None = None) -> str:
         """Return the newest failure as text, which says so when there is none."""
         return last_error_report(self._log(), tool_name)
+
+    def shown_groups(self, groups: Sequence[GroupInfo]) -> list[GroupInfo]:
+        """Return groups of failures as they may be shown: the arguments of the newest row tell what a message holds."""
+        shown = []
+        for group in groups:
+            row = self._log().get(group.last_log_id)
+            record = cleaning.sanitizer().of_record()
+            if row is not None:
+                record.clean(row.arguments, limit_bytes=_ARGUMENTS_MAX_BYTES)
+            shown.append(dataclasses.replace(group, evalue=record.text(group.evalue).value))
+        return shown
 
     def execution(self, log_id: int) -> Execution | None:
         """Return one row of the log with the calls it made; None when there is no such row."""
@@ -161,7 +175,9 @@ def last_error_report(log: Log, tool_name: str | None = None, persona: str | Non
     row = log.last_error(tool_name, persona)
     if row is None:
         return _nothing_found(log, tool_name, persona)
-    execution = execution_of(row, [])
+    record = cleaning.sanitizer().of_record()
+    execution = cleaning.execution(execution_of(row, []), record)
+    given = record.clean(row.arguments, limit_bytes=_ARGUMENTS_MAX_BYTES).value
     failure = execution.failure
     code = f" [{failure.code}]" if failure else ""
     return "\n".join(
@@ -169,10 +185,10 @@ def last_error_report(log: Log, tool_name: str | None = None, persona: str | Non
             f"Last error for tool {execution.tool_name!r}:",
             f"Time: {execution.timestamp.isoformat(timespec='seconds')}",
             f"Persona: {execution.persona}",
-            f"Input: {row.arguments}",
+            f"Input: {given}",
             f"Log row: {row.id}, {execution.label}{code}",
             "Traceback:",
-            row.error_traceback or "(no traceback was recorded)",
+            (failure.traceback if failure else "") or "(no traceback was recorded)",
             *([f"\nNext step: {failure.hint}"] if failure and failure.hint else []),
         ]
     )

@@ -22,6 +22,7 @@ from healkit.errors import PostMortemError, PostMortemGone
 from healkit.rendering import cleaning, html_of, plain, text_of, variables
 from healkit.runtime import background
 from healkit.sanitizer.payloads import UNLIMITED
+from healkit.sanitizer.sanitizer import RecordCleaner
 
 T = TypeVar("T")
 A = TypeVar("A", bound=pm.Answer)
@@ -32,11 +33,15 @@ _ANSWER_S = 3.0
 SHOWN_FRAMES = 12
 
 
-def presentable(text: str, name: str = "") -> str:
-    """Return what is shown of a value under that name: without secrets and personal data."""
+def presentable(text: str, name: str = "", record: RecordCleaner | None = None) -> str:
+    """Return what is shown of a value under that name: without secrets and personal data.
+
+    record: the cleaner of what is shown beside it.
+    """
+    cleaner = record or cleaning.sanitizer()
     if not name:
-        return str(cleaning.sanitizer().text(text).value)
-    cleaned = cleaning.sanitizer().clean({name: text}, limit_bytes=UNLIMITED)
+        return str(cleaner.text(text).value)
+    cleaned = cleaner.clean({name: text}, limit_bytes=UNLIMITED)
     return str(cleaned.value.get(name, "")) if cleaned.hidden and isinstance(cleaned.value, dict) else text
 
 
@@ -58,8 +63,18 @@ class PostMortem:
 
     def locals(self, frame: KeptFrame | int | None = None) -> list[Local]:
         """Return a frame's local variables: name, type, shape where there is one, and a short repr."""
-        found = self._ask(pm.AskLocals(self._number(frame)), pm.Locals).locals
-        return [msgspec.structs.replace(one, repr=presentable(one.repr, one.name)) for one in found]
+        return self._presentable([self._ask(pm.AskLocals(self._number(frame)), pm.Locals).locals])[0]
+
+    @staticmethod
+    def _presentable(frames: list[list[Local]]) -> list[list[Local]]:
+        """Return the locals of some frames without secrets; one that is hidden in a frame is hidden in all."""
+        record = cleaning.sanitizer().of_record()
+        for _ in range(2):  # the second time, all that are hidden are known
+            shown = [
+                [msgspec.structs.replace(one, repr=presentable(one.repr, one.name, record)) for one in found]
+                for found in frames
+            ]
+        return shown
 
     def previews(self, frame: KeptFrame | int | None = None) -> list[Local]:
         """Return the locals as a card shows them: at once, since no `__repr__` of the tool's own is called.
@@ -129,7 +144,9 @@ class PostMortem:
 
     def all_locals(self, frames: int = SHOWN_FRAMES) -> list[tuple[KeptFrame, list[Local]]]:
         """Return the tool's innermost frames, at most so many, each with its locals."""
-        return [(frame, self.locals(frame)) for frame in self.frames()[-frames:]]
+        chosen = self.frames()[-frames:]
+        asked = [self._ask(pm.AskLocals(frame.number), pm.Locals).locals for frame in chosen]
+        return list(zip(chosen, self._presentable(asked), strict=True))
 
     def to_text(self) -> str:
         """Write the tool's frames with their locals, as plain text."""

@@ -58,6 +58,7 @@ def test_harmless_lines_stay() -> None:
 def test_secrets_of_new_kinds_are_found_in_nested_data() -> None:
     """Audit R11."""
     key = "q7Zt-Xc9_Lw2Rk5Vb8Nm1Pd4Fg6Hj3Ks0Ay2Ue9Io5Q"
+    public = "w4Bm-Td7_Rk1Zx8Qn5Vc2Lp9Gs6Hf3Jy0Ea4Uo7Iw1K"
     value = {
         "jwk": {"kty": "EC", "x": public, "d": key},
         "password": list(b"Tr0ub4dor&3"),

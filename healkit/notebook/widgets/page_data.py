@@ -107,6 +107,8 @@ class PageData:
 
     def groups(self, groups: Sequence[GroupInfo]) -> list[dict[str, Any]]:
         """Return a line of a list for each group of similar failures."""
+        if self._healkit is not None:
+            groups = self._healkit.history.shown_groups(groups)
         summaries = self.clean([plain.one_line(group.summary, 300) for group in groups]).value
         return [
             {
