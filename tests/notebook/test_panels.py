@@ -353,3 +353,65 @@ def test_a_panel_shows_no_control_characters(healkit: Healkit) -> None:
     assert re.findall("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", shown) == []
     assert "\\u001b" not in shown
     assert "\\\\u202e" in shown
+
+
+PASSWORD, HEADER = "correct horse battery", "sk-" + "Zq8Lw3Rt6Yp1Xc5Vb9Nm2Kd7"
+URL_PASSWORD, PRINTED, RETURNED = "Tr0ub4dor&3x", "Winter7Yellow", "quartz66pine"
+PLANTED = (PASSWORD, HEADER, URL_PASSWORD, PRINTED, RETURNED)
+#: Named by their pieces, so that the tool's own code, which is edited and shown, holds none of them.
+PAY = f"""%%tool s_pay --reason 'since password=Reason31Oak'
+def s_pay(password: str, headers: dict):
+    p = password
+    print("access_token=" + {PRINTED[:6]!r} + {PRINTED[6:]!r})
+    if p == "no":
+        return {{"password": {RETURNED[:6]!r} + {RETURNED[6:]!r}}}
+    raise RuntimeError("postgres://scott:" + {URL_PASSWORD[:5]!r} + {URL_PASSWORD[5:]!r} + "@db/db refused " + p)"""
+CALL = f'%run_tool s_pay password="{PASSWORD}" headers={{"Authorization":"Bearer {HEADER}"}}'
+
+
+def _seen(shown: Any) -> list[str]:
+    text = json.dumps(shown).replace("&amp;", "&").replace("\\u0026", "&")
+    return [secret for secret in (*PLANTED, "Reason31Oak") if secret in text]
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("TRACE-2", "FACE-3")
+def test_no_card_of_a_notebook_shows_a_planted_secret(run: Any) -> None:
+    magics = ("%trace_last_error", "%trace_last_error --locals", "%executions", "%executions --group", "%vault list",
+              "%vault history s_pay", "%trace_last_error --markdown", "%healkit status")  # fmt: skip
+    cells = run("%load_ext healkit", PAY, CALL, *magics).cells[1:]
+    cards = [
+        [output.data for output in cell.outputs if output.output_type == "display_data"] for cell in cells
+    ]
+    assert "password=…" in json.dumps(cards[1], ensure_ascii=False)
+    assert {cell.source: seen for cell, card in zip(cells, cards, strict=True) if (seen := _seen(card))} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("TRACE-2", "FACE-4")
+def test_no_message_to_a_page_holds_a_planted_secret(page: Page, healkit: Healkit) -> None:
+    healkit.vault.add("s_pay", PAY.partition("\n")[2], reason="since password=Reason31Oak")
+    given = {"password": PASSWORD, "headers": {"Authorization": f"Bearer {HEADER}"}}
+    returned = healkit.execute("s_pay", arguments={"password": "no", "headers": {}}).log_id
+    row = healkit.execute("s_pay", arguments=given).log_id
+    names = page.run(
+        "from healkit import Healkit\nhk = Healkit()\nfailed = hk.last_error()\n"
+        "from healkit.notebook.widgets.traceback_view import TracebackView\n"
+        "panels = [hk.browse(), TracebackView(hk, failed), hk.patch_editor('s_pay')]\n"
+        "print(*(panel.model_id for panel in panels))"
+    )
+    log, view, editor = names.split()
+    answers = {
+        "rows": page.ask(log, "page", filters={}),
+        "groups": page.ask(log, "groups", filters={}),
+        "row": page.ask(log, "execution", log_id=row),
+        "returned": page.ask(log, "execution", log_id=returned),
+        "view": page.ask(view, "hello"),
+        "edit": page.ask(editor, "edit", tool="s_pay"),
+        "history": page.ask(editor, "history", tool="s_pay"),
+        "rerun": page.ask(editor, "rerun", log_id=row),
+    }
+    assert {name: answer["error"] for name, answer in answers.items() if "error" in answer} == {}
+    assert {name: seen for name, answer in answers.items() if (seen := _seen(answer))} == {}
+    code = page.ask(editor, "code", tool="s_pay", persona="default", revision=1)["value"]
+    assert code == healkit.vault.get("s_pay").code

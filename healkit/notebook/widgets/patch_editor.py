@@ -18,7 +18,7 @@ from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData
 from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.parsing import parse_arguments
-from healkit.rendering import listings, parts, plain
+from healkit.rendering import cleaning, listings, parts, plain
 from healkit.runtime.execution import Execution
 from healkit.runtime.vault_edits import motivating_row
 
@@ -63,7 +63,7 @@ class Patching:
         frame = failure.tool_frame if failure is not None else None
         failing = None
         if run is not None and failure is not None and frame is not None and run.revision is not None:
-            message = self._recorded.clean(plain.one_line(failure.summary, 200)).value
+            message = self._outcome(run)[:200]
             failing = {"revision": run.revision, "lineno": frame.lineno, "message": message}
         text, hidden = self._shown_arguments(_arguments(run, entry))
         return {
@@ -213,21 +213,27 @@ class Patching:
         return given
 
     def _outcome(self, run: Execution) -> str:
+        run = self._clean(run)
         text = run.failure.summary if run.failure is not None else parts.result_text(run)
         return str(self._recorded.clean(plain.one_line(text, 300)).value)
+
+    def _clean(self, run: Execution) -> Execution:
+        return cleaning.execution(run, self._recorded.sanitizer.of_record(), in_list=True)
 
     def _delta(self, before: Execution | None, now: Execution) -> dict[str, Any] | None:
         """Compare an outcome with that of the run before; None where there is none."""
         if before is None or before.status == "RUNNING":
             return None
         was, is_now = _lines(before), _lines(now)
+        same = was == is_now and before.ok == now.ok
+        was, is_now = _lines(self._clean(before)), _lines(self._clean(now))
         diff = "" if before.ok != now.ok else "\n".join(difflib.unified_diff(was, is_now, lineterm="", n=2))
         shown = {"before": self._outcome(before), "now": self._outcome(now)}
         return {
             **shown,
             "log_id": before.log_id,
             "before_ok": before.ok,
-            "same": was == is_now and before.ok == now.ok,
+            "same": same,
             "diff": self._recorded.shown("\n".join(diff.splitlines()[2:])[:8000]).value,
         }
 
