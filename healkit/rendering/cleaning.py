@@ -51,7 +51,7 @@ def text(shown: str) -> str:
 
 
 def data(value: Any, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None = None) -> Any:
-    """Return JSON data as a command may print it, or a page may get it.
+    """Return JSON data as a command may print it, or a page may get it; raise `TypeError` for what is none.
 
     exact: keys whose values stay as they are, such as `code`, which is read back. cleaner: instead of the
     environment's.
@@ -62,6 +62,8 @@ def data(value: Any, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None = N
         if isinstance(part, list | tuple):
             return [aside(item) for item in part]
         if not isinstance(part, Mapping):
+            if part is not None and not isinstance(part, str | int | float):
+                raise TypeError(f"{type(part).__name__} is no JSON.")
             return part
         found = {}
         for key, item in part.items():

@@ -52,8 +52,8 @@ from healkit.sanitizer.judged_values import (
 )
 from healkit.sanitizer.rule import Span
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of
-from healkit.sanitizer.secret_values import BARE, QUOTED, is_generated, names_a_secret
-from healkit.sanitizer.value_shapes import HIDDEN, looks_like_token
+from healkit.sanitizer.secret_values import BARE, QUOTED, is_generated, is_line, names_a_secret
+from healkit.sanitizer.value_shapes import HIDDEN, is_reference, looks_like_token
 
 
 def locate(text: str, start: int, end: int) -> Span | None:
@@ -335,11 +335,37 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
         return judged(text, value, name, level)
     if level is Secrecy.HEADER:
         return header(text, position, name)
+    if level in _WHOLE_LINES and (line := _line_value(text, begin, match, value)) is not None:
+        return line
     found = judged(text, value, name, level, loose=is_loose(text, begin, match, value))
     in_json = (match["closed"] or "").endswith('"') and text[value.start : value.end].isdigit()
     if found is not None and in_json:
         return found[0], found[1], '"[REDACTED:secret-name]"'  # a quoted text, so that JSON stays JSON
     return found
+
+
+def _line_value(text: str, begin: int, match: re.Match[str], value: ValueSpan) -> Span | None:
+    """Find a value that goes to the end of its settings line: `password=correct horse battery staple`."""
+    before = text[max(text.rfind("\n", max(0, begin - 40), begin) + 1, begin - 40) : begin]
+    if _LINE_START.fullmatch(before) is None or (
+        begin - len(before) > 0 and text[begin - len(before) - 1] != "\n"
+    ):
+        return None
+    rest = _LINE_REST.match(text, value.start, value.start + _LINE_MAX_CHARS)
+    end = value.start + len(rest[0].rstrip(" \t,;\"'`")) if rest else value.end
+    found = text[value.start : end]
+    tight = match["sign"] == "=" and not match["gap"] and not match["pad"]
+    if end <= value.end or is_reference(found) or not is_line(found, alone=not tight):
+        return None
+    return value.start, end, None
+
+
+#: Kinds of names whose value may go to the end of its line.
+_WHOLE_LINES = frozenset({Secrecy.PASSWORD, Secrecy.PHRASE, Secrecy.SECRET})
+_LINE_START = re.compile(r"\s*(?:- )?(?:export\s+|set\s+|ENV\s+|ARG\s+)?")
+#: The rest of a line, without the comment behind it; the line's end may be escaped.
+_LINE_REST = re.compile(r"(?:[^\r\n\\ ]|\\(?![rn])| (?!#|//|;))+")
+_LINE_MAX_CHARS = 200
 
 
 #: The quotes that a value may begin with.

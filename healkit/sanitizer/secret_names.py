@@ -9,6 +9,7 @@ The kind of name decides how sure the value must look: a password may be any tex
 
 from __future__ import annotations
 
+import itertools
 import re
 from enum import IntEnum
 from functools import lru_cache
@@ -43,9 +44,10 @@ def word_set(words: str) -> frozenset[str]:
 
 
 _PASSWORD = word_set(
-    "password passwords passwd passwds pwd pwds psw pswd passwort kennwort passw passcode passphrase contraseña "
-    "contrasena senha pw psk userpass dbpass rootpass adminpass mypass sshpass smtppass mdp пароль 密码 パスワード "
-    "hasło hasla wachtwoord lösenord losenord parola salasana şifre sifre 비밀번호 passe motdepasse"
+    "password passwords pasword paswd psswd pssword passwd passwds pwd pwds psw pswd passwort kennwort passw "
+    "passcode passphrase contraseña contrasena senha pw psk userpass dbpass rootpass adminpass mypass sshpass "
+    "smtppass mdp пароль 密码 パスワード hasło hasla wachtwoord lösenord losenord parola salasana şifre sifre 비밀번호 "
+    "passe motdepasse"
 )
 _PHRASE = word_set("passphrase mnemonic")
 _ACCOUNTS = word_set(
@@ -53,7 +55,7 @@ _ACCOUNTS = word_set(
     "root admin login auth proxy sudo wifi vpn api basic http https account my server service jdbc oracle sa "
     "keystore truststore key store default become ansible sudo minio bind net ssl sa"
 )
-_SECRET = word_set("secret secrets credential credentials cred creds")
+_SECRET = word_set("secret secrets secrete credential credentials cred creds")
 _TOKEN = word_set(
     "token bearer jwt auth oauth sas csrf xsrf apitoken authtoken accesstoken refreshtoken bearertoken"
 )
@@ -149,6 +151,7 @@ _QUESTIONS = word_set(
 )
 #: Words that end in `pass`; any other in capitals is a program's password: `MAILPASS`.
 _NO_PASS = word_set("pass bypass compass encompass overpass surpass trespass underpass multipass singlepass")
+_KEY_PAIRS = {("api", "key"), ("access", "key"), ("secret", "key"), ("private", "key")}
 _NO_SECRET = word_set("santa public open top")
 _ADDRESS_TAILS = word_set("url uri string dsn")
 _PINS = word_set("cvv cvv2 cvc cvc2 csc cvn")
@@ -165,7 +168,7 @@ NAME_KEYWORDS = (
     "creds", "token", "bearer", "jwt", "auth", "authorization", "pat", "otp", "sas", "key", "cookie", "connection",
     "connstr", "connstring", "dsn", "webhook", "pin", "cvv", "cvc", "csc", "sig", "signature", "mnemonic", "phrase",
     "hasło", "hasla", "wachtwoord", "lösenord", "losenord", "parola", "salasana", "şifre", "sifre", "비밀번호", "passe",
-    "pswd", "passw", "csrf", "xsrf", "auth_code", "authorization_code", "grant_code", "device_code",
+    "pswd", "passw", "pasw", "pssw", "csrf", "xsrf", "auth_code", "authorization_code", "grant_code", "device_code",
     "pin code", "verification code", "security code", "access code", "one-time code", "verification_code",
     "recovery", "backup_code",
     "backupcode", "security_answer", "securityanswer", "secret_answer",
@@ -209,7 +212,9 @@ def secrecy_of(name: str) -> Secrecy:
         return Secrecy.WEAK if _QUESTIONS.intersection(core[:-1]) and found is not Secrecy.PIN else found
     if core[-1] in _ABOUT or core[-1] in _NO_TOKEN:
         return Secrecy.NONE
-    middle = any(word in _PASSWORD or word in _SECRET for word in core[:-1])
+    middle = any(word in _PASSWORD or word in _SECRET for word in core[:-1]) or any(
+        pair in _KEY_PAIRS for pair in itertools.pairwise(core)
+    )
     return Secrecy.WEAK if middle else Secrecy.NONE
 
 

@@ -16,7 +16,9 @@ from healkit.sanitizer.value_shapes import (
     NUMERIC,
     URL,
     is_code,
+    is_mismatched,
     is_path_or_url,
+    is_placeholder,
     is_reference,
     looks_like_token,
 )
@@ -74,10 +76,12 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
     loose: bare, and between spaces or before a comma, as variables stand in code.
     """
     value = value.strip()
+    if where == STRUCTURED and value[:1] in {"'", '"'} and value[-1:] == value[:1]:
+        value = value[1:-1].strip()  # the `repr` of a variable
     if len(value) < 3 or is_reference(value):
         return False
     folded = value.lower()
-    if folded in _NOT_A_VALUE:
+    if folded in _NOT_A_VALUE or is_placeholder(value):
         return False
     if level is Secrecy.PIN:
         return value.isdigit() and 3 + (name.lower() in {"pin", "otp"}) <= len(value) <= 12
@@ -87,6 +91,8 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
         return _address_hides(value, webhook=level is Secrecy.WEBHOOK)
     if level is Secrecy.HEADER:
         return _header_hides(value, where)
+    if where == STRUCTURED and level in _ANY_VALUE and not is_path_or_url(value):
+        return not _same_name(name, value) and not _talks_of_it(value)
     if is_path_or_url(value) or (where == BARE and is_code(value) and (loose or not _dotted_token(value))):
         return False
     if where == BARE and value.isidentifier():
@@ -108,13 +114,48 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
             and not (ALGORITHM.match(value) or DOTTED.match(value))
         ):
             return True
+        if where != BARE and value.isdigit():
+            return len(value) >= _DIGITS_LEAST
+        if where == STRUCTURED and " " not in value and not _GRAMMAR_TOKEN.match(name):
+            return not _same_name(name, value)
         return (
             is_generated(value)
             or looks_like_token(value)
             or (where != BARE and name.lower().endswith(("token", "tokens")) and _is_plain_word(value))
         )
+    if where != BARE and len(value) >= _WEAK_LEAST and _WEAK_NAME.search(name) and _is_mixed(value):
+        return True
     least = (12 if name.isupper() else 16) if name.lower().endswith("key") else 8
     return len(value) >= least and looks_like_token(value) and not DOTTED.match(value)
+
+
+#: In data, any text behind such a name is hidden.
+_ANY_VALUE = frozenset({Secrecy.PASSWORD, Secrecy.SECRET, Secrecy.PHRASE})
+#: A plain `token` is a word of a grammar or of a model's vocabulary as often as a secret.
+_GRAMMAR_TOKEN = re.compile(r"(?i)(?:tokens?|auth|cookies?|pass)$")
+_DIGITS_LEAST, _WEAK_LEAST = 6, 8
+#: `password_super_secure`, `apikey_myservice`: more is said of it, and it is one.
+_WEAK_NAME = re.compile(r"(?i)(?:pass(?:word|wd)|pwd|api_?key|secret|(?:access|auth|api)_?token)[\W_]")
+
+
+def _is_mixed(value: str) -> bool:
+    """Accept a text without blanks that has letters, and digits or symbols, and is no path, regex or template."""
+    return (
+        (_NO_WORD.fullmatch(value) is not None or (" " not in value and is_mismatched(value)))
+        and re.search(r"[^\W\d_]", value) is not None
+        and re.search(r"[\d!@#$%^&*?]", value) is not None
+        and not ALGORITHM.match(value)
+        and not DOTTED.match(value)
+        and not names_a_secret(value)
+    )
+
+
+_NO_WORD = re.compile(r"(?![\^/(<%])(?!.*(?:%[sd(]|\{\w*\}|\\[dws]|\[\w-\w|://))[^\s]+")
+
+
+def _talks_of_it(value: str) -> bool:
+    """Tell a label or an instruction, `Enter your password:`, from a password of several words."""
+    return " " in value and _talks(value)
 
 
 #: Tokens that belong to a user or a program: words and digits are a value here.
@@ -146,7 +187,7 @@ def _password_hides(level: Secrecy, name: str, value: str, where: str, *, loose:
         return False
     if where == BARE and loose:
         return (_has_digit_or_symbol(value) and len(value) >= 6) or is_generated(value)
-    return len(value) >= 4
+    return len(value) >= (3 if where == QUOTED else 4)
 
 
 def _secret_hides(name: str, value: str, where: str, *, loose: bool) -> bool:
@@ -180,10 +221,41 @@ def _spaced_hides(level: Secrecy, value: str, where: str) -> bool:
         return True
     return (
         where != BARE
-        and len(words) <= 6
+        and len(words) <= _WORDS_MAX
+        and "\n" not in value
         and not _talks(value)
-        and _has_digit_or_symbol(value.replace(" ", ""))
+        and (_has_digit_or_symbol(value.replace(" ", "")) or _is_no_sentence(words))
     )
+
+
+_WORDS_MAX = 8
+
+
+def _is_no_sentence(words: list[str]) -> bool:
+    """Accept words in small letters with no grammar between them: a title begins with a capital."""
+    return all(
+        word.islower() and word.isalpha() and len(word) >= 3 for word in words
+    ) and _GRAMMAR.isdisjoint(words)
+
+
+def is_line(value: str, *, alone: bool) -> bool:
+    """Return True for the rest of a settings line that is a password as a whole: words, or what no code can be.
+
+    alone: only where nothing but words of a phrase stands there, as behind a colon.
+    """
+    if " " not in value:
+        return len(value) >= _WEAK_LEAST and value[0].isalnum() and is_mismatched(value)
+    words = value.split()
+    return is_phrase(value) or (
+        not alone
+        and len(words) <= _WORDS_MAX
+        and all(map(_LINE_WORD.fullmatch, words[1:]))
+        and _GRAMMAR.isdisjoint(map(str.lower, words))
+        and not _talks(value)
+    )
+
+
+_LINE_WORD = re.compile(r"[^\W\d_]{1,24}[!?]?")
 
 
 def is_phrase(value: str) -> bool:

@@ -41,6 +41,41 @@ def is_reference(value: str) -> bool:
     )
 
 
+_PLACEHOLDER = re.compile(
+    r"""(?xi)(?:
+      (?:please[-_ ]?)?change[-_ ]?(?:me|it|this)(?:[-_ ]?(?:please|now))?\d?!? | (?:todo|fixme|tbd|redacted|placeholder|dummy|sample|foobar|foo|bar|baz|lorem|ipsum)
+    | (?:replace|insert|put|add|enter|fill|set)[-_ ]?(?:me|it|this|your|with|in|the)?(?:[-_ ](?:your|here|me|in|the|own|api|access|auth|secret|token|key|password|value)){0,5}
+    | (?:your|my|the|an?|some|example|test|dummy|fake|sample|placeholder|default|new|old|real|insert|enter)(?:[-_ ]?(?:your|own|api|access|auth|client|secret|app|user|db|example|test|fake|bot|github|openai|aws|private|service)){0,4}
+      [-_ ]?(?:token|key|password|passwd|pass|passphrase|secret|credentials?|value|string|here|example)(?:[-_ ]?(?:here|value|example|goes[-_ ]here))?
+    )""",
+)
+
+
+def is_placeholder(value: str) -> bool:
+    """Return True for a text that only says what belongs in its place, such as `changeme` or `your-api-key`.
+
+    The whole text must be of one of these forms: a real secret that holds such a word is none.
+    """
+    return len(value) <= _PLACEHOLDER_MAX and _PLACEHOLDER.fullmatch(value.strip("'\"` ")) is not None
+
+
+_PLACEHOLDER_MAX = 48
+
+
+def is_mismatched(value: str) -> bool:
+    """Return True where a bracket closes another one than was opened, which no code does; one left open may be closed below."""
+    opened = []
+    for character in value.rstrip(")]},;"):
+        if character in "([{":
+            opened.append(_OTHER[character])
+        elif character in ")]}" and (not opened or opened.pop() != character):
+            return True
+    return False
+
+
+_OTHER = {"(": ")", "[": "]", "{": "}"}
+
+
 def looks_like_token(value: str) -> bool:
     """Return True unless the value is a word, number, date, version, path or algorithm.
 

@@ -105,7 +105,8 @@ def test_the_most_specific_rule_names_what_was_hidden() -> None:
 
 
 @TRACE_2
-def test_a_value_named_example_is_hidden_too() -> None:
+def test_a_real_format_is_hidden_though_it_calls_itself_an_example() -> None:
     key = "AKIA" + "IOSFODNN7EXAMPLE"
     assert WHOLE.find(key)
-    assert WHOLE.find("password=changeme")
+    assert WHOLE.find("password=changeme-Tr0ub4dor")
+    assert not WHOLE.find("password=changeme")

@@ -139,3 +139,70 @@ def test_json_text_stays_json() -> None:
     assert all(
         "REDACTED" in str(value) for value in (cleaned["password"], cleaned["token"], cleaned["nested"])
     )
+
+
+@TRACE_2
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("password=correct horse battery staple", "password={}"),
+        ("export DB_PASSWORD=correct horse battery", "export DB_PASSWORD={}"),
+        ("password: correct horse battery staple\nuser: jane", "password: {}\nuser: jane"),
+        ("db.password = correct horse battery staple  # rotate", "db.password = {}  # rotate"),
+        ("passwd := m{{h}o)p${e]nob(ody[finds>-_$#thisone}},", "passwd := {},"),
+        ("password=hunter22 host=db user=x", "password={} host=db user=x"),
+        ("?password=hunter22&page=2", "?password={}&page=2"),
+        ("Pwd=hunter22;Server=db", "Pwd={};Server=db"),
+        ("login --password hunter22 --host db", "login --password {} --host db"),
+        ("X-Api-Token: 8f14e45fceea167a5a36\r\nHost: db", "X-Api-Token: {}\r\nHost: db"),
+        ('connect(host="db", password="correct horse")', 'connect(host="db", password="{}")'),
+        ("{'password': 'correct horse', 'n': 1}", "{{'password': '{}', 'n': 1}}"),
+        ('{"password": "abc", "token": "12345678"}', '{{"password": "{}", "token": "{}"}}'),
+        ('apikey_myservice: "m{h}o)p$e"', 'apikey_myservice: "{}"'),
+    ],
+)
+def test_the_value_behind_a_name_goes_whole_and_no_more_than_it(text: str, shown: str) -> None:
+    assert SANITIZER.text(text).value == shown.replace("{}", "[REDACTED:secret-name]").replace(
+        "{{", "{"
+    ).replace("}}", "}")
+
+
+@TRACE_2
+@pytest.mark.parametrize(
+    "value",
+    ["abc", "correct horse", "12345678", "'correct horse battery'", "Geheim", "value with spaces and more"],
+)
+@pytest.mark.parametrize("name", ["password", "client_secret", "access_token"])
+def test_in_data_any_value_under_a_secrets_name_goes(name: str, value: str) -> None:
+    if name == "access_token" and " " in value:
+        return
+    assert SANITIZER.clean({name: value}).value == {name: "[REDACTED:secret-name]"}
+
+
+@TRACE_2
+@pytest.mark.parametrize(
+    "value",
+    ["***", "<token>", "${TOKEN}", "{{ secret }}", "changeme", "change-me", "your-api-key", "YOUR_API_KEY_HERE", "%(password)s",
+     "$PASSWORD", "xxxxxxxx", "None", "os.environ['TOKEN']", "[REDACTED:secret-name]", "placeholder"],
+)  # fmt: skip
+def test_a_placeholder_stays_readable(value: str) -> None:
+    assert SANITIZER.text(f"api_key={value}").value == f"api_key={value}"
+    if not value.startswith("os."):
+        assert SANITIZER.clean({"api_key": value}).value == {"api_key": value}
+
+
+@TRACE_2
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgres://scott:Tr0ub4dor&3x@db/db", "postgres://scott:{}@db/db"),
+        ("postgres://sc&ott:p@ss&w/ord@db/db", "postgres://sc&ott:{}@db/db"),
+        ("postgres://u:p@h/db?user=a@b", "postgres://u:{}@h/db?user=a@b"),
+        ("mysql://u:a/b?c#d@h:3306/x", "mysql://u:{}@h:3306/x"),
+        ("mongodb://u:p@h1:1,h2:2/x", "mongodb://u:{}@h1:1,h2:2/x"),
+    ],
+)
+def test_a_url_is_read_as_one(url: str, shown: str) -> None:
+    assert SANITIZER.text(f"cannot open {url}: refused").value == (
+        f"cannot open {shown.format('[REDACTED:url-password]')}: refused"
+    )

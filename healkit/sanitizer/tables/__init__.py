@@ -8,6 +8,7 @@ from healkit.sanitizer.tables.code_syntaxes import CODE_SYNTAXES
 from healkit.sanitizer.tables.code_tokens import CODE_TOKENS
 from healkit.sanitizer.tables.command_syntaxes import COMMAND_SYNTAXES
 from healkit.sanitizer.tables.key_syntaxes import KEY_SYNTAXES
+from healkit.sanitizer.tables.other_tokens import OTHER_TOKENS
 from healkit.sanitizer.tables.personal_data import PERSONAL_DATA, PhoneRules
 from healkit.sanitizer.tables.secret_syntaxes import SECRET_SYNTAXES
 from healkit.sanitizer.tables.service_tokens import SERVICE_TOKENS
@@ -18,6 +19,7 @@ SECTIONS: tuple[tuple[str, tuple[SanitizerRule, ...]], ...] = (
     ("Cloud, infrastructure and monitoring", CLOUD_TOKENS),
     ("Code hosts, registries, builds and models", CODE_TOKENS),
     ("Payment, messaging, commerce and office", SERVICE_TOKENS),
+    ("Other services, by their prefix", OTHER_TOKENS),
     ("Personal data", PERSONAL_DATA),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from healkit.sanitizer import assignments
 from healkit.sanitizer.judged_values import default_behind
@@ -25,12 +26,14 @@ def url_password(text: str, start: int, end: int) -> Span | None:
     if scheme is None or authority is None:
         return None
     at = authority[0].rfind("@")
-    if at < 0 and _STORES.match(scheme[0].rpartition("+")[0] or scheme[0]):
+    if (at < 0 or not _HOST.match(authority[0], at + 1)) and _STORES.match(
+        scheme[0].rpartition("+")[0] or scheme[0]
+    ):
         # Passwords with an unescaped slash or question mark are common in stores' URLs.
         authority = _AUTHORITY_LOOSE.match(text, end)
-        at = authority[0].rfind("@") if authority else -1
-        if authority is None or at < 0 or re.match(r"[^:@/]*:\d{1,5}/", authority[0]):
+        if authority is None or re.match(r"[^:@/]*:\d{1,5}/", authority[0]):
             return None
+        at = next((at for at in _ats(authority[0]) if _HOST.match(authority[0], at + 1)), -1)
     if at <= 0:
         return None
     userinfo = authority[0][:at]
@@ -46,6 +49,17 @@ def url_password(text: str, start: int, end: int) -> Span | None:
     ):
         return end, end + at, None
     return None
+
+
+#: A host, and what may stand behind it: another one, a port, a path.
+_HOST = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]|%\w+)(?::\d{1,5})?(?=[/?#,;)\]}|]|$)|(?=[/?]|$)")
+
+
+def _ats(authority: str) -> Iterator[int]:
+    at = authority.find("@")
+    while at >= 0:
+        yield at
+        at = authority.find("@", at + 1)
 
 
 _DIGIT_OR_SYMBOL = re.compile(r"[\d!@#$%^&*]")

@@ -19,8 +19,12 @@ def _no_words(match: re.Match[str]) -> bool:
 
 
 def _snowflake(match: re.Match[str]) -> bool:
-    """Check that the token begins with an account's id in base64, as Discord's do."""
+    """Check that the token begins with an account's id in base64, as Discord's do, or is one of three random parts."""
     first = match[0].partition(".")[0]
+    if all(
+        any(map(str.isdigit, part)) and not part.islower() for part in (first, match[0].rpartition(".")[2])
+    ):
+        return looks_like_token(first) and looks_like_token(match[0].rpartition(".")[2])
     try:
         return base64.b64decode(first + "=" * (-len(first) % 4), altchars=b"-_").isdigit()
     except ValueError:
