@@ -15,6 +15,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import fractions
 import itertools
 import math
 import pathlib
@@ -48,11 +49,34 @@ _PLAIN = (
     datetime.datetime, datetime.date, datetime.time, decimal.Decimal, uuid.UUID, pathlib.PurePath, datetime.timedelta,
 )  # fmt: skip
 
+#: Types without JSON whose text Python itself writes.
+_WRITTEN = {complex, range, slice, fractions.Fraction, type(...)}
+
 
 def type_only(value: object) -> str:
     """Return `<package.Class object>`: all that can be said of a foreign object without running its code."""
     kind = type(value)
     return f"<{kind.__module__}.{kind.__qualname__} object>"
+
+
+class Preview:
+    """Stands in a record for a frame or an array of which it keeps only a part; `shown` is that part, as JSON.
+
+    `number` counts the previews of one record, from 0; the data itself may be kept as a view under it.
+    """
+
+    def __init__(self, shown: Any, number: int = 0) -> None:
+        self.shown, self.number = shown, number
+
+    def __repr__(self) -> str:
+        """Write its class and shape, `DataFrame 200,000 × 8`: it stands in cards and lists."""
+        shape = " × ".join(f"{size:,}" for size in self.shown.get("shape", ()))
+        return f"{self.shown.get('type')} {shape}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Preview) and self.shown == other.shown
+
+    __hash__ = None  # type: ignore[assignment]  # what it shows is a dict
 
 
 class ValueTooLarge(Exception):
@@ -205,6 +229,8 @@ class _Walker:
             return sorted(items, key=lambda item: (type(item).__name__, str(item)))
         if isinstance(value, bytes | bytearray | memoryview):
             return self.blob(bytes(value), path)
+        if isinstance(value, Preview):
+            return self.walk(value.shown, path, depth)
         return self.scalar(value, path, depth)
 
     def scalar(self, value: object, path: str, depth: int) -> Any:
@@ -215,6 +241,8 @@ class _Walker:
                 return self.text(str.__str__(value), path) if base is str else int(value)
         if isinstance(value, float):
             return self.number(float(value), path)
+        if type(value) in _WRITTEN:
+            return str(value)
         if isinstance(value, _PLAIN):
             return value.isoformat() if hasattr(value, "isoformat") else str(value)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):

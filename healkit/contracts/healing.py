@@ -75,8 +75,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     arguments: what the tool is called with. call: Python source instead, evaluated beside the tool's code: statements
     and a last expression, whose value counts (a doctest's line). known: the right outcome is known; then `expected` is
-    the value as JSON, or `raises` the name of the right exception. Otherwise the tool only has to return. sampled: of a
-    long frame in the arguments only some rows are there.
+    the value as JSON, or `raises` the name of the right exception. Otherwise the tool only has to return. sampled: the
+    part of a long frame that is in the arguments, `1,000 of 200,000 rows`; empty for all of it.
     """
 
     origin: CheckOrigin
@@ -86,7 +86,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     expected: Any = None
     raises: str = ""
     log_id: int | None = None
-    sampled: bool = False
+    sampled: str = ""
 
     @property
     def binding(self) -> bool:

@@ -29,6 +29,8 @@ from healkit.contracts.failure import Failure
 SUMMARY_MAX_CHARS = 2000
 #: Origins of executions that only try code out. They are on record, but do not count for how the tool fares.
 TRIED_ORIGINS = ("trial", "search")
+#: Origins that a list names beside the tool: runs that a healing, a trial or a search made.
+HEALING_ORIGINS = (*TRIED_ORIGINS, "heal")
 #: The highest count of executions that a page leaves out: counting goes on for 20 ms at most.
 TRIED_COUNTED_MAX = 1_000
 #: The longest arguments, and the longest result, that are kept of a bridged call, in characters.

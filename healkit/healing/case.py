@@ -150,12 +150,20 @@ def failing_inputs(log: Log, row: ExecutionLog | None) -> list[Check]:
 
 def _failing_input(row: ExecutionLog, items_max: int) -> Check | None:
     """Return a failure's input, of a longer frame than can be tried some rows; None where it is not all there."""
-    sampled = items_max > _ITEMS_MAX
     with contextlib.suppress(ArgumentsInvalid):
         arguments = arguments_of(row, items_max=items_max)
-        if sampled:
-            arguments = {name: sample(value, _ITEMS_MAX) for name, value in arguments.items()}
-        return Check(origin="failing", arguments=_kept(arguments), log_id=row.id, sampled=sampled)
+        chosen = {name: sample(value, _ITEMS_MAX) for name, value in arguments.items()}
+        parts = [
+            f"{len(chosen[name]):,} of {len(value):,} rows"
+            for name, value in arguments.items()
+            if chosen[name] is not value
+        ]
+        return Check(
+            origin="failing",
+            arguments=_kept(chosen),
+            log_id=row.id,
+            sampled=" and ".join(dict.fromkeys(parts)),
+        )
     return None
 
 

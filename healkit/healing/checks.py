@@ -131,7 +131,7 @@ def describe(check: Check) -> str:
         "passing": "the recorded run",
         "failing": "the failing input",
     }
-    some = "some rows of " if check.sampled else ""
+    some = f"{check.sampled} of " if check.sampled else ""
     return f"{some}{words[check.origin]} ({_short_text(given, 120)})"
 
 

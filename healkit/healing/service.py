@@ -19,7 +19,7 @@ from healkit.contracts.entries import VaultEntry
 from healkit.contracts.runs import PolicyDefaults
 from healkit.runtime import background
 from healkit.runtime.execution import Execution
-from healkit.runtime.log_rows import nested_grants
+from healkit.runtime.log_rows import arguments_of, nested_grants
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.runner import Runner, request_for
 from healkit.runtime.runs import Runs
@@ -161,9 +161,10 @@ class HealService:
         persona = entry.persona if row is None else row.persona
         if self._parts.vault.get(entry.tool_name, persona).persona != entry.persona:
             persona = entry.persona  # it has a tool of its own by now
-        request = request_for(
-            entry.tool_name, persona, values.remade(check.arguments), None, origin, "worker"
-        )
+        arguments = values.remade(check.arguments)
+        if row is not None and check.sampled and code is None:
+            arguments = arguments_of(row)  # a revision that is kept is run on all rows, as the tool was
+        request = request_for(entry.tool_name, persona, arguments, None, origin, "worker")
         request = dataclasses.replace(request, code=code, within=nested_grants(row))
         return self._parts.runner.execute_request(request, _discard, False)
 

@@ -76,8 +76,8 @@ def doubt_untried(patch: Patch, checks: Sequence[Check], untried: bool) -> Patch
     """Return the patch with a doubt where the call that failed was not tried, or with some rows of its frame only."""
     if untried:
         return doubted(patch, "The call that failed was not tried.")
-    if any(check.sampled for check in checks):
-        return doubted(patch, "Only some rows of the frame that failed were tried.")
+    if sampled := next((check.sampled for check in checks if check.sampled), ""):
+        return doubted(patch, f"Tried on {sampled}.")
     return patch
 
 

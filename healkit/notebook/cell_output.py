@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, get_args
@@ -11,8 +12,9 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.display import display
 
 from healkit.config import Config, ExplainLevel
-from healkit.rendering import cleaning, html_of, listings, text_of
+from healkit.rendering import cleaning, html_of, listings, markup, text_of
 from healkit.rendering.document import Card, Document, Part
+from healkit.rendering.markup import Html
 from healkit.runtime import panels
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ class LivePanel(Protocol):
         """Display it; called where a page can draw it."""
 
 
+#: What a folded card is called.
+_SAME = "The same without a kernel"
 #: Makes the panel when it is displayed: most cards never need anywidget.
 MakePanel = Callable[[], LivePanel]
 
@@ -61,12 +65,13 @@ class CellOutput:
     """Text for a terminal and HTML for a notebook; the one who displays it chooses.
 
     `panel` makes the live panel that is displayed as a second output, where a page could draw it: the first one still
-    reads when the kernel is gone.
+    reads when the kernel is gone. Where the panel shows the same, it comes first, and this one is folded below it.
     """
 
     text: str
     html: str
     panel: MakePanel | None = None
+    panel_first: bool = False
 
     @classmethod
     def of(cls, document: Document, panel: MakePanel | None = None) -> CellOutput:
@@ -87,14 +92,24 @@ class CellOutput:
 
     def show(self) -> None:
         """Display it below the running cell."""
+        panel = self.panel() if self.panel is not None and live_page() else None
+        if panel is not None and self.panel_first:
+            panel.show(card=False)
+            display(self.folded())
+            return
         display(self)
-        if self.panel is not None and live_page():
-            self.panel().show(card=False)
+        if panel is not None:
+            panel.show(card=False)
+
+    def folded(self) -> CellOutput:
+        """Return it behind one line, to be opened when there is no kernel for the panel above it."""
+        return dataclasses.replace(self, html=markup.fold(_SAME, Html(self.html)), panel=None)
 
 
 def listed(rows: Executions, live: MakePanel | None = None) -> CellOutput:
     """Show a page of the log, with what it leaves out and the magic that lists it."""
-    return CellOutput.of(listings.executions(rows, left_out=rows.left_out, ask="%executions --trials"), live)
+    card = listings.executions(rows, left_out=rows.left_out, ask="%executions --trials")
+    return dataclasses.replace(CellOutput.of(card, live), panel_first=True)
 
 
 def panel_of(healkit: Healkit, kind: str, *about: Any, **more: Any) -> MakePanel | None:

@@ -193,7 +193,7 @@ def vault_parser() -> MagicParser:
     parser = MagicParser(
         "%vault", f"Look at the vault's tools and their revisions.\n\n{listed}", "Python twin: hk.vault"
     )
-    parser.add_argument("command", help="one of the above")
+    parser.add_argument("command", nargs="?", default="list", help="one of the above (default: list)")
     parser.add_argument(
         "words", nargs="*", metavar="NAME", help="the tool, and revisions where they are taken"
     )

@@ -10,11 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from healkit.errors import UsageInvalid
+from healkit.errors import UsageInvalid, did_you_mean
 from healkit.parsing import split_words
 
 _BRACES = re.compile(r"\{([A-Za-z_][\w.]*)\}")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)
+#: Names that IPython puts into every notebook.
+_IPYTHONS_OWN = {"In", "Out", "exit", "quit", "get_ipython", "open"}
 #: JSON's words, for arguments that were copied from JSON.
 _JSON_WORDS = {"true": True, "false": False, "null": None}
 
@@ -51,7 +53,9 @@ def evaluate(expression: str, namespace: Mapping[str, Any]) -> Any:
         code = compile(expression, "<argument>", "eval", dont_inherit=True)
         return eval(code, {**_JSON_WORDS, **namespace})  # noqa: S307 - the user's own line, in the user's own kernel
     except NameError as error:
-        raise UsageInvalid(f"{error}.", hint=f"For text, put it in quotes: '{expression}'") from None
+        known = [name for name in namespace if not name.startswith("_") and name not in _IPYTHONS_OWN]
+        near = did_you_mean(str(error.name), known)
+        raise UsageInvalid(f"{error}.{near}", hint=f"For text, put it in quotes: '{expression}'") from None
     except SyntaxError:
         raise UsageInvalid(
             f"{expression!r} is not Python.", hint=f"For text, put it in quotes: {expression!r}"

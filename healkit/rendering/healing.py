@@ -127,6 +127,8 @@ def meaning(attempt: Attempt) -> str:
 def report_title(report: HealReportData) -> str:
     """Say the result in one line: the tool, the outcome, the verdict."""
     verdict = f": {VERDICTS[report.best.verdict].words}" if report.best is not None else ""
+    if report.outcome == "kept" and report.revision is not None:
+        return f"{report.label.rpartition(' ')[0]} v{report.revision} is active{verdict}"
     return f"{report.label}: {_HEADS.get(report.outcome, report.outcome)}{verdict}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from healkit import values
 from healkit.contracts.entries import RevisionInfo, VaultEntry
 from healkit.contracts.execution import ExecutionData
-from healkit.contracts.records import TRIED_COUNTED_MAX, TRIED_ORIGINS
+from healkit.contracts.records import HEALING_ORIGINS, TRIED_COUNTED_MAX
 from healkit.rendering import cleaning, parts, plain
 from healkit.rendering.document import (
     Card,
@@ -52,8 +52,8 @@ def executions(found: Sequence[ExecutionData], *, left_out: int = 0, ask: str = 
 def left_out_line(number: int, ask: str) -> str:
     """Say how many runs that only try code out are not listed, and what lists them."""
     more = " or more" if number >= TRIED_COUNTED_MAX else ""
-    runs, them = ("trial run", "it") if number == 1 else ("trial runs", "them")
-    return f"{number:,}{more} {runs}, such as a healing makes, not listed here; {ask} lists {them} too."
+    runs, are, them = ("trial run", "is", "it") if number == 1 else ("trial runs", "are", "them")
+    return f"{number:,}{more} {runs}, such as a healing makes, {are} hidden; {ask} lists {them} too."
 
 
 def vault(entries: Sequence[VaultEntry]) -> Card:
@@ -112,7 +112,7 @@ def first_line(code: str) -> str:
 def _execution_row(one: ExecutionData) -> tuple[Cell, ...]:
     mark, tone = _STATES.get(one.status, ("…", "warn"))
     label: Cell = Span(one.label, "code")
-    if one.origin in TRIED_ORIGINS:
+    if one.origin in HEALING_ORIGINS:
         label = (Span(one.label, "code"), Span(f" {one.origin}", "quiet", plain=f" ({one.origin})"))
     came = ""
     if one.failure is not None:
@@ -216,6 +216,7 @@ def _signature(schema: dict[str, Any]) -> str:
     words = []
     for name, rule in (schema.get("properties") or {}).items():
         kind = rule.get("type", "any") if isinstance(rule, dict) else "any"
+        kind = "DataFrame" if isinstance(rule, dict) and rule.get("format") == "dataframe" else kind
         word = f"{name}: {'|'.join(kind) if isinstance(kind, list) else kind}"
         if isinstance(rule, dict) and "default" in rule:
             word += f" = {rule['default']!r}"

@@ -16,7 +16,7 @@ from healkit import values
 from healkit.contracts.execution import ExecutionData
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.labels import place_label
-from healkit.contracts.records import CallRecord, DecisionRecord, Grants
+from healkit.contracts.records import CallRecord, DecisionRecord, Grants, summarize
 from healkit.errors import TOOL_CODES
 from healkit.rendering import plain
 from healkit.rendering.cleaning import HIDDEN_MARK
@@ -46,14 +46,8 @@ _CUT_ARGUMENTS = "…"
 _NO_SUCH_TOOL = frozenset({"TOOL_NOT_FOUND", "TOOL_REMOVED", "PERSONA_NOT_FOUND"})
 
 
-#: Beginning of a result that the log keeps as a preview.
-_PREVIEW = '{"type":'
-
-
-class _Preview(msgspec.Struct):
-    type: str
-    shape: list[int]
-    first: list[Any]
+#: Beginnings of a result that is a frame or an array, as the log keeps it.
+_FRAMES = ('{"type":', '{"shape":')
 
 
 @dataclass(frozen=True)
@@ -141,22 +135,45 @@ def ending(failure: Failure) -> str:
 
 
 def result_text(execution: ExecutionData) -> str:
-    """Write the value where it is at hand, else the log's summary of it."""
-    if execution.value is None and execution.result_summary is not None:
-        return execution.result_summary
-    return plain.value_text(execution.value)
+    """Write the value where it is at hand, else the log's summary of it; a frame as a table."""
+    if (frame := recorded_frame(execution)) is not None:
+        return _frame_text(frame)
+    value, summary = execution.value, execution.result_summary
+    if value is None and summary is not None:
+        return summary
+    return summarize(repr(value)) if values.is_tabular(value) else plain.value_text(value)
+
+
+def recorded_frame(execution: ExecutionData) -> values.Preview | None:
+    """Return the frame or array that the log has as the value; None where it is at hand, or another one."""
+    return _frame_in(execution.result_summary or "") if execution.value is None else None
+
+
+def _frame_in(summary: str) -> values.Preview | None:
+    if summary.startswith(_FRAMES):
+        with suppress(msgspec.MsgspecError):  # a summary that was cut
+            return values.recorded_frame(msgspec.json.decode(summary))
+    return None
+
+
+def _frame_text(frame: values.Preview) -> str:
+    shown = frame.shown
+    rows = [row if isinstance(row, list) else [row] for row in shown["first"]]
+    names = shown.get("columns") or [""] * max(map(len, rows), default=0)
+    if not names or any(len(row) != len(names) for row in rows):
+        return repr(frame)
+    more = ["…"] if shown["shape"] and len(rows) < shown["shape"][0] else []
+    table = plain.text_table(names, [[str(cell) for cell in row] for row in rows])
+    return "\n".join([repr(frame), *table.splitlines()[0 if any(names) else 1 :], *more])
 
 
 def result_line(execution: ExecutionData, limit: int) -> str:
     """Write the value in one line; of a frame or an array its class and shape."""
-    value, summary = execution.value, execution.result_summary or ""
+    value = execution.value
     if values.is_tabular(value) and value.shape:
-        return f"a {type(value).__name__}, {shape_text(value.shape)}"
-    if value is None and summary.startswith(_PREVIEW):
-        with suppress(msgspec.MsgspecError):  # a summary that was cut
-            shown = msgspec.json.decode(summary, type=_Preview)
-            return f"a {shown.type}, {shape_text(shown.shape)}"
-    return plain.one_line(result_text(execution), limit)
+        return f"{type(value).__name__} {shape_text(value.shape)}"
+    frame = recorded_frame(execution)
+    return plain.one_line(result_text(execution) if frame is None else repr(frame), limit)
 
 
 def shape_text(shape: Sequence[int]) -> str:
@@ -211,7 +228,10 @@ def call_outcome(call: CallRecord) -> str:
     """Say what came back, on one line."""
     if call.success is None:
         return "no answer when the run ended"
-    return plain.one_line(call.result_summary if call.success else f"{call.error_code}: {call.error}", 160)
+    if not call.success:
+        return plain.one_line(f"{call.error_code}: {call.error}", 160)
+    frame = _frame_in(call.result_summary)
+    return plain.one_line(call.result_summary if frame is None else repr(frame), 160)
 
 
 def decision_line(decision: DecisionRecord) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from healkit import values
 from healkit.contracts.records import summarize
 from healkit.plain_text import count, one_line, visible
 
 __all__ = [
-    "clipped", "count", "duration", "indent", "moment", "one_line", "spared", "text_table", "value_text",
-    "visible",
+    "clipped", "count", "duration", "indent", "moment", "one_line", "recorded_text", "spared", "text_table",
+    "value_text", "visible",
 ]  # fmt: skip
 
 Item = TypeVar("Item")
@@ -63,8 +64,13 @@ def moment(when: datetime | None) -> str:
 
 
 def value_text(value: Any, limit: int = 2000) -> str:
-    """Write a JSON value as Python does, cut with its size noted."""
-    return summarize(repr(value), limit)
+    """Write a value as Python does, a frame by its first items, cut with its size noted."""
+    return summarize(values.as_text(value), limit)
+
+
+def recorded_text(value: Any, limit: int = 2000) -> str:
+    """Write a record's JSON likewise, with `DataFrame 2 × 2` in the place of what stands for a frame there."""
+    return summarize(values.recorded_text(value), limit)
 
 
 def spared(write: Callable[[Item], str], item: Item) -> str:

@@ -143,7 +143,7 @@ def _field(key: str, value: Any) -> str:
 
 
 def _value(value: Any) -> str:
-    return plain.one_line(value if isinstance(value, str) else plain.value_text(value), _VALUE_MAX_CHARS)
+    return plain.one_line(value if isinstance(value, str) else plain.recorded_text(value), _VALUE_MAX_CHARS)
 
 
 def _difference(difference: Difference) -> Iterator[str]:

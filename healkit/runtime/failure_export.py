@@ -148,7 +148,7 @@ def markdown_of(failed: Execution) -> str:
     if explanation is not None:
         lines += [f"- **{title}:** {clean(text)}" for title, text in explanation.steps()]
     if parts.has_arguments(failed):
-        lines += ["", "Arguments:", "", *_fenced(_literal(clean(failed.arguments)), "python")]
+        lines += ["", "Arguments:", "", *_fenced(_literal(clean(_readable(failed.arguments))), "python")]
     if failed.code is not None:
         lines += ["", "Code:", "", *_fenced(clean(failed.code), "python")]
     if failed.failure is not None:
@@ -273,6 +273,15 @@ def _markdown(text: str, cell_id: str) -> Any:
 def _code(text: str, cell_id: str, tags: list[str] | None = None, outputs: list[Any] | None = None) -> Any:
     metadata = {"tags": tags} if tags else {}
     return nbformat.v4.new_code_cell(text.rstrip(), id=cell_id, metadata=metadata, outputs=outputs or [])
+
+
+def _readable(value: Any) -> Any:
+    """Return a value with a text in the place of what is no JSON."""
+    if type(value) is dict:
+        return {key: _readable(item) for key, item in value.items()}
+    if type(value) is list:
+        return [_readable(item) for item in value]
+    return value if values.is_plain(value) else values.as_text(value)
 
 
 def _literal(value: Any) -> str:

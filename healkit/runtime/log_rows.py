@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -196,17 +196,22 @@ def logged(log: Log, log_id: int) -> ExecutionLog:
     return row
 
 
-def arguments_of(row: ExecutionLog, *, items_max: float = math.inf) -> dict[str, Any]:
+def arguments_of(
+    row: ExecutionLog, *, names: Container[str] | None = None, items_max: float = math.inf
+) -> dict[str, Any]:
     """Return the arguments of that execution, with the data in the place of previews.
 
-    items_max: a frame or an array with more items is not loaded. Raises `ArgumentsInvalid` where not all is there, and
-    `ViewChanged` where the file of a view does not hold what was kept.
+    names: only those. items_max: a frame or an array with more items is not loaded. Raises `ArgumentsInvalid` where not
+    all is there, and `ViewChanged` where the file of a view does not hold what was kept.
     """
-    if not isinstance(row.arguments, dict):
+    stored = row.arguments
+    if names is not None and isinstance(stored, dict):
+        stored = {name: value for name, value in stored.items() if name in names}
+    if not isinstance(stored, dict):
         why = "were cut"
-    elif row.arguments == json.loads(NOT_KEPT_OBJECT):
+    elif stored == json.loads(NOT_KEPT_OBJECT):
         why = "were kept off the record, as its tool asks for"
-    elif _REDACTED in repr(row.arguments):
+    elif _REDACTED in repr(stored):
         why = "had secrets in them, which the log does not keep"
     else:
 
@@ -214,7 +219,7 @@ def arguments_of(row: ExecutionLog, *, items_max: float = math.inf) -> dict[str,
             return view_keeper.data_behind(row.trace_id, preview, items_max=items_max)
 
         try:
-            return dict(values.restore(row.arguments, whole=whole))
+            return dict(values.restore(stored, whole=whole))
         except ViewChanged:
             raise
         except ViewError as error:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from healkit.errors import UsageInvalid
+from healkit.errors import RunNotFound, UsageInvalid
+
+if TYPE_CHECKING:
+    from healkit.contracts.runs import Run
 
 #: Makes a panel of a Healkit and what it is about.
 MakePanel = Callable[..., Any]
@@ -80,19 +83,43 @@ class Panels:
     def timeline(self, run: str | Path | HasFolder = "last", *, teach: bool = False) -> Any:
         """Return a run to be stepped through, as a cell's value.
 
-        run: what `hk.heal` or `hk.run` gave, else an id, the beginning of one, a folder or `last`.
+        run: what `hk.heal` or `hk.run` gave, else an id, the beginning of one or a folder. By default the last healing
+            of this database, or its last run where nothing was healed.
         teach: pause before each patch, ask what one would change there, and show that beside the patch.
 
         Raises `RunNotFound`.
         """
-        from healkit.tracing.reader import read_run
-        from healkit.tracing.run_folders import (
-            find_run,  # not above: the notebook's extension loads this module
-        )
+        from healkit.tracing.reader import read_run  # not above: the notebook's extension loads this module
+        from healkit.tracing.run_folders import LAST, find_run
 
         named = run if isinstance(run, str | Path) else run.folder
-        found = read_run(find_run(self._runs_dir(), str(named)))
+        found = self._last_run() if named == LAST else read_run(find_run(self._runs_dir(), str(named)))
         return find("HealTimeline")(self._healkit, found, teach=teach)
+
+    def _last_run(self) -> Run:
+        """Return the last healing of this database, or its last run; other databases may have theirs beside it."""
+        from healkit.tracing.reader import read_run
+        from healkit.tracing.run_folders import run_folders
+
+        last = None
+        for folder in reversed(run_folders(self._runs_dir())):
+            if not self._is_ours(folder.name):
+                continue
+            found = read_run(folder)
+            if found.manifest is not None and found.manifest.execution_profile.name == "heal":
+                return found
+            last = last or found
+        if last is None:
+            raise RunNotFound(
+                "This database has no run yet.",
+                hint="A healing makes one, and so does hk.execute(…, record=True).",
+            )
+        return last
+
+    def _is_ours(self, run_id: str) -> bool:
+        return bool(
+            self._healkit.audit.get(run_id) or self._healkit.log.query(run=run_id, tried=True, limit=1)
+        )
 
     def decide_panel(self, /, question: str, data: Mapping[str, Any], **more: Any) -> Any:
         """Return a live panel in which you choose, as a cell's value; it shows what a model would be told, no more.

@@ -277,7 +277,9 @@ def finished_values(record: Finished) -> dict[str, Any]:
 
 def call_values(record: CallRecord) -> dict[str, Any]:
     """Return the columns of a bridged call."""
-    values = msgspec.structs.asdict(record)
+    values, given = msgspec.structs.asdict(record), record.arguments
+    if given.endswith("characters]") or not given.endswith("}"):  # cut, and no JSON object any more
+        values["arguments"] = _encode(given).decode()
     return {**values, "result_summary": summarize(record.result_summary, CALL_MAX_CHARS)}
 
 

@@ -3,7 +3,7 @@
 What is passed arrives equal and of the same type, or is refused.
 """
 
-from healkit.contracts.encoding import TAG, is_plain
+from healkit.contracts.encoding import TAG, Preview, is_plain
 from healkit.values.comparing import equal
 from healkit.values.crossing import (
     SecretColumns,
@@ -22,10 +22,13 @@ from healkit.values.crossing import (
 from healkit.values.kept import (
     adopted,
     as_parts,
+    as_text,
     call_text,
     has_tags,
     kept,
     meets,
+    recorded_frame,
+    recorded_text,
     remade,
     same,
     shown,
@@ -34,11 +37,12 @@ from healkit.values.kept import (
     why_different,
     with_texts,
 )
-from healkit.values.plain import MARK, BadValue, Buffers, CannotCross, Preview, is_whole, outweighs
+from healkit.values.plain import MARK, BadValue, Buffers, CannotCross, is_whole, outweighs
 
 __all__ = [
     "MARK", "TAG", "BadValue", "Buffers", "CannotCross", "Preview", "SecretColumns", "adopted", "as_parts",
-    "call_text", "decode", "encode", "encode_for_log", "equal", "for_schema", "has_tags", "is_frame_outline",
-    "is_plain", "is_tabular", "is_whole", "kept", "large_parts", "meets", "outweighs", "preview", "readable",
-    "readable_json", "remade", "restore", "same", "shown", "table_of", "text_of", "why_different", "with_texts",
+    "as_text", "call_text", "decode", "encode", "encode_for_log", "equal", "for_schema", "has_tags",
+    "is_frame_outline", "is_plain", "is_tabular", "is_whole", "kept", "large_parts", "meets", "outweighs",
+    "preview", "readable", "readable_json", "recorded_frame", "recorded_text", "remade", "restore", "same",
+    "shown", "table_of", "text_of", "why_different", "with_texts",
 ]  # fmt: skip

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from healkit.contracts import claims
-from healkit.contracts.encoding import TAG, is_plain, to_jsonable
+from healkit.contracts.encoding import TAG, Preview, is_plain, to_jsonable
 from healkit.errors import HealkitError
 from healkit.values.decoder import Decoder
 from healkit.values.encoder import Encoder
-from healkit.values.plain import FRAME, MARK, BadValue, Buffers, Preview
+from healkit.values.plain import FRAME, MARK, BadValue, Buffers
 
 #: Returns the names of the columns, of these with their first values, that hold secrets.
 SecretColumns = Callable[[Mapping[str, Sequence[Any]]], Collection[str]]

@@ -16,8 +16,8 @@ import zoneinfo
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from healkit.contracts.encoding import TAG
-from healkit.values.plain import FACTORIES, PATHS, BadValue, Preview
+from healkit.contracts.encoding import TAG, Preview
+from healkit.values.plain import FACTORIES, PATHS, BadValue
 
 DecodeForeign = Callable[["Decoder", str, list[Any]], Any]
 

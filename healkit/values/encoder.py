@@ -20,7 +20,7 @@ import zoneinfo
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from healkit.contracts.encoding import DECIMAL_BITS, NOTE_MAX_CHARS, NOTES_MAX, TAG, TAGGED_DEPTH
+from healkit.contracts.encoding import DECIMAL_BITS, NOTE_MAX_CHARS, NOTES_MAX, TAG, TAGGED_DEPTH, Preview
 from healkit.values.plain import FACTORIES, PATHS, Buffers, CannotCross, inline
 
 EncodeForeign = Callable[["Encoder", Any, str, int], Any]
@@ -119,6 +119,8 @@ class Encoder:
             return _tag("tuple", self.items(value, path, depth + 2))
         if (tag := self._foreign(self, value, path, depth)) is not None:
             return tag
+        if kind is Preview:
+            raise CannotCross(path, f"{value!r} as the record shows it, without its data")
         raise CannotCross(path, f"a value of type {_name(kind)}")
 
     def _dict(self, value: dict[Any, Any], path: str, depth: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts.encoding import TAG, is_plain, to_jsonable
+from healkit.contracts.encoding import DECIMAL_BITS, TAG, Preview, is_plain, to_jsonable
 from healkit.contracts.healing import same_value
 from healkit.values import comparing, crossing
 from healkit.values.plain import BadValue, CannotCross
@@ -133,7 +133,37 @@ def with_texts(plain: Any) -> Any:
 
 def text_of(plain: Any) -> str:
     """Return a kept value as Python writes it; of a frame or an array the first items."""
-    return _text(remade(plain))
+    return as_text(remade(plain))
+
+
+def as_text(value: Any) -> str:
+    """Return a live value as Python writes it; of a frame or an array the first items, of a preview its shape."""
+    return repr(value) if is_plain(value) else _text(value)
+
+
+def recorded_text(plain: Any) -> str:
+    """Return a value as a record has it, with `DataFrame 2 × 2` in the place of what stands for a frame there."""
+    return as_text(_recorded(plain))
+
+
+def recorded_frame(plain: Any) -> Preview | None:
+    """Return what stands for a frame or an array in a record's readable JSON as a preview; None for all else."""
+    if not isinstance(plain, dict) or not isinstance(shape := plain.get("shape"), list):
+        return None
+    small = plain.keys() == {"shape", "columns", "rows"}
+    if not (small or plain.keys() >= {"type", "shape", "first"}) or not all(type(n) is int for n in shape):
+        return None
+    return Preview({**plain, "type": "DataFrame", "first": plain["rows"]} if small else plain)
+
+
+def _recorded(plain: Any) -> Any:
+    if type(plain) is list:
+        return [_recorded(item) for item in plain]
+    if type(plain) is not dict:
+        return plain
+    if TAG in plain:
+        return remade(plain)
+    return recorded_frame(plain) or {key: _recorded(item) for key, item in plain.items()}
 
 
 def table_of(value: Any) -> str:
@@ -170,6 +200,12 @@ def _text(value: Any) -> str:
         return f"array({_text(first)}{more}{dtype})"
     if type(value) is list:
         return f"[{', '.join(map(_text, value))}]"
+    if package in {"polars", "pyarrow"} and hasattr(value, "shape"):
+        return f"{name} {' × '.join(f'{size:,}' for size in value.shape)}"
+    if type(value) is tuple:
+        return f"({', '.join(map(_text, value))}{',' * (len(value) == 1)})"
+    if type(value) is int and value.bit_length() > DECIMAL_BITS:
+        return hex(value)  # Python refuses to write it in decimal
     if type(value) is dict:
         return f"{{{', '.join(f'{_text(key)}: {_text(item)}' for key, item in value.items())}}}"
     if type(value) is float and not math.isfinite(value):

@@ -16,7 +16,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from healkit.contracts.encoding import TAG
+from healkit.contracts.encoding import TAG, Preview
 
 #: The tag's key as it stands in JSON: bytes without it hold no tag.
 MARK = f'"{TAG}"'.encode()
@@ -58,25 +58,6 @@ def outweighs(value: Any, limit: int) -> bool:
             if kind is dict:
                 left += item.values()
     return total > limit
-
-
-class Preview:
-    """Stands in a record for a frame or an array of which it keeps only a part; `shown` is that part, as JSON.
-
-    `number` counts the previews of one record, from 0; the data itself may be kept as a view under it.
-    """
-
-    def __init__(self, shown: Any, number: int = 0) -> None:
-        self.shown, self.number = shown, number
-
-    def __repr__(self) -> str:
-        shape = " × ".join(f"{size:,}" for size in self.shown.get("shape", ()))
-        return f"<{self.shown.get('type')}, {shape}>"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Preview) and self.shown == other.shown
-
-    __hash__ = None  # type: ignore[assignment]  # what it shows is a dict
 
 
 def is_whole(value: object) -> bool:

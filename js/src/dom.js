@@ -23,18 +23,12 @@ export function clear(element, ...children) {
   return element;
 }
 
-/** `13:52:07` today, `Mon 13:52` within a week, else the day; the title has all of it. */
+/** `13:52:07` today, else with the day before it; in UTC, as on the cards. The title has it in local time too. */
 export function moment(iso) {
   const when = new Date(iso);
-  const age = Date.now() - when.getTime();
-  const clock = when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  let text = when.toISOString().slice(0, 10);
-  if (when.toDateString() === new Date().toDateString()) {
-    text = when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-  } else if (age >= 0 && age < 6 * 864e5) {
-    text = `${when.toLocaleDateString([], { weekday: "short" })} ${clock}`;
-  }
-  return h("time", { datetime: iso, title: when.toString() }, text);
+  const [day, clock] = when.toISOString().slice(0, 19).split("T");
+  const today = new Date().toISOString().slice(0, 10) === day;
+  return h("time", { datetime: iso, title: when.toString() }, today ? clock : `${day} ${clock}`);
 }
 
 export function count(number, noun) {
@@ -50,6 +44,12 @@ export function hiddenNote(number) {
 
 export function code(text, props = {}) {
   return h("code", { class: "hk-code", ...props }, text);
+}
+
+/** Text whose parts in backticks are code. */
+export function coded(text) {
+  const parts = text.split("`");
+  return parts.length % 2 ? parts.map((part, i) => (i % 2 ? code(part) : part)) : text;
 }
 
 export function block(text, props = {}) {

@@ -1,22 +1,17 @@
 // The heal panel: Start, progress and Stop, a question, consent, and what came of it.
-import { button, clear, code, count, fold, h } from "./dom.js";
+import { button, clear, code, coded, count, fold, h } from "./dom.js";
 import { Beside } from "./editor.js";
 import { guarded } from "./frame.js";
 import { HealTimeline } from "./heal_timeline.js";
 import { progress } from "./link.js";
 import { PatchEditor } from "./patch_editor.js";
+import { outcome } from "./run.js";
 
 const TICK_MS = 500;
 /** So long after its budget, with no word from the kernel, something is wrong; validation may take some seconds. */
 const SILENT_S = 20;
 const RUNNING = ["working", "question", "consent", "keeping"];
 const GONE = "The kernel does not answer: it was restarted or has ended, and the healing with it. `%healkit requests` lists the patches that are waiting for approval. Run the cell again for a new panel.";
-
-/** Text whose parts in backticks are code. */
-function coded(text) {
-  const parts = text.split("`");
-  return parts.length % 2 ? parts.map((part, i) => (i % 2 ? code(part) : part)) : text;
-}
 
 function diffLines(text) {
   const look = (line) => (/^(\+\+\+|---|@@)/.test(line) ? "hk-muted" : line.startsWith("+") ? "hk-plus" : line.startsWith("-") ? "hk-minus" : "");
@@ -31,10 +26,10 @@ function table(text, more = {}) {
 export class Heal {
   /**
    * `logId` is the failure that is meant, or null; `headed` is whether the tool and its failure are named on top;
-   * `carded` takes the static card anew, where there is one above.
+   * `carded` takes the static card anew, where there is one above; `onsaved` is told when another revision may be active.
    */
-  constructor({ link, tool, persona, logId = null, headed = true, carded = null }) {
-    Object.assign(this, { link, tool, persona, logId, headed, carded });
+  constructor({ link, tool, persona, logId = null, headed = true, carded = null, onsaved = null }) {
+    Object.assign(this, { link, tool, persona, logId, headed, carded, onsaved });
     this.element = h("div", { class: "hk-part hk-heal", role: "group", "aria-label": `healing of ${tool}`, tabindex: "-1" });
     this.version = 0;
     this.shown = "";
@@ -268,11 +263,13 @@ export class Heal {
     const steps = button("Step by step", () => this.step(), { "aria-expanded": "false" });
     const edit = button("✎ Change it yourself", () => this.edit(), { "aria-expanded": "false" });
     const kept = report.outcome === "kept" && !undone;
+    const again = kept && this.opened.log_id ? button("↻ Re-run with the same arguments", () => this.rerun(again), { class: "hk-primary" }) : null;
     const waits = report.outcome === "pending" && !settled;
     const settle = (decision) => this.send("heal_settle", { decision }, buttons);
     const keep = button("✓ Keep it now", () => settle("keep"), { title: "Make it the next revision" });
     const decline = button("Decline", () => settle("decline"), { title: "Nothing is changed" });
     buttons.push(undo, keep, decline);
+    this.results = h("div", { class: "hk-results" });
     Object.assign(this, { stepsButton: steps, editButton: edit });
     const rows = report.facts.map(([name, value]) => [h("dt", {}, name), h("dd", { class: "hk-prewrap" }, coded(value))]);
     clear(
@@ -287,11 +284,23 @@ export class Heal {
         best?.diff ? diffLines(best.diff) : null,
         h("dl", { class: "hk-facts" }, rows),
         others.length ? fold(`${count(others.length + report.left, "other attempt")}`, others.map((one) => this.attempt(one)), report.left ? h("p", { class: "hk-muted" }, `… and ${report.left} more, in the run folder`) : null) : null,
-        h("div", { class: "hk-actions" }, kept ? undo : null, waits ? [keep, decline] : null, steps, edit),
+        h("div", { class: "hk-actions" }, again, kept ? undo : null, waits ? [keep, decline] : null, steps, edit),
+        this.results,
       ),
     );
-    (kept ? undo : steps).dataset.first = "";
+    (again ?? (kept ? undo : steps)).dataset.first = "";
+    this.onsaved?.();
     this.said.textContent = undone ? `Undone: ${undone}.` : settled || "The healing has ended.";
+  }
+
+  /** The failing run once more, with the patch that was kept. */
+  async rerun(pressed) {
+    pressed.disabled = true;
+    await guarded(this.results, async () => {
+      clear(this.results);
+      clear(this.results, outcome(await progress(this.results, "Running in a restricted worker", this.link.ask("rerun", { log_id: this.opened.log_id }))));
+    });
+    pressed.disabled = false;
   }
 
   attempt(one) {
@@ -318,7 +327,7 @@ export class Heal {
 
   async edit() {
     if (this.toggled("edit", this.editButton)) return;
-    await this.put("edit", new PatchEditor({ link: this.link, tool: this.tool, persona: this.persona, logId: this.logId }));
+    await this.put("edit", new PatchEditor({ link: this.link, tool: this.tool, persona: this.persona, logId: this.logId, onsaved: this.onsaved }));
   }
 
   toggled(name, pressed) {

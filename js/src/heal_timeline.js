@@ -1,5 +1,5 @@
 // The heal timeline: a run to be stepped through, and for a class, a pause before each patch.
-import { button, clear, code, count, fold, h } from "./dom.js";
+import { button, clear, code, coded, count, fold, h } from "./dom.js";
 import { Beside, shown, small } from "./editor.js";
 import { guarded } from "./frame.js";
 import { progress } from "./link.js";
@@ -180,7 +180,7 @@ export class HealTimeline {
   }
 
   headline(step) {
-    return h("div", { class: `hk-headline ${tone(step.tone)}` }, h("b", {}, MARKS[step.tone] ? `${MARKS[step.tone]} ` : ""), h("span", { class: "hk-prewrap" }, step.title));
+    return h("div", { class: `hk-headline ${tone(step.tone)}` }, h("b", {}, MARKS[step.tone] ? `${MARKS[step.tone]} ` : ""), h("span", { class: "hk-prewrap" }, coded(step.title)));
   }
 
   showStep(step) {
@@ -189,10 +189,10 @@ export class HealTimeline {
     clear(
       this.place,
       this.headline(step),
-      step.text.map((said) => h("p", { class: "hk-prewrap" }, said)),
+      step.text.map((said) => h("p", { class: "hk-prewrap" }, coded(said))),
       checks,
       codes,
-      step.facts.length ? h("p", { class: "hk-muted hk-prewrap" }, step.facts.map(([name, value]) => `${name} ${value}`).join(" · ")) : null,
+      step.facts.length ? h("p", { class: "hk-muted hk-prewrap" }, step.facts.map(([name, value], i) => [i ? " · " : "", `${name} `, coded(value)])) : null,
     );
     if (step.kind === "proposed" && step.code) this.showPatch(codes, step);
     else if (step.code) this.showCode(codes, step.code);
@@ -263,7 +263,7 @@ export class HealTimeline {
     clear(
       this.place,
       h("div", { class: "hk-headline hk-pause" }, h("b", {}, `Before patch ${step.attempt}: what would you change?`)),
-      known ? h("p", { class: "hk-prewrap" }, known.title) : null,
+      known ? h("p", { class: "hk-prewrap" }, coded(known.title)) : null,
       area,
       h("div", { class: "hk-actions" }, reveal, this.tryButton(results), again),
       results,

@@ -131,7 +131,7 @@ export class LogBrowser {
     this.page = page;
     if (same) return;
     const rows = page.rows.map((row) => this.row(row, known.size && !known.has(row.log_id)));
-    this.replace(["", "when", "tool", "result", "took", "row"], rows, "No executions match.");
+    this.replace(["", "when (UTC)", "tool", "result", "took", "row"], rows, "No executions match.");
     clear(
       this.paging,
       button("← Newer", () => this.turn({ after_id: page.newer }), { disabled: page.newer === null }),
@@ -149,7 +149,7 @@ export class LogBrowser {
       this.triedBox.focus();
       return this.filtered();
     };
-    return h("span", { class: "hk-muted hk-left-out" }, `${many}, such as a healing makes, not listed. `, button(number === 1 ? "Show it" : "Show them", show, { class: "hk-quiet" }));
+    return h("span", { class: "hk-muted hk-left-out" }, `${many}, such as a healing makes, ${number === 1 ? "is" : "are"} hidden. `, button(number === 1 ? "Show it" : "Show them", show, { class: "hk-quiet" }));
   }
 
   turn(anchor) {
@@ -173,7 +173,7 @@ export class LogBrowser {
       { class: fresh ? "hk-fresh" : "", "aria-selected": String(this.opened === row.log_id) },
       h("td", { class: tone }, h("b", { title: row.status }, mark)),
       h("td", { class: "hk-nowrap" }, moment(row.when)),
-      h("td", {}, open, row.tried ? h("span", { class: "hk-muted" }, ` ${row.origin}`) : null),
+      h("td", {}, open, row.healing ? h("span", { class: "hk-muted" }, ` ${row.origin}`) : null),
       h("td", { class: "hk-outcome-cell" }, row.outcome),
       h("td", { class: "hk-nowrap hk-muted" }, row.took),
       h("td", { class: "hk-muted" }, String(row.log_id)),
@@ -194,7 +194,7 @@ export class LogBrowser {
         h("td", {}, group.cured_by === null ? "not resolved" : `resolved by ${group.tool} v${group.cured_by}`),
       ),
     );
-    this.replace(["", "last seen", "tool", "failure", "times", ""], rows, "No failures match.");
+    this.replace(["", "last seen (UTC)", "tool", "failure", "times", ""], rows, "No failures match.");
     clear(this.paging, h("span", { class: "hk-muted" }, rows.length < most ? count(rows.length, "group") : `the ${most} groups seen last`));
   }
 

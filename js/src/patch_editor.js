@@ -1,5 +1,5 @@
 // The patch editor: code beside any revision, Try, then Accept or Discard.
-import { button, clear, fold, h, hiddenNote, block } from "./dom.js";
+import { block, button, clear, code, fold, h, hiddenNote } from "./dom.js";
 import { Beside, small } from "./editor.js";
 import { guarded } from "./frame.js";
 import { History } from "./history.js";
@@ -45,7 +45,7 @@ export class PatchEditor {
       this.element,
       h("div", { class: "hk-line hk-spread" }, h("b", { class: "hk-mono" }, opened.label), h("label", { class: "hk-line" }, "Compare with ", this.select)),
       code,
-      h("div", { class: "hk-arguments" }, h("div", { class: "hk-line hk-spread" }, h("span", {}, "Arguments (JSON)"), button("Reset", () => this.args.set(opened.arguments), { class: "hk-quiet" })), argumentsArea, hiddenNote(opened.hidden), this.schemaPart()),
+      h("div", { class: "hk-arguments" }, h("div", { class: "hk-line hk-spread" }, h("span", {}, "Arguments (JSON)"), button("Reset", () => this.args.set(opened.arguments), { class: "hk-quiet" })), argumentsArea, this.keptPart(), hiddenNote(opened.hidden), this.schemaPart()),
       h("div", { class: "hk-actions" }, this.tryButton, this.acceptButton, this.reason, this.discardButton, opened.log_id ? this.rerunButton : null),
       this.said,
       this.results,
@@ -59,6 +59,13 @@ export class PatchEditor {
     this.label();
     if (this.memory && this.memory.base !== this.base) this.say(`Unsaved changes were kept; they were made from v${this.memory.base}, and v${this.base} is active by now.`);
     else if (this.memory) this.say("Unsaved changes were kept.");
+  }
+
+  /** The arguments that are no JSON, or too long for the box: they are used as they were. */
+  keptPart() {
+    const { kept } = this.opened;
+    if (!kept.length) return null;
+    return h("ul", { class: "hk-plain", "aria-label": "arguments that are used as they were" }, kept.map(({ name, text }) => h("li", { class: "hk-prewrap" }, code(name), `: ${text}`)));
   }
 
   /** The input schema, which arguments are checked against; it belongs to the tool, not to a revision. */
@@ -174,7 +181,7 @@ export class PatchEditor {
       this.element.querySelector("b.hk-mono").textContent = saved.label;
       this.showHistory(saved.history);
       this.mark();
-      this.say(saved.changed ? `✓ ${saved.label} saved.` : `${saved.label} has this code already.`, "hk-good");
+      this.say(saved.changed ? `✓ ${saved.label} is active.` : `${saved.label} has this code already.`, "hk-good");
       this.onsaved?.(saved);
       if (this.opened.log_id) setTimeout(() => this.rerunButton.focus());
     });
@@ -221,7 +228,7 @@ export class PatchEditor {
       this.showHistory(saved.history);
       this.mark();
       this.element.querySelector("b.hk-mono").textContent = saved.label;
-      this.say(`✓ ${saved.label} saved (the code of v${number} again).`, "hk-good");
+      this.say(`✓ ${saved.label} is active (the code of v${number} again).`, "hk-good");
       this.onsaved?.(saved);
     });
   }

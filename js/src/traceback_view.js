@@ -25,6 +25,14 @@ export class TracebackView {
     return this;
   }
 
+  /** Say above the failure which revision is active by now; nothing while it is the one that failed. */
+  async showActive() {
+    const { run } = this;
+    const revision = run.failure && run.revision !== null ? await this.link.ask("active", { log_id: this.logId }).catch(() => null) : null;
+    const newer = revision !== null && revision !== run.revision;
+    clear(this.now, newer ? h("p", { class: "hk-headline hk-good" }, h("b", {}, `✓ v${revision} is active. `), "Below is the failure of ", code(run.label), ".") : null);
+  }
+
   get gone() {
     return this.parts.heal?.gone;
   }
@@ -40,10 +48,12 @@ export class TracebackView {
       locals: failure?.ran ? button("Locals and expressions", () => this.toggle("locals"), { "aria-expanded": "false" }) : null,
     };
     this.results = h("div", { class: "hk-results" });
+    this.now = h("div", { role: "status" });
     this.place = h("div", {});
     const handOn = failure ? new HandOn({ link: this.link, logId: this.logId }) : null;
     clear(
       this.element,
+      this.now,
       headline(run),
       failure?.line ? h("p", { class: "hk-where" }, h("span", { class: "hk-muted" }, `${failure.place}: `), code(failure.line, { class: "hk-code hk-mark" })) : null,
       failure?.ending ? h("p", { class: "hk-muted" }, failure.ending) : null,
@@ -56,6 +66,7 @@ export class TracebackView {
       fold(failure ? "Frames, arguments and record" : "Value, arguments and record", run.ok ? block(run.value) : null, failure ? frames(failure) : null, facts(run), failure?.traceback ? fold("Full traceback", block(failure.traceback)) : null),
       handOn?.element,
     );
+    this.showActive();
   }
 
   /** Open the editor or the post-mortem below the buttons, or close it; what is typed stays. */
@@ -76,7 +87,7 @@ export class TracebackView {
 
   made(name) {
     const { link, logId } = this;
-    if (name === "heal") return new Heal({ link, logId, tool: this.run.tool, persona: this.run.persona, headed: false });
+    if (name === "heal") return new Heal({ link, logId, tool: this.run.tool, persona: this.run.persona, headed: false, onsaved: () => this.showActive() });
     return name === "edit" ? this.editor() : new PostMortem({ link, logId });
   }
 
@@ -88,6 +99,7 @@ export class TracebackView {
       persona,
       logId: this.logId,
       memory: this.memory[`draft:${tool}:${persona}`] ?? null,
+      onsaved: () => this.showActive(),
       onclose: () => {
         this.parts.edit.element.hidden = true;
         this.expanded("edit", false);

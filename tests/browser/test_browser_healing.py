@@ -75,7 +75,7 @@ def test_a_question_is_answered_a_patch_kept_and_taken_back_while_the_kernel_is_
     consent.get_by_role("button", name="Keep").focus()
     book.page.keyboard.press("Enter")
     report = panel.get_by_role("group", name="report")
-    expect(report).to_contain_text("fee v1: patch accepted: fixed, no regressions", timeout=SLOW_MS)
+    expect(report).to_contain_text("fee v2 is active: fixed, no regressions", timeout=SLOW_MS)
     expect(report.get_by_role("button", name="Undo")).to_be_focused()
     readable(book, panel, "23-heal-report")
     press(panel, "Step by step")

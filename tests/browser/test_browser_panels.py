@@ -256,7 +256,7 @@ tries = hk.trials([Trial("def third_of(n): return 3 // n", {"n": n}, "third_of")
     rows = panel.locator(".hk-rows tbody tr")
     expect(rows).to_have_count(1)
     expect(panel.locator(".hk-left-out")).to_contain_text(
-        "3 trial runs, such as a healing makes, not listed."
+        "3 trial runs, such as a healing makes, are hidden."
     )
     book.shot("11-trials-left-out", panel)
     press(panel, "Show them")

@@ -80,7 +80,7 @@ def test_without_anybody_to_ask_the_patch_waits(mean, environment):
 def test_auto_keeps_a_cure_and_says_how_to_take_it_back(mean):
     done = mean("heal", "mean", "--with", "rules", "--auto")
     assert done.returncode == 0, done.stderr
-    assert "✓ mean v1: patch accepted: fixed, no regressions" in done.stdout
+    assert "✓ mean v2 is active: fixed, no regressions" in done.stdout
     assert "undo       healkit vault undo mean" in done.stdout
     assert "· Asking rules." in done.stderr
     assert mean("vault", "undo", "mean").returncode == 0
@@ -118,7 +118,7 @@ def test_somebody_at_the_terminal_is_shown_the_patch_and_asked(mean, terminal):
     assert code == 0, seen
     assert "+    return sum(values) / len(values)" in seen
     assert "Verdict: fixed, no regressions." in seen
-    assert "patch accepted" in seen
+    assert "mean v2 is active" in seen
 
 
 @pytest.mark.slow

@@ -94,14 +94,33 @@ def test_a_failure_on_a_long_frame_is_checked_on_a_sample_of_its_rows(healkit: H
     large = pd.DataFrame({"units": range(200_000), "city": "Bern"})
     assert healkit.execute("total", arguments={"df": large}).failure is not None
     report = healkit.heal("total", auto=False)
-    assert [(check.origin, check.sampled) for check in report.checks] == [("failing", True)]
+    assert [(check.origin, check.sampled) for check in report.checks] == [
+        ("failing", "1,000 of 200,000 rows")
+    ]
     rows = values.remade(report.checks[0].arguments["df"])
     assert len(rows) == 1000
     assert rows["units"].iloc[[0, -1]].tolist() == [0, 199_999]
     assert report.best is not None
     assert report.best.verdict == "unproven"
-    assert report.best.patch.doubt == "Only some rows of the frame that failed were tried."
+    assert report.best.patch.doubt == "Tried on 1,000 of 200,000 rows."
     assert "df['units'].sum()" in report.best.patch.code
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DATA-5", "LOG-10")
+def test_a_patch_that_is_kept_runs_on_all_rows_and_is_named_in_the_lists(healkit: Healkit) -> None:
+    """D5: it ran on 1,000 of 200,000 rows, and stood in the log as an ordinary run with another result."""
+    healkit.vault.add("total", "def total(df):\n    return int(df['unit'].sum())\n")
+    large = pd.DataFrame({"units": range(200_000), "city": "Bern"})
+    healkit.execute("total", arguments={"df": large})
+    assert healkit.heal("total", confirm=lambda _: True).outcome == "kept"
+    checked, first = healkit.executions()
+    assert (checked.origin, checked.result_summary) == ("heal", str(sum(range(200_000))))
+    assert checked.arguments == first.arguments
+    shown = healkit.executions().to_text()
+    assert "total v2 (heal)" in shown
+    assert "total v1 (" not in shown
+    assert [row["healing"] for row in healkit.browse().operations["page"]({})["rows"]] == [True, False]
 
 
 @pytest.mark.slow

@@ -107,7 +107,7 @@ def test_a_patch_is_shown_kept_with_consent_and_taken_back(healkit: Healkit) -> 
     asked.ask("heal_decide", number=consent["number"], decision="keep")
     report = asked.until("done")["report"]
     assert (report["outcome"], report["tone"]) == ("kept", "good")
-    assert report["title"] == "mean v1: patch accepted: fixed, no regressions"
+    assert report["title"] == "mean v2 is active: fixed, no regressions"
     assert "+    return sum(values) / len(values)" in report["attempts"][0]["diff"]
     assert healkit.execute_tool("mean", arguments={"values": [2, 4]}) == 3.0
     story = asked.ask("heal_story")
@@ -342,7 +342,7 @@ def test_the_magic_opens_the_panel_and_a_notebook_that_is_run_keeps_the_card(
     assert "application/vnd.jupyter.widget-view+json" in view.data
     assert "--auto cannot be combined with --panel." in text_of(opened.cells[2])
     report, _ = run("from healkit import Healkit\nhk = Healkit()", wait).cells[1].outputs
-    assert "mean v1: patch accepted: fixed, no regressions" in report.data["text/plain"]
+    assert "mean v2 is active: fixed, no regressions" in report.data["text/plain"]
     assert "<ins" in report.data["text/html"]
     assert "stands here" not in report.data["text/html"]
 

@@ -209,9 +209,7 @@ def test_executions_are_searched_grouped_and_summed_up(shell, capsys):
     default_healkit().trials([("def half(n): return 1 / n", {"n": 0})] * 2)
     *listed, said = shown("")
     assert [line.split()[0] for line in listed] == ["row", "3", "2", "1"]
-    assert (
-        said == "2 trial runs, such as a healing makes, not listed here; %executions --trials lists them too."
-    )
+    assert said == "2 trial runs, such as a healing makes, are hidden; %executions --trials lists them too."
     assert [line.split()[0] for line in shown("--trials --limit 3")] == ["row", "5", "4", "3"]
     shell.run_cell("hk.executions(limit=2)")
     assert "hk.executions(tried=True) lists them too.\n" in capsys.readouterr().out

@@ -35,7 +35,7 @@ def test_the_tool_that_failed_last_is_healed_and_the_report_is_the_cells_value(r
     assert "· Asking rules." in waits
     assert "%healkit requests accept" in waits
     assert " healkit trace show" not in waits  # a terminal's command
-    assert "patch accepted: fixed, no regressions" in kept
+    assert "v2 is active: fixed, no regressions" in kept
     assert "+    return sum(values) / len(values)" in kept
     assert "nothing fails any more" in healthy
     assert "--dry-run" in helped

@@ -111,6 +111,7 @@ def test_what_a_tool_displays_is_seen_cleaned(run):
         ("%run_tool fibonaci n=1", "No tool named 'fibonaci' in the vault. Did you mean 'fibonacci'?"),
         ("%run_tool fibonacci --persnoa x", "Did you mean '--persona'?"),
         ("%run_tool fibonacci n=nothing", "name 'nothing' is not defined. For text, put it in quotes"),
+        ("%run_tool fibonacci n=order", "name 'order' is not defined. Did you mean 'orders'? For text"),
         ("%run_tool fibonacci n='x'", "'n' must be integer, got 'x'"),
         ("%run_tool fibonacci --args '[1]'", "--args must be a JSON object"),
         ("%run_tool fibonacci n=1 --args '{\"n\": 2}'", "'n' is given twice"),
@@ -145,6 +146,7 @@ def loaded(shell, module_database, monkeypatch):
     monkeypatch.setenv("HEALKIT_DB", str(module_database))
     shell.run_line_magic("load_ext", "healkit")
     shell.run_cell_magic("tool", "fibonacci", "def fibonacci(n: int = 3):\n    return n\n")
+    shell.user_ns["orders"] = 7
     return shell
 
 
@@ -242,3 +244,13 @@ def test_a_failure_that_the_cell_catches_still_has_its_card(run):
     ).cells[2]
     assert [output.output_type for output in cell.outputs] == ["stream", "display_data", "display_data"]
     assert cell.outputs[0].text.endswith("1\n")
+
+
+def test_the_vault_alone_lists_the_tools_and_a_frame_is_called_one(loaded, capsys):
+    loaded.run_cell("%vault")
+    assert "fibonacci  default" in capsys.readouterr().out
+    loaded.run_cell_magic(
+        "tool", "rows", "import pandas as pd\ndef rows(df: pd.DataFrame):\n    return len(df)\n"
+    )
+    loaded.run_cell("%vault show rows")
+    assert "df: DataFrame" in capsys.readouterr().out

@@ -28,30 +28,49 @@ def closed() -> Iterator[None]:
 
 
 @pytest.mark.requirement("RUN-8", "FACE-4")
-def test_a_run_is_found_by_its_id_its_folder_and_as_the_last_one(healkit: Healkit, tmp_path: Path) -> None:
+def test_a_run_is_found_by_its_id_and_by_its_folder(healkit: Healkit, tmp_path: Path) -> None:
     folder = healing(healkit.runs_dir, "by-id")
     sent = healing(tmp_path / "sent", "elsewhere")
-    assert healkit.timeline("by-id").story == healkit.timeline(folder).story == healkit.timeline().story
+    assert healkit.timeline("by-id").story == healkit.timeline(folder).story
     assert healkit.timeline(sent).story["run_id"] == "elsewhere"
     with pytest.raises(RunNotFound, match="'never'"):
         healkit.timeline("never")
 
 
+def test_without_a_run_it_plays_the_last_healing_of_its_own_database(
+    healkit: Healkit, tmp_path: Path
+) -> None:
+    """D10: run folders of all databases of a folder lie side by side; that of another one was played."""
+    with pytest.raises(RunNotFound, match="This database has no run yet"):
+        healkit.timeline()
+    reports = {}
+    with Healkit(tmp_path / "other.db") as other:
+        for one in (healkit, other):
+            one.vault.add("mean", "def mean(n: list):\n    return sum(n) / len(m)\n")
+            one.execute("mean", arguments={"n": [1]})
+            reports[one] = one.heal("mean", advisors=["rules"], budget_s=10)
+        healkit.execute("mean", arguments={"n": [1]}, record=True)
+        assert other.runs_dir == healkit.runs_dir
+        for one, report in reports.items():
+            assert one.timeline().story["run_id"] == report.run_id
+
+
 def test_all_that_is_stepped_through_is_the_widgets_state_and_json(healkit: Healkit) -> None:
     healing(healkit.runs_dir)
-    state = healkit.timeline().get_state()
+    state = healkit.timeline("healing").get_state()
     assert json.loads(json.dumps(state["story"]))["steps"][8]["code"] == CURED
     assert len(json.dumps(state)) < 30_000
 
 
 def test_a_class_is_not_given_the_answers_by_the_card(healkit: Healkit) -> None:
     healing(healkit.runs_dir)
-    whole, taught = healkit.timeline().static_card(), healkit.timeline(teach=True).static_card()
+    whole, taught = (healkit.timeline("healing", teach=teach).static_card() for teach in (False, True))
     assert "if buses else 0.0" in whole.html
     for shown in (taught.html, taught.text):
         assert "ZeroDivisionError" in shown
         assert "if buses else 0.0" not in shown
         assert "cured" not in shown
+        assert "12 steps; the patches show as the class gets there" in shown
 
 
 def test_an_edit_is_tried_with_the_arguments_of_the_log_else_with_those_of_the_folder(

@@ -43,14 +43,11 @@ def test_a_list_says_what_it_leaves_out_and_how_to_list_it(make):
     rows = [make(), make(origin="trial")]
     for write in (text_of, html_of):
         text = write(listings.executions(rows, left_out=234, ask="%executions --trials"))
-        assert (
-            "234 trial runs, such as a healing makes, not listed here; %executions --trials lists them"
-            in text
-        )
+        assert "234 trial runs, such as a healing makes, are hidden; %executions --trials lists them" in text
         assert "trial runs" not in write(listings.executions(rows))
         none = write(listings.executions([], left_out=1, ask="x"))
         assert "No executions match." in none
-        assert "1 trial run, such as a healing makes, not listed here; x lists it too." in none
+        assert "1 trial run, such as a healing makes, is hidden; x lists it too." in none
     own, tried = text_of(listings.executions(rows)).splitlines()[1:]
     assert "(trial)" in tried
     assert "(trial)" not in own

@@ -86,6 +86,7 @@ class Healings:
             "label": entry.label,
             "type": entry.type,
             "failure": views.text_of(plain.one_line(failure, 300), self._recorded),
+            "log_id": None if failed is None else failed.log_id,
             "examples": len(entry.examples),
             "advisors": self._advisors(),
             "budget_s": self._budget_s,

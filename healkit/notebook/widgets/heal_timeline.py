@@ -10,6 +10,7 @@ from typing import Any
 
 import traitlets
 
+from healkit import values
 from healkit.app import Healkit
 from healkit.contracts.runs import Run
 from healkit.errors import UsageInvalid
@@ -17,6 +18,7 @@ from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.panel import Panel
 from healkit.rendering import timeline
+from healkit.runtime.log_rows import arguments_of
 
 #: What of a story is a tool's or a user's; the rest is the contract's own words.
 _PAYLOAD = ("arguments", "base", "failing", "attempts", "steps", "problems")
@@ -26,6 +28,7 @@ class HealTimeline(Panel):
     """A run as its folder has it; `teach` pauses before each patch and asks what one would change."""
 
     KIND = "HealTimeline"
+    SAME_AS_CARD = True
 
     story = traitlets.Dict().tag(sync=True)
 
@@ -38,16 +41,24 @@ class HealTimeline(Panel):
         """Draw the story as a card; for a class only up to the first patch, which would be given away."""
         if not self.story["teach"]:
             return CellOutput.of(timeline.card(self.story))
-        shown = {**self.story, "attempts": [], "steps": _before_patches(self.story["steps"])}
+        steps = self.story["steps"]
+        shown = {**self.story, "attempts": [], "steps": _before_patches(steps), "total": len(steps)}
         return CellOutput.of(timeline.card(shown))
 
     def _try_mine(self, code: str) -> dict[str, Any]:
         """Run a student's edit with the arguments that failed, in a restricted worker; nothing is saved."""
-        row = None if self.story["log_id"] is None else self.healkit.execution(self.story["log_id"])
-        mine = row is not None and row.tool_name == self.story["tool"]
-        arguments = row.arguments if row is not None and mine else self.story["arguments"]
-        if not self.story["tool"] or not isinstance(arguments, dict):
-            raise UsageInvalid("This run has no arguments on record to try an edit with.")
+        log_id = self.story["log_id"]
+        row = None if log_id is None else self.healkit.log.get(log_id)
+        if row is not None and row.tool_name == self.story["tool"]:
+            arguments = arguments_of(row)
+        else:
+            arguments = values.remade(self.story["arguments"])
+        known = isinstance(arguments, dict) and values.is_whole(arguments) and not values.has_tags(arguments)
+        if not self.story["tool"] or not known:
+            raise UsageInvalid(
+                "This run has no arguments on record to try an edit with.",
+                hint=f"Run {self.story['tool'] or 'the tool'} with the arguments that you mean.",
+            )
         tried = self.healkit.try_code(
             self.story["tool"], code, arguments, persona=self.story["persona"], on_output=lambda _: None
         )

@@ -28,6 +28,7 @@ class LogBrowser(Panel):
     """
 
     KIND = "LogBrowser"
+    SAME_AS_CARD = True
     title = "Executions"
 
     def __init__(self, healkit: Healkit, **filters: Any) -> None:

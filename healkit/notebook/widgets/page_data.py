@@ -17,7 +17,7 @@ from healkit.config import Config
 from healkit.contracts.entries import RevisionInfo
 from healkit.contracts.failure import Failure
 from healkit.contracts.labels import place_label
-from healkit.contracts.records import TRIED_ORIGINS
+from healkit.contracts.records import HEALING_ORIGINS, TRIED_ORIGINS
 from healkit.contracts.stats import GroupInfo
 from healkit.errors import TOOL_CODES
 from healkit.notebook.cell_output import fixes_offered
@@ -189,6 +189,7 @@ def _facts(execution: Execution) -> dict[str, Any]:
         "isolation": execution.isolation,
         "origin": execution.origin,
         "tried": execution.origin in TRIED_ORIGINS,
+        "healing": execution.origin in HEALING_ORIGINS,
     }
 
 
@@ -246,7 +247,7 @@ def _failure(execution: Execution, failure: Failure) -> dict[str, Any]:
 def _outcome(execution: Execution) -> str:
     if execution.failure is not None:
         return plain.one_line(execution.failure.summary, 200)
-    return "" if execution.status == "RUNNING" else plain.one_line(parts.result_text(execution), 200)
+    return "" if execution.status == "RUNNING" else parts.result_line(execution, 200)
 
 
 def _revision(revision: RevisionInfo, reason: str, first_failure: datetime | None) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import contextvars
 import hashlib
+import inspect
+import json
 import sys
 import threading
 import traceback
@@ -21,9 +23,10 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, get_type_hints
 
 import anywidget
+import msgspec
 import traitlets
 from IPython.display import display
 
@@ -42,9 +45,11 @@ _MEMORY_MAX_CHARS = 1_000_000
 #: Questions that one panel answers at a time; more than that is a page gone wild.
 _MAX_THREADS = 16
 _MAX_OPEN = 100
+#: A database has no larger numbers.
+_INTEGER_BITS = 62
 #: How long a page has to say that it shows a panel too.
 _ROLL_CALL_S = 2.0
-_IN_PLAIN_TEXT = "(a live panel; it needs this notebook's kernel, the output above does not)"
+_IN_PLAIN_TEXT = "(a live panel; it needs this notebook's kernel, the other output does not)"
 
 
 @cache
@@ -67,6 +72,8 @@ class Panel(anywidget.AnyWidget):
     """
 
     KIND = ""
+    #: Whether it shows what its static card does, which is folded below it then.
+    SAME_AS_CARD = False
     #: What a dock's tab is called; where one is docked already that is called so, this one takes its place.
     title = ""
     #: Called when no page shows the panel any more. A panel that comes back starts again what it needs.
@@ -128,11 +135,15 @@ class Panel(anywidget.AnyWidget):
         return self
 
     def show(self, *, card: bool = True) -> None:
-        """Display the static card, unless the caller has, and the panel below it."""
-        if card and (shown := self.static_card()) is not None:
+        """Display the static card, unless the caller has, and the panel; first what says more."""
+        live = live_page() and self.recorded.config.panels and not self.is_docked
+        shown = self.static_card() if card else None
+        if shown is not None and not (live and self.SAME_AS_CARD):
             shown.show()
-        if live_page() and self.recorded.config.panels and not self.is_docked:
+        if live:
             display(self._view(), raw=True)
+        if shown is not None and live and self.SAME_AS_CARD:
+            shown.folded().show()
 
     def close(self) -> None:
         """Let go of the panel, in the kernel and on the page; safe to call twice."""
@@ -244,9 +255,10 @@ class Panel(anywidget.AnyWidget):
     def _asked(self, op: str, arguments: dict[str, Any]) -> Any:
         if op not in self.operations:
             raise UsageInvalid(
-                f"This panel has no operation {op!r}.", hint="Reload the page, then try again."
+                f"This panel has no operation {op[:50]!r}.", hint="Reload the page, then try again."
             )
-        return self.operations[op](**arguments)
+        operation = self.operations[op]
+        return operation(**_taken(operation, op, arguments))
 
     def _reply(
         self, content: dict[str, Any], buffers: list[bytes] | None = None, *, exact: tuple[str, ...] = ()
@@ -254,6 +266,30 @@ class Panel(anywidget.AnyWidget):
         """Send to the page; `exact` names what holds code to edit, and goes as it is."""
         if self.comm is not None:  # None once the panel was closed
             self.send(self.recorded.on_page(content, exact), buffers)
+
+
+def _taken(operation: Operation, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a question as the operation takes them; raise `UsageInvalid` for any other."""
+    known, hints = inspect.signature(operation).parameters, get_type_hints(operation)
+    missing = [name for name, one in known.items() if name not in arguments and one.default is one.empty]
+    wrong = [f"{name!r} is missing" for name in missing]
+    wrong += [f"{name[:50]!r} is unknown" for name in arguments if name not in known]
+    for name in known.keys() & arguments.keys():
+        try:
+            json.dumps(arguments[name], ensure_ascii=False).encode()
+            msgspec.convert(arguments[name], hints.get(name, Any))
+        except UnicodeEncodeError:
+            wrong.append(f"{name!r} holds half a character")
+        except msgspec.ValidationError as error:
+            wrong.append(f"{name!r}: {error}")
+        if type(arguments[name]) is int and arguments[name].bit_length() > _INTEGER_BITS:
+            wrong.append(f"{name!r} is too large")
+    if wrong:
+        raise UsageInvalid(
+            f"The page asked for {op!r} in a way that this panel does not know: {'; '.join(sorted(wrong))}.",
+            hint="Reload the page, or run the cell again for a new panel.",
+        )
+    return arguments
 
 
 #: Panels that can be asked, oldest first; ipywidgets itself would keep every one for as long as the kernel lives.

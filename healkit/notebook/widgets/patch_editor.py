@@ -20,14 +20,20 @@ from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.parsing import parse_arguments
 from healkit.rendering import cleaning, listings, parts, plain
 from healkit.runtime.execution import Execution
+from healkit.runtime.log_rows import arguments_of, logged
 from healkit.runtime.vault_edits import motivating_row
 
 #: How many sets of arguments a panel knows the hidden values of; one is made for each editor that opens.
 _SHOWN_MAX = 20
 #: How the sanitiser's replacements look: `[REDACTED:secret-name]`, `[EMAIL]`.
 _MARK = re.compile(r"\[(?:REDACTED:[\w-]+|[A-Z]+)\]")
+#: Lone surrogates, which no page can show.
+_LONE = re.compile("[\ud800-\udfff]")
+#: Up to so many characters of JSON an argument is edited; of another one, so many are shown.
+_TYPED_MAX_CHARS, _KEPT_MAX_CHARS = 20_000, 200
 #: Longer arguments are shown on several lines.
 _ONE_LINE_CHARS = 80
+_EXAMPLE = "the example"
 _EXAMPLES = {"integer": 1, "number": 1.0, "string": "", "boolean": False, "array": [], "object": {}}
 
 
@@ -65,7 +71,12 @@ class Patching:
         if run is not None and failure is not None and frame is not None and run.revision is not None:
             message = self._outcome(run)[:200]
             failing = {"revision": run.revision, "lineno": frame.lineno, "message": message}
-        text, hidden = self._shown_arguments(_arguments(run, entry))
+        arguments, source = _arguments(run, entry)
+        typed, kept = _split(arguments)
+        text, hidden = self._shown_arguments(typed)
+        shown = self._recorded.shown(
+            {name: plain.value_text(value, _KEPT_MAX_CHARS) for name, value in kept.items()}
+        )
         return {
             "tool": entry.tool_name,
             "persona": entry.persona,
@@ -80,7 +91,8 @@ class Patching:
             "before": None if run is None else self._outcome(run),
             "failing": failing,
             "arguments": text,
-            "hidden": hidden,
+            "kept": [{"name": name, "text": f"{said}, as in {source}"} for name, said in shown.value.items()],
+            "hidden": hidden + sum(shown.hidden.values()),
             "history": self._recorded.history(entry.tool_name, entry.persona),
         }
 
@@ -91,8 +103,11 @@ class Patching:
     def try_code(
         self, tool: str, persona: str, code: str, arguments: str, log_id: int | None = None
     ) -> dict[str, Any]:
-        """Run the code with these arguments in a restricted worker, before anything of it is saved."""
-        given = self._given(arguments)
+        """Run the code with these arguments in a restricted worker, before anything of it is saved.
+
+        Arguments that were not shown to be edited, such as frames, are taken from the run `log_id`, or the example.
+        """
+        given = {**self._kept(tool, persona, log_id), **self._given(arguments)}
         tried = self._healkit.try_code(tool, code, given, persona=persona, on_output=_ignore)
         before = None if log_id is None else self._healkit.execution(log_id)
         shown = {**self._recorded.execution(tried), "label": f"{tool}, as edited"}
@@ -188,6 +203,16 @@ class Patching:
             self._shown.append((text, cleaned.value, arguments))
         return text, sum(cleaned.hidden.values())
 
+    def _kept(self, tool: str, persona: str, log_id: int | None) -> dict[str, Any]:
+        """Return the arguments that the page shows without letting them be edited, as they were in the run."""
+        entry = self._healkit.vault.get(tool, persona)
+        run = None if log_id is None else self._healkit.execution(log_id)
+        arguments, source = _arguments(run, entry)
+        _, kept = _split(arguments)
+        if not kept or log_id is None or source == _EXAMPLE:
+            return kept
+        return arguments_of(logged(self._healkit.log, log_id), names=kept)
+
     def _given(self, text: str) -> dict[str, Any]:
         """Read arguments from a text, with each hidden value that was left as shown put back.
 
@@ -273,18 +298,34 @@ def restored(edited: Any, cleaned: Any, original: Any) -> Any:
     return edited
 
 
-def _arguments(run: Execution | None, entry: VaultEntry) -> dict[str, Any]:
-    """Return what to try a tool with: what it was run with, else an example, else one made from its schema."""
+def _arguments(run: Execution | None, entry: VaultEntry) -> tuple[dict[str, Any], str]:
+    """Return what to try a tool with, and where it is from.
+
+    It is what the tool was run with, else an example's, else made from its schema.
+    """
     if run is not None and "…" not in run.arguments:  # the log's mark for arguments that it had to cut
-        return run.arguments
+        return run.arguments, f"log row {run.log_id}"
     for example in entry.examples:
         if isinstance(example, dict) and isinstance(example.get("arguments"), dict):
-            return dict(values.remade(example["arguments"]))
+            return dict(values.remade(example["arguments"])), _EXAMPLE
     properties: dict[str, Any] = entry.input_schema.get("properties", {})
     required = entry.input_schema.get("required", [])
     made = {name: _EXAMPLES.get(str(properties.get(name, {}).get("type"))) for name in required}
     plain_made, _ = to_jsonable(made)
-    return dict(plain_made)
+    return dict(plain_made), _EXAMPLE
+
+
+def _split(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments that are edited as JSON, and those that JSON cannot hold or that are too long for a box."""
+    kept = {name: value for name, value in arguments.items() if not _is_typed(value)}
+    return {name: value for name, value in arguments.items() if name not in kept}, kept
+
+
+def _is_typed(value: Any) -> bool:
+    if not values.is_plain(value):
+        return False
+    text = json.dumps(value, ensure_ascii=False)
+    return len(text) <= _TYPED_MAX_CHARS and not _LONE.search(text)
 
 
 def _lines(run: Execution) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 from healkit.app import Healkit
-from healkit.errors import UsageInvalid
+from healkit.errors import UsageInvalid, VaultError
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.heal_panel import Healings
 from healkit.notebook.widgets.page_data import PageData
@@ -32,12 +33,21 @@ class ExecutionOperations:
         """Operations that a page may ask for: on an execution, its code, and its worker."""
         patching = Patching(self._healkit, self._recorded)
         post_mortems = PostMortems(self._healkit, self._recorded)
-        own = {"execution": self.execution, "report": self.report, "export": self.export}
+        own = {
+            "execution": self.execution, "active": self.active, "report": self.report, "export": self.export,
+        }  # fmt: skip
         return {**own, **patching.operations, **post_mortems.operations}
 
     def execution(self, log_id: int) -> dict[str, Any]:
         """Return that row of the log; raise `UsageInvalid` where there is none."""
         return self._recorded.execution(self._row(log_id))
+
+    def active(self, log_id: int) -> int | None:
+        """Return the revision of that row's tool that is active by now; None where the tool is gone."""
+        row = self._row(log_id)
+        with contextlib.suppress(VaultError):
+            return self._healkit.vault.get(row.tool_name, row.persona).revision
+        return None
 
     def report(self, log_id: int) -> str:
         """Return that failure as a bug report in Markdown, secrets hidden; raise `UsageInvalid`."""

@@ -31,7 +31,8 @@ _INDENT = 7
 def card(story: Mapping[str, Any]) -> Card:
     """Build a story's card: the attempts as a strip, and each step as a fold.
 
-    A card without room for every step in full shows the decided patch and the end in full.
+    A story with a `total` of steps has only the first of them, for a class. A card without room for every step in
+    full shows the decided patch and the end in full.
     """
     found = story["steps"]
     decided = {step.get("attempt") for step in found if step["kind"] in ("decided", "recovered")} - {None}
@@ -50,7 +51,9 @@ def card(story: Mapping[str, Any]) -> Card:
 
 def _title(story: Mapping[str, Any]) -> str:
     what = f"{story['label'] or 'A run'}" if story["profile"] == "heal" else "A run"
-    counted = plain.count(len(story["steps"]), "step")
+    counted = plain.count(story.get("total", len(story["steps"])), "step")
+    if "total" in story:
+        counted += "; the patches show as the class gets there"
     unfinished = "" if story["finished"] else ", and no end"
     return f"{what}, step by step: {counted}{unfinished} (run {story['run_id']})"
 

@@ -66,7 +66,7 @@ _VALUE_MAX_CHARS, _MESSAGE_MAX_CHARS = 300, 600
 
 def short(value: Any, limit: int = _VALUE_MAX_CHARS) -> str:
     """Write a recorded value on one line; text as it is, all else as Python writes it."""
-    return plain.one_line(value if isinstance(value, str) else plain.value_text(value, limit), limit)
+    return plain.one_line(value if isinstance(value, str) else plain.recorded_text(value, limit), limit)
 
 
 def sentence(text: Any) -> str:
@@ -89,7 +89,7 @@ def check_row(result: dict[str, Any]) -> dict[str, str]:
         row["what"] = short(result["call"])
     elif isinstance(result.get("arguments"), dict):
         row["what"] = ", ".join(
-            f"{name}={plain.one_line(plain.value_text(value, 120), 120)}"
+            f"{name}={plain.one_line(plain.recorded_text(value, 120), 120)}"
             for name, value in result["arguments"].items()
         )
     elif "arguments" in result:
