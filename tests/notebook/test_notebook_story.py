@@ -248,7 +248,7 @@ def test_a_failure_that_the_cell_catches_still_has_its_card(run):
 
 def test_the_vault_alone_lists_the_tools_and_a_frame_is_called_one(loaded, capsys):
     loaded.run_cell("%vault")
-    assert "fibonacci  default" in capsys.readouterr().out
+    assert capsys.readouterr().out.startswith("tool ")
     loaded.run_cell_magic(
         "tool", "rows", "import pandas as pd\ndef rows(df: pd.DataFrame):\n    return len(df)\n"
     )
