@@ -75,7 +75,7 @@ class Patching:
         typed, kept = _split(arguments)
         text, hidden = self._shown_arguments(typed)
         shown = self._recorded.shown(
-            {name: plain.value_text(value, _KEPT_MAX_CHARS) for name, value in kept.items()}
+            {name: plain.value_text(value, _TYPED_MAX_CHARS) for name, value in kept.items()}
         )
         return {
             "tool": entry.tool_name,
@@ -91,7 +91,10 @@ class Patching:
             "before": None if run is None else self._outcome(run),
             "failing": failing,
             "arguments": text,
-            "kept": [{"name": name, "text": f"{said}, as in {source}"} for name, said in shown.value.items()],
+            "kept": [
+                {"name": name, "text": f"{plain.one_line(said, _KEPT_MAX_CHARS)}, as in {source}"}
+                for name, said in shown.value.items()
+            ],
             "hidden": hidden + sum(shown.hidden.values()),
             "history": self._recorded.history(entry.tool_name, entry.persona),
         }
