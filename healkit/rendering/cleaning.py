@@ -71,7 +71,7 @@ def data(value: Any, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None = N
                 kept.append(item)
                 item = _Kept(len(kept) - 1)  # noqa: PLW2901 - what takes its place
             else:
-                item = aside(item)  # noqa: PLW2901
+                item = aside(item)  # noqa: PLW2901 - as above
             found[key] = item
         return found
 

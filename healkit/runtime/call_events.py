@@ -1,4 +1,4 @@
-"""Events of a tool's calls: live for who started the tool, and later from the record."""
+"""Events of a tool's calls, live and from the record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run folders of schema versions 1 and 2, read as those of today.
+"""Run folders of schema versions 1 and 2, read as of today.
 
 Each function takes the decoded JSON of a file or line and returns it with today's names. What such a folder does not
 say stays absent or null: nothing is made up. docs/run_folder.md lists the changes.

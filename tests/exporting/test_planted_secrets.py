@@ -1,4 +1,4 @@
-"""A secret in each field of a record, looked for in every face.
+"""Secrets in each field of a record, looked for in each face.
 
 What may hold it is the log itself, from which a run is repeated, and the tool's own code.
 """

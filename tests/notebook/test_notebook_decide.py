@@ -81,7 +81,7 @@ def test_with_panel_the_decision_is_a_panel_and_a_person_chooses_there(loaded: A
 def test_without_plan_and_chooser_a_notebook_opens_the_panel_with_the_operations(
     loaded: Any, healkit: Healkit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A notebook's shell has a kernel; a terminal's has none, and is told what to type."""
+    """Tell a terminal what to type; a notebook's shell has a kernel, a terminal's has none."""
     monkeypatch.setattr(type(loaded), "kernel", object(), raising=False)
     panel = loaded.run_line_magic("decide", '"Which region sold most?" sales=frame')
     try:

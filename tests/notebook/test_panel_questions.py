@@ -231,7 +231,7 @@ def every_panel(healkit: Healkit) -> tuple[dict[str, Page], int]:
 @pytest.mark.slow
 @pytest.mark.requirement("FACE-4")
 def test_a_malformed_question_is_refused_with_what_to_do_by_every_panel(healkit: Healkit) -> None:
-    """A wrong message, an unknown revision, a row that is gone: never an error that was not meant."""
+    """Neither a wrong message, nor an unknown revision, nor a row that is gone is a fault of healkit's."""
     pages, row = every_panel(healkit)
     right = {
         "tool": "fails", "persona": "default", "log_id": row, "frame": 0, "expression": "1", "revision": 1, "to": 1,

@@ -1,4 +1,4 @@
-"""Calls as tools of the seed document make them: a dict of arguments, and questions about what there is."""
+"""Calls as tools of the seed document make them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ result = {"total": sum(int(amount) for _, amount in rows), "same": content == ag
 
 @pytest.mark.requirement("WORK-7")
 def test_a_dict_is_the_arguments_or_the_first_of_them_as_its_keys_say(healkit: Healkit) -> None:
-    def untyped(a, b=0):  # type: ignore[no-untyped-def]
+    def untyped(a, b=0):  # type: ignore[no-untyped-def]  # as a tool of the seed is written
         return [a, b]
 
     def options(values: dict[str, Any], top: int = 9) -> list[Any]:

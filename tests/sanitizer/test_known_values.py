@@ -1,4 +1,4 @@
-"""Values that were hidden once are hidden at all places of their record."""
+"""Values hidden once are hidden all over their record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Client written from the seed document, which delivers to a real collector."""
+"""Client of the seed document, and a real collector."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_an_id_that_is_given_is_kept_and_one_that_is_not_is_told(collector: Coll
 
 @TRACE_4
 def test_an_id_is_not_made_of_what_was_hidden(collector: Collecting) -> None:
-    """A hash of a short secret could be guessed back."""
+    """Hashes of short secrets could be guessed back."""
     bodies = [{**BODY, "durationMs": 7, "metadata": {"arguments": {"password": word}}} for word in ("hunter2-aaaa", "hunter2-bbbb")]  # fmt: skip
     ids = [collector.post(body).json()["ids"] for body in bodies]
     assert ids[0] == ids[1]

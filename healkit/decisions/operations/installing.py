@@ -12,7 +12,7 @@ from healkit.errors import ToolExists, ToolRemoved
 from healkit.store.entries import code_hash
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit
+    from healkit.app import Healkit  # a Protocol of what it uses would only repeat it
     from healkit.contracts.entries import VaultEntry
     from healkit.store.vault import Vault
 

@@ -1,4 +1,4 @@
-"""Token formats that are known by their prefix alone, of many smaller services.
+"""Token formats of smaller services, known by their prefix.
 
 Facts of the providers: the prefix, the alphabet and the least length of what follows. A prefix that a program's names may
 begin with too (`prf_`, `web_`) must be followed by what no words make up.
