@@ -52,6 +52,11 @@ class VaultEntry:
         return self.ref.label
 
     @property
+    def acts(self) -> bool:
+        """True when it may change something that lasts: declared to have side effects, or granted to write."""
+        return bool(self.flags.get("side_effects") or self.grants.write)
+
+    @property
     def logged(self) -> bool:
         """True when its arguments, output and result go on record; that it ran always does."""
         return self.flags.get("log", True) is not False

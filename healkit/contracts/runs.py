@@ -46,7 +46,7 @@ class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retries_per_action: retries of one action. recovery_max: recoveries of the run. backoff_ms: pauses before the
     first, second and further retries; the last one holds for all that follow. max_identical_errors and max_ping_pong
     hold in a healing only: how often in a row different code may fail the same way, and how many observations may
-    alternate between two failing states.
+    alternate between two failing states. retry_side_effects: whether a tool with side effects may be retried too.
     """
 
     same_state_revisits: Positive = 2
@@ -56,6 +56,7 @@ class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     backoff_ms: Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)] = (300, 1000, 2000)
     max_identical_errors: Positive = 4
     max_ping_pong: Positive = 6
+    retry_side_effects: bool = False
 
 
 class RedactionPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -147,7 +147,7 @@ class HealRecord:
             mode=mode,
             timeout_s=timeout_s,
             isolation=isolation,
-            criticality="critical" if entry.flags.get("side_effects") or entry.grants.write else "normal",
+            criticality="critical" if entry.acts else "normal",
             preconditions=[condition("code_parses"), condition("isolation", isolation=isolation)],
             postconditions=[condition(name) for name in _POSTCONDITIONS],
             assertions=[

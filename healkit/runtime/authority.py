@@ -33,17 +33,26 @@ _AND = " & "
 class Caller:
     """Execution that calls others: its grants in force, and what it has left of its limits.
 
-    Made with the limits in force for it.
+    Made with the limits in force for it. above: the execution that has called it, if one has. `acted` is True once it,
+    or one that it called, began a tool with side effects.
     """
 
-    def __init__(self, grants: Grants, timeout_s: float, cpu_s: int) -> None:
+    def __init__(self, grants: Grants, timeout_s: float, cpu_s: int, above: Caller | None = None) -> None:
         self.grants = grants
+        self.acted = False
+        self._above = above
         self._timeout_s, self._cpu_s = timeout_s, cpu_s
         self._ends = time.monotonic() + timeout_s
         self._worker: Worker | None = None
         self._started_cpu_s = 0.0
         self._nested_cpu_s = 0.0
         self._lock = threading.Lock()
+
+    def act(self) -> None:
+        """Note that a tool with side effects begins on its behalf, for those above it too."""
+        caller: Caller | None = self
+        while caller is not None:
+            caller.acted, caller = True, caller._above
 
     def start(self, worker: Worker) -> None:
         """Count from now on, what this worker uses; called on a thread, when it gets the work."""

@@ -27,6 +27,7 @@ from healkit.contracts.records import CallRecord, Started, summarize_json, utc_n
 from healkit.contracts.rpc import ExecutionComplete, Init
 from healkit.contracts.tools import ToolDefinition
 from healkit.errors import ArgumentsInvalid, HealkitError, ToolRemoved, WorkerNotRestricted
+from healkit.plain_text import count
 from healkit.runtime.authority import Caller, allows, bounded
 from healkit.runtime.call_events import announcing
 from healkit.runtime.execution import Execution, ExecutionRequest
@@ -145,6 +146,8 @@ class Executor:
             entry = dataclasses.replace(entry, grants=grants)
             recording.add(grants=grants)
             recording.observe(entry)
+            if entry.acts and request.caller is not None:
+                request.caller.act()
             validate_arguments(entry, arguments.plain)
             if entry.type == "sql" and values.MARK in arguments.sent:
                 raise ArgumentsInvalid(
@@ -192,7 +195,8 @@ class Executor:
 
     async def _run_python(self, call: _Call) -> tuple[Outcome, Any, Failure | None]:
         request, entry, recording = call.request, call.entry, call.recording
-        caller = Caller(entry.grants, call.timeout_s, entry.grants.cpu_s or self._config.cpu_s)
+        cpu_s = entry.grants.cpu_s or self._config.cpu_s
+        caller = Caller(entry.grants, call.timeout_s, cpu_s, request.caller)
         router = CallRouter(
             CallContext(
                 recording.started.trace_id,
@@ -228,6 +232,8 @@ class Executor:
             )
             retained = pool.retained.retain(recording.started.trace_id, worker, outcome, self._config)
         finally:
+            if caller.acted:
+                recording.step.acted()
             if request.caller is not None and not entry.grants.own_grants:
                 await off_loop(caller.charge, request.caller)
             if not retained:
@@ -299,7 +305,12 @@ class Executor:
             origin=started.origin,
             last_output=finished.last_output,
             conversions=[*(f"argument {one}" for one in call.arguments.notes), *converted],
-            warnings=self._warnings(started, recording.step.problem, "" if outcome.drained else _NOT_DRAINED),
+            warnings=self._warnings(
+                started,
+                recording.step.problem,
+                _attempts_before(recording.step.attempts),
+                "" if outcome.drained else _NOT_DRAINED,
+            ),
             grants=started.grants,
             run_id=started.run_id,
             code=call.entry.code,
@@ -318,6 +329,15 @@ class Executor:
                 "This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can."
             )
         return found
+
+
+def _attempts_before(rows: Sequence[int | None]) -> str:
+    """Say of a call that is tried again which attempts came before; empty where none did."""
+    if not rows:
+        return ""
+    known = ", ".join(f"{row}" for row in rows if row is not None)
+    where = f" (log: {known})" if known else ""
+    return f"Attempt {len(rows) + 1}; {count(len(rows), 'earlier one')} failed by a passing fault{where}."
 
 
 def _close_calls(router: CallRouter, recording: Recording) -> None:

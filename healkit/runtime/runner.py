@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from healkit.config import Config, Mode
 from healkit.contracts.records import Finished
 from healkit.contracts.runs import PolicyDefaults
-from healkit.errors import ConfigError, ToolExecutionError
+from healkit.errors import ConfigError, HealkitError, ToolExecutionError
 from healkit.runtime import background
 from healkit.runtime.call_events import OnCall
 from healkit.runtime.display import notebook_display
@@ -60,6 +60,7 @@ class Runner:
         on_output: OnOutput | None = None,
         on_call: OnCall | None = None,
         record: bool | OpenRun | None = None,
+        retry: bool | PolicyDefaults = False,
     ) -> Execution:
         """Run a tool in a restricted worker and return its outcome; never raises for what the tool does.
 
@@ -70,15 +71,18 @@ class Runner:
         on_call: gets a `CallEvent` when a call through the bridge begins (`tool_start`) and when it has ended
             (`tool_end`), on a thread of healkit's; what it raises is dropped.
         record: a run makes this execution a step of it, True makes it a run of its own, False records no run. None
-            makes it a step of the run around the call, if there is one, else does as `record_runs` says. In a run, a
-            tool without side effects that failed because something outside did not answer is tried again, as the
-            run's policy allows.
+            makes it a step of the run around the call, if there is one, else does as `record_runs` says.
+        retry: whether a call that failed because something outside did not answer is tried again, as a policy allows;
+            by default twice, after 0.3 and 1 s. Never where the first try may have done something. In a run it is the
+            run's policy that counts.
 
         Raises `ToolNotFound`, `PersonaNotFound`, `ArgumentsInvalid`, `VaultTampered`, `CodeDoesNotParse`,
         `IsolationUnavailable` or `WorkerStartFailed` when no tool could be run; those are on record too.
         """
         request = request_for(tool_name, persona, arguments, timeout, origin, mode)
-        return self.execute_request(dataclasses.replace(request, on_call=on_call), on_output, record)
+        return self.execute_request(
+            dataclasses.replace(request, on_call=on_call), on_output, record, retry=retry
+        )
 
     async def aexecute(
         self,
@@ -92,20 +96,26 @@ class Runner:
         on_output: OnOutput | None = None,
         on_call: OnCall | None = None,
         record: bool | OpenRun | None = None,
+        retry: bool | PolicyDefaults = False,
     ) -> Execution:
         """Do as `execute`, for async code in any event loop; cancelling it stops the worker.
 
         `on_output` is called on healkit's own thread.
         """
         request = request_for(tool_name, persona, arguments, timeout, origin, mode)
-        with self._runs.step(record) as first:
+        with self._runs.step(record, retry=retry) as first:
             step = first
             while True:
                 request = dataclasses.replace(request, on_output=on_output, on_call=on_call, step=step)
                 work = self._executor.execute(request)
-                execution = await asyncio.wrap_future(background.loop.submit(work))
-                if step.retry_in_s is None:
-                    return execution
+                try:
+                    execution = await asyncio.wrap_future(background.loop.submit(work))
+                except HealkitError:
+                    if step.retry_in_s is None:
+                        raise
+                else:
+                    if step.retry_in_s is None:
+                        return execution
                 await asyncio.sleep(step.retry_in_s)
                 step = step.next_try()
 
@@ -213,16 +223,22 @@ class Runner:
         record: bool | OpenRun | None,
         kind: StepKind = "run",
         earlier: Finished | None = None,
+        retry: bool | PolicyDefaults = False,
     ) -> Execution:
         """Wait for a request's outcome, recorded as a step of a run where one is wanted."""
         if on_output is None and self._config.show_outputs:
             on_output = notebook_display()
-        with self._runs.step(record, kind, earlier) as first:
+        with self._runs.step(record, kind, earlier, retry) as first:
             step = first
             while True:
-                execution = background.loop.run(functools.partial(self._start, request, step), on_output)
-                if step.retry_in_s is None:
-                    return execution
+                try:
+                    execution = background.loop.run(functools.partial(self._start, request, step), on_output)
+                except HealkitError:
+                    if step.retry_in_s is None:
+                        raise
+                else:
+                    if step.retry_in_s is None:
+                        return execution
                 time.sleep(step.retry_in_s)
                 step = step.next_try()
 

@@ -26,7 +26,7 @@ from healkit.errors import PolicyHalted, RunFolderError, RunNotAllowed
 from healkit.rendering import plain
 from healkit.runtime.run_audit import Appends, RunAudit, StepOf
 from healkit.runtime.step_listener import UNRECORDED, StepListener
-from healkit.runtime.steps import RunStep, StepKind
+from healkit.runtime.steps import Retried, RunStep, StepKind
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.tracing.run_folders import new_run_id
 from healkit.tracing.run_manifests import manifest_for
@@ -78,6 +78,11 @@ class OpenRun:
     def halted(self) -> Halt | None:
         """Reason why the policy has ended the run, or None."""
         return self._halted
+
+    @property
+    def caps(self) -> PolicyDefaults:
+        """Caps of its policy."""
+        return self._policy.defaults
 
     @property
     def last_step(self) -> str | None:
@@ -301,19 +306,27 @@ class Runs:
 
     @contextlib.contextmanager
     def step(
-        self, record: bool | OpenRun | None, kind: StepKind = "run", earlier: Finished | None = None
+        self,
+        record: bool | OpenRun | None,
+        kind: StepKind = "run",
+        earlier: Finished | None = None,
+        retry: bool | PolicyDefaults = False,
     ) -> Iterator[StepListener]:
-        """Give one execution its listener: a step of a run, a run of its own, or none.
+        """Give one execution its listener: a step of a run, a run of its own, retries without one, or none.
 
-        record: a run, whether to make one, or None: the run around the caller, else as `record_runs` says.
+        record: a run, whether to make one, or None: the run around the caller, else as `record_runs` says. retry: the
+        policy where there is no run yet, or whether there is one.
         """
+        policy = retry if isinstance(retry, PolicyDefaults) else None
         around = self.around() if record is None else None
         if isinstance(record, OpenRun) or around is not None:
             run = record if isinstance(record, OpenRun) else around
             assert run is not None  # one of the two is
             yield RunStep(run, kind, earlier)
         elif record or (record is None and self.config.record_runs):
-            yield from self._alone(kind, earlier, demanded=bool(record))
+            yield from self._alone(kind, earlier, policy, demanded=bool(record))
+        elif retry:
+            yield Retried(self._make_policy(policy), kind)
         else:
             yield UNRECORDED
 
@@ -330,9 +343,11 @@ class Runs:
         for run in list(self._open):
             run.finish("abandoned", "the Healkit was closed before the run had ended")
 
-    def _alone(self, kind: StepKind, earlier: Finished | None, *, demanded: bool) -> Iterator[StepListener]:
+    def _alone(
+        self, kind: StepKind, earlier: Finished | None, policy: PolicyDefaults | None, *, demanded: bool
+    ) -> Iterator[StepListener]:
         try:
-            run = self.begin(kind)
+            run = self.begin(kind, policy=policy)
         except RunFolderError as error:
             if demanded:
                 raise

@@ -22,6 +22,9 @@ class StepListener:
     #: Pause before another try that the policy has granted, in seconds; None where the outcome stands.
     retry_in_s: float | None = None
 
+    #: Log rows of the attempts before this one; None for one that is not in the database yet.
+    attempts: tuple[int | None, ...] = ()
+
     def next_try(self) -> StepListener:
         """Return the listener to that other try; called when the pause is over."""
         return self
@@ -43,6 +46,9 @@ class StepListener:
 
     def started(self, log_id: int | None) -> None:
         """Hear that its RUNNING row is committed; the worker comes next."""
+
+    def acted(self) -> None:
+        """Hear that it called a tool with side effects, itself or through others; told before its end."""
 
     def refused(self, started: Started, finished: Finished) -> None:
         """Hear that it ended without having been run, without a worker to run it, or cancelled from outside."""

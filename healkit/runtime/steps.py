@@ -1,4 +1,4 @@
-"""Step of a run: a listener that writes into its folder."""
+"""Executions that a policy judges: a step of a run, and one tried again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from healkit.contracts.events import (
 )
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, Finished, Started, utc_now
-from healkit.contracts.run_policy import Observation
+from healkit.contracts.run_policy import Observation, StepPolicy
+from healkit.contracts.runs import PolicyDefaults
 from healkit.contracts.signature import StateSignature, sign
 from healkit.errors import HealkitError
 from healkit.runtime.step_facts import compared, evidence_of, fault_of, tags_of
@@ -69,29 +70,94 @@ def _quietly(method: Callable[Concatenate[RunStep, P], None]) -> Callable[Concat
     return guarded
 
 
-class RunStep(StepListener):
-    """Recorded execution.
+class Retried(StepListener):
+    """Execution in no run that is tried again as a policy allows, with a row in the log for each attempt.
 
-    earlier: the ending that a re-run is compared with, as the log has it. tries: how often it was tried, this one
-    included.
+    attempts: the rows of those before.
     """
 
     def __init__(
-        self, run: OpenRun, kind: StepKind = "run", earlier: Finished | None = None, tries: int = 1
+        self, policy: StepPolicy, kind: StepKind = "run", attempts: tuple[int | None, ...] = ()
+    ) -> None:
+        self.attempts = attempts
+        self._policy = policy
+        self._kind = kind
+        self._acts = kind == "try"
+        self._log_id: int | None = None
+
+    def observed(self, started: Started, entry: VaultEntry) -> None:
+        self._acts = self._acts or entry.acts
+
+    def started(self, log_id: int | None) -> None:
+        self._log_id = log_id
+
+    def acted(self) -> None:
+        self._acts = True
+
+    def refused(self, started: Started, finished: Finished) -> None:
+        self._ask_again(finished, [])
+
+    def ended(
+        self, finished: Finished, encoded: str, outputs: list[dict[str, Any]], calls: list[CallRecord]
+    ) -> None:
+        self._ask_again(finished, calls)
+
+    def next_try(self) -> StepListener:
+        return Retried(self._policy, self._kind, (*self.attempts, self._log_id))
+
+    def _ask_again(self, finished: Finished, calls: Sequence[CallRecord]) -> None:
+        fault = _passing_fault(finished.failure, calls, self._policy.defaults, self._acts, self._kind)
+        if fault is not None and (verdict := self._policy.retry("call", *fault)).granted:
+            self.retry_in_s = verdict.wait_ms / 1000
+
+
+def _passing_fault(
+    failure: Failure | None,
+    calls: Sequence[CallRecord],
+    policy: PolicyDefaults,
+    acts: bool,
+    kind: StepKind,
+) -> tuple[str, str] | None:
+    """Return code and exception of a fault that may pass by itself; None where the call may have done something.
+
+    acts: it has side effects, or has called a tool that has. Code that is only tried out is never tried twice.
+    """
+    if failure is None or kind == "try":
+        return None
+    if (acts or any(call.success for call in calls)) and not (acts and policy.retry_side_effects):
+        return None
+    fault = fault_of(failure, calls)
+    return fault if is_retryable(*fault) else None
+
+
+class RunStep(StepListener):
+    """Recorded execution.
+
+    earlier: the ending that a re-run is compared with, as the log has it. attempts: the rows of the tries before.
+    """
+
+    def __init__(
+        self,
+        run: OpenRun,
+        kind: StepKind = "run",
+        earlier: Finished | None = None,
+        attempts: tuple[int | None, ...] = (),
     ) -> None:
         self.run = run
+        self.attempts = attempts
         self.run_id = run.run_id
         self.step_id: str | None = None
         self._kind = kind
         self._earlier = earlier
         self._critical = kind == "try"
+        self._acts = False
+        self._log_id: int | None = None
         self._entry: VaultEntry | None = None
         self._beginning: Started | None = None
         self._before: StateSignature | None = None
         self._prepared = self._started = self._rejected = False
         self._mode = ""
         self._hashed: tuple[str, Any] | None = None
-        self._tries = tries
 
     @property
     def problem(self) -> str:  # type: ignore[override]  # the base has nothing to say, ever
@@ -121,7 +187,8 @@ class RunStep(StepListener):
     @_quietly
     def observed(self, started: Started, entry: VaultEntry) -> None:
         self._beginning, self._entry = started, entry
-        self._critical = self._critical or bool(entry.flags.get("side_effects") or entry.grants.write)
+        self._acts = entry.acts
+        self._critical = self._critical or entry.acts
         earlier = self._earlier.fingerprint if self._earlier else None
         self._before = self._sign(fingerprint=earlier)
         known = {"phase": "before", "policy": self.run.policy_facts(self._before.state_key)}
@@ -169,10 +236,13 @@ class RunStep(StepListener):
 
     @_quietly
     def started(self, log_id: int | None) -> None:
-        self._started = True
+        self._started, self._log_id = True, log_id
         self.run.append(
             "action_started", step_id=self.step_id, before=self._before, metadata={"log_id": log_id}
         )
+
+    def acted(self) -> None:
+        self._acts = True
 
     @_quietly
     def refused(self, started: Started, finished: Finished) -> None:
@@ -186,6 +256,7 @@ class RunStep(StepListener):
             self.run.append("preconditions_checked", step_id=self.step_id, before=self._before, result=held)
         self._error(finished.failure, stage, None)
         self._conclude(finished, [], [])
+        self._ask_again(finished, [])
 
     @_quietly
     def ended(
@@ -213,17 +284,18 @@ class RunStep(StepListener):
             stage: Stage = "postconditions" if finished.failure.code in _POSTCONDITIONS else "action"
             self._error(finished.failure, stage, after, calls)
         self._conclude(finished, outputs, calls, after)
-        if finished.failure is not None:
-            self._ask_again(*fault_of(finished.failure, calls), calls)
+        self._ask_again(finished, calls)
 
-    def _ask_again(self, code: str, ename: str, calls: Sequence[CallRecord]) -> None:
+    def _ask_again(self, finished: Finished, calls: Sequence[CallRecord]) -> None:
         """Ask the policy for another try after a passing fault, unless this one may have done something already."""
-        may_have_done = self._critical or any(call.success for call in calls)
-        if self._before is None or may_have_done or not is_retryable(code, ename):
+        fault = _passing_fault(finished.failure, calls, self.run.caps, self._acts, self._kind)
+        if self._before is None or fault is None:
             return
+        code, ename = fault
         verdict = self.run.retry(self._before.state_key, code, ename)
         if verdict.granted:
-            known = {"code": code, "ename": ename, "count": self._tries, "wait_ms": verdict.wait_ms}
+            tried = len(self.attempts) + 1
+            known = {"code": code, "ename": ename, "count": tried, "wait_ms": verdict.wait_ms}
             self.run.append("retry_scheduled", step_id=self.step_id, before=self._before, metadata=known)
             self.retry_in_s = verdict.wait_ms / 1000
 
@@ -231,7 +303,7 @@ class RunStep(StepListener):
         """Record that the pause is over; return the step of the next try."""
         known = {"wait_ms": round((self.retry_in_s or 0.0) * 1000)}
         self.run.append("backoff_applied", step_id=self.step_id, before=self._before, metadata=known)
-        return RunStep(self.run, self._kind, self._earlier, self._tries + 1)
+        return RunStep(self.run, self._kind, self._earlier, (*self.attempts, self._log_id))
 
     def _error(
         self, failure: Failure, stage: Stage, after: StateSignature | None, calls: Sequence[CallRecord] = ()

@@ -17,7 +17,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "calls.md").read_text()
 @pytest.mark.requirement("WORK-8", "WORK-10", "WORK-12")
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     program = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
     environment = {**os.environ, "HEALKIT_START_TIMEOUT_S": "60"}
     done = subprocess.run(

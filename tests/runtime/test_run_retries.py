@@ -6,6 +6,7 @@ They are made as the policy allows, with their events.
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from healkit import Healkit
 from healkit.contracts.catalogue import TRANSIENT, is_retryable
 from healkit.contracts.runs import PolicyDefaults
+from healkit.errors import WorkerStartFailed
 from healkit.runtime.runs import OpenRun
 from healkit.tracing.validate import validate_run
 
@@ -101,9 +103,85 @@ def test_only_a_passing_fault_without_harm_is_retried(healkit: Healkit) -> None:
         server.error = ConnectionResetError
         healkit.execute("send")
         healkit.execute("two")
-    healkit.execute("get")  # in no run, so under no policy
+    healkit.execute("get")  # in no run, and no policy is given
     assert server.asked == 4
     assert told(run) == []
+
+
+@pytest.mark.requirement("RUN-4", "RUN-6")
+def test_a_call_outside_of_runs_is_tried_again_where_it_asks_for_it(healkit: Healkit) -> None:
+    """C6: without a run, `retryable` meant nothing."""
+    server = served(healkit, 2)
+    execution = healkit.execute("get", retry=QUICK)
+    assert (execution.value, server.asked) == (3, 3)
+    rows = healkit.log.query(tool="get").rows
+    assert [row.status for row in rows] == ["SUCCESS", "FAILURE", "FAILURE"]
+    earlier = ", ".join(str(row.id) for row in reversed(rows[1:]))
+    assert [warning for warning in execution.warnings if "Attempt" in warning] == [
+        f"Attempt 3; 2 earlier ones failed by a passing fault (log: {earlier})."
+    ]
+    server.asked, server.failures = 0, 9
+    assert healkit.execute("get", retry=QUICK).failure is not None
+    assert server.asked == 3
+    server.asked, server.error = 0, ValueError
+    failed = healkit.execute("get", retry=QUICK)
+    assert (server.asked, failed.warnings) == (1, [])
+    assert not healkit.runs_dir.exists()
+
+
+@pytest.mark.requirement("RUN-4")
+def test_async_code_outside_of_runs_is_tried_again_too(healkit: Healkit) -> None:
+    server = served(healkit, 1)
+    execution = asyncio.run(healkit.aexecute("get", retry=QUICK))
+    assert (execution.value, server.asked) == (2, 2)
+
+
+@pytest.mark.requirement("RUN-1", "RUN-6")
+def test_a_run_of_one_execution_has_the_policy_that_is_given(healkit: Healkit) -> None:
+    server = served(healkit, 9)
+    caps = PolicyDefaults(backoff_ms=(1,), retries_per_action=1, same_state_revisits=9)
+    execution = healkit.execute("get", record=True, retry=caps)
+    assert (server.asked, execution.run_id is None) == (2, False)
+
+
+@pytest.mark.requirement("RUN-4")
+@pytest.mark.parametrize("recorded", [True, False])
+def test_side_effects_are_repeated_only_where_the_policy_says_so(healkit: Healkit, recorded: bool) -> None:
+    """A declaration holds for whoever calls the tool, through however many others."""
+    sent: list[str] = []
+    healkit.provide(lambda: sent.append("mail"), "send")
+    fails = "raise ConnectionError('no answer')"
+    healkit.vault.add("mail", f"def mail():\n    mcp.host.send()\n    {fails}\n", side_effects=True)
+    for name, called in (("inner", "mail"), ("outer", "inner")):
+        code = (
+            f"def {name}():\n    try:\n        mcp.vault.{called}()\n    except Exception:\n        {fails}\n"
+        )
+        healkit.vault.add(name, code)
+    for tool in ("mail", "inner", "outer"):
+        healkit.execute(tool, retry=QUICK, record=recorded)
+    assert len(sent) == 3
+    allowed = PolicyDefaults(backoff_ms=(1,), same_state_revisits=9, retry_side_effects=True)
+    healkit.execute("outer", retry=allowed, record=recorded)
+    assert len(sent) == 3 + 3
+
+
+@pytest.mark.requirement("RUN-4")
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_call_that_no_worker_was_there_for_is_tried_again(
+    healkit: Healkit, recorded: bool, tmp_path: Path
+) -> None:
+    """WORKER_START_FAILED is retryable, and was raised at once."""
+    (tmp_path / "data").mkdir()
+    healkit.vault.add("one", "def one():\n    return 1\n", grants={"read": [str(tmp_path / "data")]})
+    (tmp_path / "data").rmdir()
+    (tmp_path / "data").symlink_to("/")
+    with pytest.raises(WorkerStartFailed):
+        healkit.execute("one", retry=QUICK, record=recorded)
+    rows = healkit.log.query(tool="one").rows
+    assert [row.error_code for row in rows] == ["WORKER_START_FAILED"] * 3
+    with pytest.raises(WorkerStartFailed):
+        healkit.execute("one")
+    assert healkit.log.count() == 4
 
 
 def test_async_code_is_retried_too(healkit: Healkit) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import signal
 import subprocess
+import threading
 import uuid
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from collector_samples import TOKEN, WAIT_S, Collecting, collecting
+from waiting import wait_until
 
 from healkit import Healkit
 
@@ -100,3 +105,53 @@ def test_an_id_is_not_made_of_what_was_hidden(collector: Collecting) -> None:
     assert ids[0] == ids[1]
     shown = json.dumps(collector.client.get(f"/api/traces/{ids[0][0]}").json())
     assert "hunter2" not in shown
+
+
+@pytest.mark.slow
+@TRACE_4
+@pytest.mark.requirement("TRACE-3")
+@pytest.mark.timeout(300)
+def test_traces_without_ids_arrive_once_through_kills_of_the_collector(tmp_path: Path) -> None:
+    """Each batch is sent until it is answered, and once more; the collector is killed under them four times."""
+    batches = [
+        [{**BODY, "timestamp": 1764062400000 + batch, "durationMs": number // 2} for number in range(10)]
+        for batch in range(60)
+    ]
+    told: dict[int, list[str]] = {}
+    address: list[str] = []
+
+    def deliver(first: int) -> None:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        with httpx.Client(headers=headers, timeout=WAIT_S) as client:
+            for number in range(first, len(batches), 3):
+                answers: list[list[str]] = []
+                while len(answers) < 2:
+                    with contextlib.suppress(httpx.TransportError):
+                        answer = client.post(f"{address[0]}/api/traces", json={"traces": batches[number]})
+                        assert answer.json()["stored"] == 10
+                        answers.append(answer.json()["ids"])
+                assert answers[0] == answers[1]
+                told[number] = answers[0]
+
+    def start() -> Collecting:
+        return Collecting(
+            tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="10000", HEALKIT_COLLECT_BURST="10000"
+        )
+
+    server = start()
+    address.append(server.url)
+    senders = [threading.Thread(target=deliver, args=(first,)) for first in range(3)]
+    for sender in senders:
+        sender.start()
+    for kill in range(1, 5):
+        wait_until(lambda kill=kill: len(told) >= 10 * kill)
+        server.end(signal.SIGKILL)
+        server = start()
+        address[0] = server.url
+    for sender in senders:
+        sender.join(WAIT_S)
+    stored = server.stored()
+    server.end()
+    assert sorted(told) == list(range(len(batches)))
+    assert sorted(stored) == sorted(each for ids in told.values() for each in ids)
+    assert len(stored) == 600
