@@ -1,4 +1,4 @@
-"""Executions that a policy judges: a step of a run, and one tried again."""
+"""Steps of runs, and executions that are tried again."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_a_run_of_one_execution_has_the_policy_that_is_given(healkit: Healkit) -
 @pytest.mark.requirement("RUN-4")
 @pytest.mark.parametrize("recorded", [True, False])
 def test_side_effects_are_repeated_only_where_the_policy_says_so(healkit: Healkit, recorded: bool) -> None:
-    """A declaration holds for whoever calls the tool, through however many others."""
+    """Its declaration holds for whoever calls the tool, through however many others."""
     sent: list[str] = []
     healkit.provide(lambda: sent.append("mail"), "send")
     fails = "raise ConnectionError('no answer')"
