@@ -162,7 +162,7 @@ def metadata_costs(rng: np.random.Generator, rows: int) -> dict[str, float]:
 
     def ours() -> None:
         names.admit(frame.columns, values_among([frame], list(frame.columns)))
-        facts_of("sales", frame, names, (), sanitizer)
+        facts_of("sales", frame, names)
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "view.parquet"

@@ -1,8 +1,8 @@
 """Decisions: choices, and the metadata a chooser gets.
 
 `Turn` and what it holds are a closed set of types: names, types, counts, codes and durations. There is no field for a
-cell's value but `values`, of a column that the caller shares by name, and none for the text of an exception. The words
-of a chooser's own choices come back to it as they were.
+cell's value but `values`, of a column that the caller shares, and `most_frequent`, of a shared text; and none for the
+text of an exception. The words of a chooser's own choices come back to it as they were.
 """
 
 from __future__ import annotations
@@ -79,19 +79,42 @@ class ColumnFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """Column of a view: counts, and a type from a closed list.
 
     `name` is the column's own, or `VIEW#NUMBER` where `numbered`: its own looks like data. `distinct` is null where
-    values cannot be compared. `values` are the distinct values of a column that the caller shares.
+    values cannot be compared, and both counts where they are not told. `values` are the distinct values of a column
+    that the caller shares.
     """
 
     name: str
     dtype: str
-    nulls: Count
+    nulls: Count | None
     distinct: Count | None
     numbered: bool = False
     values: list[Any] | None = None
 
 
+class TextFacts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Text, or texts, of a view, in counts: those of `hk.summarize`, entities and citations by kind.
+
+    `most_frequent` are words, n-grams and entities by kind, of a text that the caller shares.
+    """
+
+    texts: Count
+    characters: Count
+    words: Count
+    distinct_words: Count
+    sentences: Count
+    paragraphs: Count
+    numbers: Count
+    urls: Count
+    entities: dict[str, Count] = {}
+    citations: dict[str, Count] = {}
+    most_frequent: dict[str, list[str]] | None = None
+
+
 class ViewFacts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """View as a chooser sees it; `columns_left_out` are those beyond the listed ones."""
+    """View as a chooser sees it; `columns_left_out` are those beyond the listed ones.
+
+    `rounded`: its counts are rounded to one digit, and ten stands for one to ten. `text` is there for a view of texts.
+    """
 
     name: str
     row_count: Count
@@ -99,6 +122,8 @@ class ViewFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     columns: list[ColumnFacts]
     columns_left_out: Count = 0
     columns_numbered: Count = 0
+    rounded: bool = False
+    text: TextFacts | None = None
 
 
 class ToolFacts(msgspec.Struct, frozen=True):
@@ -123,12 +148,34 @@ class StateGap(msgspec.Struct, frozen=True, omit_defaults=True):
         return bool(self.rows or self.columns_missing or self.entities_missing or self.ranges_missed)
 
 
+class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Value that a step found; `name` stands for it in later choices, or is the chooser's own word for it.
+
+    `method` says how it was found: `same`, `normalised`, `alias`, `initials` or `near`.
+    """
+
+    name: Entity
+    method: str | None = None
+
+
+class FoundEntities(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Names that the chooser asked for, how many of them a step found, and which are missing.
+
+    `candidates` are what was found beside them.
+    """
+
+    requested: Count
+    found: Count
+    missing: list[Entity] = []
+    candidates: list[Candidate] = []
+
+
 class StepFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """Step that was taken: the chooser's own choice, and how it ended.
 
     `error_code` is one of the catalogue, `error_type` a built-in exception's name, `error_column` a name that the
     chooser knows already. `result` is the kind of what a tool returned. `corrected` is set where code has corrected the
-    step: true only if it then reached the intended state.
+    step: true only if it then reached the intended state. `found` says which of the names that it asks for are there.
     """
 
     number: int
@@ -143,6 +190,7 @@ class StepFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     column_count: Count | None = None
     differs: StateGap | None = None
     corrected: bool | None = None
+    found: FoundEntities | None = None
 
 
 class Turn(msgspec.Struct, frozen=True, omit_defaults=True):

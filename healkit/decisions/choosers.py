@@ -20,6 +20,9 @@ _EXAMPLE = 'Such as: {"type": "finalize", "finalViewName": "sales"}'
 class Chooser(Protocol):
     """Decides on the next step.
 
+    One whose attribute `told_in_full` is true is told counts as they are; any other is told those of results rounded,
+    as it may send them away.
+
     One that waits for a person may have `prepare(stop)` too: it is called once, before the run begins, with the event
     that ends the decision, and raises a `HealkitError` where nothing can be chosen.
     """
@@ -65,6 +68,7 @@ class Plan:
     """
 
     name = "plan"
+    told_in_full = True
 
     def __init__(self, steps: Iterable[Mapping[str, Any]]) -> None:
         self._steps = list(steps)
@@ -86,6 +90,7 @@ class Person:
     """
 
     name = "person"
+    told_in_full = True
 
     def __init__(self, read: Callable[[str], str] = input, show: Callable[[str], object] = print) -> None:
         self._read, self._show = read, show

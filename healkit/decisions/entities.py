@@ -6,21 +6,19 @@ It finds candidates; which of several is meant is a question to a person.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
 
 from healkit.contracts.decisions import Entity
+from healkit.decisions.labels import folded
 from healkit.decisions.metadata import distinct_values, is_text
 
 #: Least likeness of a near match, of 100, and the most that are offered.
 _NEAR_LEAST, _NEAR_MAX = 84.0, 5
 #: Distinct values that are looked through.
 _POOL_MAX = 200_000
-_SIGNS = re.compile(r"[\W_]+")
 
 Try = Literal["same name", "near name"]
 TRIES: tuple[Try, ...] = ("same name", "near name")
@@ -45,11 +43,11 @@ def candidates_for(
     """Return the values of the pool that may be meant by an entity, the likeliest first."""
     names = [str(entity), *_aliases_of(str(entity), aliases)]
     if how == "same name":
-        wanted = {normal(name) for name in names}
-        return [value for value in pool if normal(value) in wanted]
+        wanted = {folded(name) for name in names}
+        return [value for value in pool if folded(value) in wanted]
     from rapidfuzz import fuzz, process  # late: most steps reach their intended state
 
-    query, forms = normal(str(entity)), [normal(value) for value in pool]
+    query, forms = folded(str(entity)), [folded(value) for value in pool]
     found = process.extract(query, forms, scorer=fuzz.ratio, limit=_NEAR_MAX, score_cutoff=_NEAR_LEAST)
     near = [pool[at] for _, _, at in found]
     if len(query) >= 4:  # the entity is the beginning of a longer name: Acme, Acme Corporation
@@ -59,12 +57,6 @@ def candidates_for(
             if form.startswith(query) and value not in near
         ]
     return near[:_NEAR_MAX]
-
-
-def normal(text: str) -> str:
-    """Return a text without case, accents, signs and spaces."""
-    plain = unicodedata.normalize("NFKD", text).casefold()
-    return _SIGNS.sub("", "".join(letter for letter in plain if not unicodedata.combining(letter)))
 
 
 def replaced_in(value: Any, by: Mapping[Entity, Any]) -> Any:
@@ -85,6 +77,6 @@ def _aliases_of(entity: str, aliases: Mapping[str, Sequence[str]]) -> list[str]:
     found: list[str] = []
     for name, others in aliases.items():
         group = [name, *others]
-        if any(normal(one) == normal(entity) for one in group):
+        if any(folded(one) == folded(entity) for one in group):
             found += group
     return found

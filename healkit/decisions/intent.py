@@ -87,6 +87,7 @@ def with_entities(intended: Intended, replaced: Mapping[Entity, Any]) -> Intende
 
 def _holds(frame: pd.DataFrame, missing: Missing, names: KnownNames) -> bool:
     entity, name = missing
+    entity = names.restored(entity)
     label = None if name is None else names.restored(name)
     for position, found in enumerate(frame.columns):
         column = frame.iloc[:, position]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,9 @@ from healkit.contracts.decisions import (
     ExecuteDataOp,
     ExecuteOutput,
     Finalize,
+    FoundEntities,
     GatherInfo,
+    Intended,
     StateGap,
     StepFacts,
     ToolFacts,
@@ -31,9 +33,11 @@ from healkit.contracts.run_policy import Halt
 from healkit.decisions.choosers import Chooser
 from healkit.decisions.correction import Corrected, Corrector
 from healkit.decisions.decision import INTERRUPTED
-from healkit.decisions.intent import Missing, actual_state, gap_of
+from healkit.decisions.intent import Missing, actual_state, entities_of, gap_of
+from healkit.decisions.metadata import as_frame
 from healkit.decisions.performing import Attempt, ChoiceRefused, Workshop, kind_of, unique_counts
 from healkit.decisions.record import DecideRecord, StepResult, StepType
+from healkit.decisions.telling import tell
 from healkit.errors import HealkitError, PolicyHalted
 from healkit.runtime.runs import OpenRun
 
@@ -56,14 +60,17 @@ class DecideLoop:
     def __init__(
         self, question: str, chooser: Chooser, shop: Workshop, corrector: Corrector, record: DecideRecord,
         tools: list[ToolFacts], shared: tuple[str, ...], hard_cap: int, stop: threading.Event,
+        effects_of: Callable[[str], str],
     ) -> None:  # fmt: skip
         self.sent: list[Turn] = []
         self.marked: list[str] = []
         self._question, self._chooser, self._shop = question, chooser, shop
         self._corrector, self._record, self._run = corrector, record, record.run
         self._tools, self._shared, self._hard_cap, self._stop = tools, shared, hard_cap, stop
+        self._in_full = bool(getattr(chooser, "told_in_full", False))
         self._steps: list[StepFacts] = []
         self._made: Counter[bytes] = Counter()
+        self._effects_of = effects_of
 
     def go(self) -> Ended:
         """Take turns until the end; what a chooser of the caller's own raises goes through."""
@@ -115,12 +122,12 @@ class DecideLoop:
 
     def last_turn(self) -> Turn:
         """Return what an analyst is told, recorded as a turn without tools."""
-        self._tools = []
+        self._tools, self._in_full = [], False
         return self._turn(None)
 
     def _turn(self, problem: str | None) -> Turn:
         views = [held.facts for held in self._shop.views.values()]
-        turn = Turn(
+        facts = Turn(
             self._question,
             len(self.sent) + 1,
             views,
@@ -129,6 +136,8 @@ class DecideLoop:
             problem,
             list(self._shared),
         )
+        origins = {name: held.origin for name, held in self._shop.views.items()}
+        turn = tell(facts, origins, in_full=self._in_full)
         self._record.sent(turn)
         self.sent.append(turn)
         return turn
@@ -144,7 +153,6 @@ class DecideLoop:
             raise ChoiceRefused(f"The choice does not fit its schema: {error}.") from None
         except (TypeError, ValueError, RecursionError):
             raise ChoiceRefused("The choice is not JSON.") from None
-        self._shop.names.hear(msgspec.to_builtins(choice))
         self._check_names(choice)
         self._made[encoded] += 1
         return choice
@@ -162,6 +170,8 @@ class DecideLoop:
                 f"The tool {choice.tool!r} is not among the tools: {', '.join(self._shop.tools)}."
             )
         self._shop.bound(choice.tool, choice.params)
+        if isinstance(choice, GatherInfo) and (why := self._effects_of(choice.tool)):
+            raise ChoiceRefused(f"gather_info only looks, and {choice.tool} {why}.")
         if isinstance(choice, ExecuteDataOp) and choice.view_name in views:
             raise ChoiceRefused(f"The view {choice.view_name!r} exists already; views are written once.")
 
@@ -208,13 +218,16 @@ class DecideLoop:
 
     def _gather(self, choice: GatherInfo) -> None:
         attempt = self._shop.perform(choice.tool, choice.params)
-        frame = attempt.frame
+        frame = None if attempt.code else as_frame(attempt.value)
         size = (
             (len(frame), len(frame.columns)) if frame is not None
             else (len(attempt.value), None) if isinstance(attempt.value, list | tuple | dict | set | frozenset)
             else (None, None)
         )  # fmt: skip
-        self._note("gather_info", choice, attempt, rows=size[0], columns=size[1])
+        found = None
+        if attempt.code is None:
+            found = self._shop.found(choice.tool, choice.params, attempt.value, len(self._steps) + 1)
+        self._note("gather_info", choice, attempt, rows=size[0], columns=size[1], found=found)
 
     def _output(self, choice: ExecuteOutput) -> None:
         attempt = self._shop.perform(choice.tool, choice.params)
@@ -234,7 +247,7 @@ class DecideLoop:
         attempt = self._shop.perform(choice.tool, choice.params)
         gap = StateGap()
         missing: list[Missing] = []
-        if attempt.code is None and attempt.frame is None:
+        if attempt.code is None and not self._shop.is_view(choice.tool, choice.params, attempt):
             attempt = Attempt(attempt.duration_ms, code="RESULT_NO_FRAME", log_id=attempt.log_id)
         if attempt.frame is not None:
             gap, missing = gap_of(choice.intended, attempt.frame, self._shop.names)
@@ -260,6 +273,7 @@ class DecideLoop:
             column_count=facts.facts.column_count if facts else None,
             differs=gap or None,
             corrected=None if corrected is None else corrected.applied,
+            found=_found_of(choice.intended, [] if corrected is not None and corrected.applied else missing),
         )  # fmt: skip
         if corrected is not None and corrected.question is not None:
             asked = corrected.question
@@ -270,7 +284,7 @@ class DecideLoop:
         """Keep a frame as a view; return the attempt, failed where that was not possible."""
         if attempt.frame is None:
             return attempt
-        code = self._shop.keep(choice.view_name, choice.tool, choice.params, attempt.value, attempt.frame)
+        code = self._shop.keep(choice.view_name, choice.tool, choice.params, attempt.value)
         return attempt if code is None else Attempt(attempt.duration_ms, code=code, log_id=attempt.log_id)
 
     def _record_op(self, choice: ExecuteDataOp, attempt: Attempt, missing: Sequence[Missing]) -> None:
@@ -298,16 +312,16 @@ class DecideLoop:
 
     def _note(
         self, kind: StepType, choice: GatherInfo | ExecuteOutput, attempt: Attempt, *, rows: int | None = None,
-        columns: int | None = None, known: Mapping[str, Any] | None = None,
+        columns: int | None = None, known: Mapping[str, Any] | None = None, found: FoundEntities | None = None,
     ) -> None:  # fmt: skip
         result = StepResult(
             tool=choice.tool, params=self._params(choice), sentence=_sentence(choice.tool, attempt),
             success=attempt.code is None, code=attempt.code, column=attempt.column, duration_ms=attempt.duration_ms,
-            rows=rows, columns=columns, known={**(known or {}), "log_id": attempt.log_id},
+            rows=rows, columns=columns, actual=_actual(found), known={**(known or {}), "log_id": attempt.log_id},
         )  # fmt: skip
         self._record.step(kind, result)
         returned = kind_of(attempt.value) if attempt.code is None else None
-        self._remember(choice, attempt, result=returned, row_count=rows, column_count=columns)
+        self._remember(choice, attempt, result=returned, row_count=rows, column_count=columns, found=found)
 
     def _remember(
         self, choice: GatherInfo | ExecuteDataOp | ExecuteOutput, attempt: Attempt, **facts: Any
@@ -332,6 +346,21 @@ class DecideLoop:
 
 def _halt(run: OpenRun, halt: Halt) -> None:
     run.halt(halt, None, None, None)
+
+
+def _found_of(intended: Intended | None, missing: Sequence[Missing]) -> FoundEntities | None:
+    """Say which of the intended entities a view has; None where none are intended, or nothing was made."""
+    wanted = [] if intended is None else entities_of(intended)
+    if not wanted:
+        return None
+    return FoundEntities(len(wanted), len(wanted) - len(missing), [entity for entity, _ in missing])
+
+
+def _actual(found: FoundEntities | None) -> dict[str, Any] | None:
+    """Return what was found, for the audit."""
+    if found is None or not found.requested:
+        return None
+    return {"entities": {"requested": found.requested, "found": found.found, "missing": found.missing}}
 
 
 def _sentence(what: str, attempt: Attempt) -> str:

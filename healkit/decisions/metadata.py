@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pandas as pd
 
-from healkit.contracts.decisions import ColumnFacts, ViewFacts
-from healkit.decisions.labels import KnownNames
+from healkit.contracts.decisions import ColumnFacts, TextFacts, ViewFacts
+from healkit.decisions.labels import KnownNames, folded, words_of
 from healkit.sanitizer.cleaner import Cleaner
 
 #: Columns of a view that are listed, and distinct values of a shared column.
@@ -71,41 +71,63 @@ def distinct_values(column: pd.Series[Any]) -> list[Any] | None:
 
 
 def values_among(frames: Iterable[pd.DataFrame], words: Collection[Any]) -> set[Any]:
-    """Return those words that a text column of the frames holds as a value."""
-    wanted = {word for word in words if isinstance(word, str)}
+    """Return those words that the frames hold as a value: in a cell, in a list in one, or as a row's label.
+
+    Case, accents and signs make no difference. Of a word such as `name_Smith` the part after the first sign counts too.
+    """
+    by_form: dict[str, set[str]] = {}
+    for word in words:
+        if isinstance(word, str):
+            for form in {folded(word), folded(word.partition("_")[2])} - {""}:
+                by_form.setdefault(form, set()).add(word)
     found: set[Any] = set()
-    for frame in frames:
-        for position in range(len(frame.columns)):
-            column = frame.iloc[:, position]
-            left = wanted - found
-            if not left:
-                return found
-            if is_text(column):
-                found |= _held(column, left)
+    left = set(by_form)
+    for values in _texts_in(frames):
+        if not left:
+            break
+        held = left.intersection(map(folded, values))
+        found.update(*(by_form[form] for form in held))
+        left -= held
     return found
 
 
-def _held(column: pd.Series[Any], words: set[str]) -> set[Any]:
-    try:
-        return set(column[column.isin(list(words))].unique().tolist())
-    except TypeError:  # a cell that cannot be hashed
-        return {value for value in column if isinstance(value, str) and value in words}
+def _texts_in(frames: Iterable[pd.DataFrame]) -> Iterator[Iterable[str]]:
+    """Yield the texts of each column and of the row labels, also those within lists and dicts."""
+    for frame in frames:
+        for level in range(frame.index.nlevels):
+            values = frame.index.get_level_values(level)
+            if not pd.api.types.is_numeric_dtype(values.dtype):
+                yield (value for value in values.unique() if isinstance(value, str))
+        for position in range(len(frame.columns)):
+            column = frame.iloc[:, position]
+            if isinstance(column.dtype, pd.CategoricalDtype):
+                yield (value for value in column.cat.categories if isinstance(value, str))
+            elif is_text(column):
+                distinct = distinct_values(column)
+                yield words_of(column.tolist() if distinct is None else distinct)
+            elif str(column.dtype).startswith(("list", "struct", "large_list", "map")):
+                yield words_of(column.tolist())
 
 
 def facts_of(
     name: str,
     frame: pd.DataFrame,
     names: KnownNames,
-    shared: Collection[str],
-    cleaner: Cleaner,
+    told_labels: Collection[Any] | None = None,
+    shared: Mapping[Any, list[Any]] | None = None,
     counts: Sequence[Counts] | None = None,
 ) -> ViewFacts:
-    """Return what a chooser may be told of a view; counts: those of `counts_of`, where they are known already."""
+    """Return the facts on a view: its counts as they are, and names and values that a chooser may be told.
+
+    told_labels: by default those that `names` knows. shared: values of shared columns by label. counts: those of
+    `counts_of`, where they are known already.
+    """
     columns = []
     seen: set[Any] = set()
+    shared = shared or {}
     for position, (nulls, distinct) in enumerate(counts_of(frame) if counts is None else counts):
         label, column = frame.columns[position], frame.iloc[:, position]
-        told = names.knows(label) and label not in seen
+        told = (names.knows(label) if told_labels is None else label in told_labels) and label not in seen
         seen.add(label)
         columns.append(
             ColumnFacts(
@@ -114,12 +136,48 @@ def facts_of(
                 nulls=nulls,
                 distinct=distinct,
                 numbered=not told,
-                values=_shared(column, cleaner) if told and label in shared else None,
+                values=shared.get(label) if told and isinstance(label, str) else None,
             )
         )
     left_out = len(frame.columns) - len(columns)
     numbered = sum(column.numbered for column in columns)
     return ViewFacts(name, len(frame), len(frame.columns), columns, left_out, numbered)
+
+
+def texts_of(value: Any) -> list[str] | None:
+    """Return a text, or a list of texts, as a list; None for anything else."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
+        return list(value)
+    return None
+
+
+def text_facts(texts: Sequence[str], cleaner: Cleaner, *, is_shared: bool = False) -> TextFacts:
+    """Count what is in texts; is_shared: whether the most frequent words, n-grams and entities may be told."""
+    from healkit.summaries import TOP
+    from healkit.summaries.texts import summary_of
+
+    found = summary_of("\n\n".join(texts), cleaner, TOP)
+    listed = {
+        **{f"{size} words" if size > 1 else "words": ngrams for size, ngrams in found.ngrams.items()},
+        **found.entities,
+        **found.citations,
+    }
+    words = {kind: [one.text for one in about.top] for kind, about in listed.items() if about.top}
+    return TextFacts(
+        texts=len(texts),
+        characters=sum(map(len, texts)),
+        words=found.words,
+        distinct_words=found.distinct_words,
+        sentences=found.sentences,
+        paragraphs=found.paragraphs,
+        numbers=found.numbers.count,
+        urls=found.urls.count,
+        entities={kind: about.count for kind, about in found.entities.items() if about.count},
+        citations={kind: about.count for kind, about in found.citations.items() if about.count},
+        most_frequent=words if is_shared else None,
+    )
 
 
 def counts_of(frame: pd.DataFrame) -> list[Counts]:
@@ -139,7 +197,7 @@ def _count(column: pd.Series[Any]) -> Counts:
         return nulls, None
 
 
-def _shared(column: pd.Series[Any], cleaner: Cleaner) -> list[Any]:
+def shared_values(column: pd.Series[Any], cleaner: Cleaner) -> list[Any]:
     """Return the distinct values of a shared column, without what the sanitiser hides."""
     found = distinct_values(column) or []
     plain = [

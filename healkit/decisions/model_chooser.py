@@ -34,6 +34,10 @@ else: {"type": "execute_data_op", "tool": "...", "params": {...}, "viewName": ".
 - tool is the name of one of the tools. params are its parameters, as its input_schema says; where it takes a frame,
   give the name of a view.
 - A column whose name is a view's name, # and a number is called that here; use it as it is.
+- Where a view is rounded, its counts have one digit, and 10 stands for 1 to 10; so do counts of rows in steps.
+- found says which of the names that you asked for are there. A candidate is a value that you are not told: write its
+  name, such as value#3.1, wherever you mean that value.
+- A view with text holds texts, told in counts. Give its name to a parameter that takes a text, or a list of texts.
 - viewName is a new name: letters, digits and _. Views are written once.
 - intended says what the result should be; state what the question lets you expect, such as the entities that it names.
 - If problem is there, your last choice could not be taken, and that is why.
@@ -73,7 +77,8 @@ def _function(name: str, description: str, required: tuple[str, ...], **properti
 #: The four choices, as functions.
 FUNCTIONS = (
     _function(
-        "gather_info", "Run a tool to learn the kind and the size of what it returns.", ("tool", "params"),
+        "gather_info", "Run a tool that only looks, to learn the size of what it returns, and which names are there.",
+        ("tool", "params"),
         tool=_TOOL, params=_PARAMS,
     ),
     _function(

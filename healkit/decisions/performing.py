@@ -9,27 +9,42 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 import pandas as pd
 
 from healkit import values
 from healkit.contracts.data_views import DataView
-from healkit.contracts.decisions import ViewFacts
+from healkit.contracts.decisions import Candidate, Entity, FoundEntities, ViewFacts
 from healkit.contracts.entries import VaultEntry
-from healkit.decisions.labels import KnownNames
-from healkit.decisions.metadata import COLUMNS_MAX, Counts, as_frame, counts_of, facts_of, values_among
-from healkit.decisions.operations.catalogue import is_built_in
+from healkit.decisions.labels import KnownNames, folded, look_like_cells, words_in_code, words_of_choice
+from healkit.decisions.metadata import (
+    COLUMNS_MAX,
+    as_frame,
+    counts_of,
+    distinct_values,
+    facts_of,
+    is_text,
+    shared_values,
+    text_facts,
+    texts_of,
+    values_among,
+)
+from healkit.decisions.operations.catalogue import Operation, built_in
 from healkit.decisions.outputs import write_output
+from healkit.decisions.telling import Origin
 from healkit.errors import HealkitError, PolicyHalted, ViewError
 from healkit.runtime.execution import Execution
 from healkit.runtime.runner import Runner, request_for
 from healkit.runtime.runs import OpenRun
 from healkit.sanitizer.cleaner import Cleaner
 
+#: Column of a view of texts; values that names of ours stand for, in a step.
+TEXT_COLUMN, CANDIDATES_MAX = "text", 20
 _QUOTED = re.compile(r"""['"]([^'"]{1,200})['"]""")
 #: Beginning of a file → the ending of its name.
 _BEGINNINGS = {
@@ -70,18 +85,53 @@ class Attempt:
 
     @property
     def frame(self) -> pd.DataFrame | None:
-        """Value as a DataFrame, where it is a table."""
-        return None if self.code else as_frame(self.value)
+        """Value as a DataFrame, where it is a table, or texts."""
+        if self.code:
+            return None
+        texts = texts_of(self.value)
+        return as_frame(self.value) if texts is None else pd.DataFrame({TEXT_COLUMN: texts})
 
 
 @dataclasses.dataclass(frozen=True)
 class HeldView:
-    """View of a decision: its value, its name in `hk.views`, and what may be told of it."""
+    """View of a decision: its value, its name in `hk.views`, and the facts on it.
+
+    told: labels that are told as they are. texts: what a view of texts holds; its frame has a row for each.
+    """
 
     value: Any
     frame: pd.DataFrame
     kept_as: str
     facts: ViewFacts
+    origin: Origin
+    told: frozenset[str]
+    texts: Sequence[str] | None = None
+
+    @property
+    def hidden(self) -> set[str]:
+        """Labels that are not told."""
+        return {label for label in self.frame.columns if isinstance(label, str)} - self.told
+
+
+class Shared(NamedTuple):
+    """Column of the caller's data that is shared, or a text: `column` is None."""
+
+    view: str
+    column: str | None
+
+
+class Given(NamedTuple):
+    """Data of the caller: its value, as a frame, its texts, and the view that it is, if it is one already."""
+
+    value: Any
+    frame: pd.DataFrame
+    texts: Sequence[str] | None = None
+    kept_as: str | None = None
+
+    @property
+    def kept(self) -> Any:
+        """What is kept as a view."""
+        return self.value if self.texts is None else self.frame
 
 
 class Bound(NamedTuple):
@@ -100,23 +150,52 @@ class Workshop:
 
     def __init__(
         self, runner: Runner, keeps: Keeps, run: OpenRun, cleaner: Cleaner, tools: Mapping[str, VaultEntry],
-        shared: tuple[str, ...], persona: str, timeout_s: float | None,
+        shared: Sequence[Shared], persona: str, timeout_s: float | None,
     ) -> None:  # fmt: skip
         self.views: dict[str, HeldView] = {}
         self.tools = dict(tools)
-        self._built_in = {name for name, entry in tools.items() if is_built_in(name, entry.code)}
         self.names = KnownNames(cleaner)
         self.files: list[Path] = []
         self._runner, self._keeps, self._run, self._cleaner = runner, keeps, run, cleaner
         self._shared, self._persona, self._timeout_s = shared, persona, timeout_s
+        self._shared_values: dict[str, list[tuple[set[Any], list[Any]]]] = {}
 
-    def begin(self, data: Mapping[str, tuple[Any, pd.DataFrame, str | None]]) -> None:
-        """Take the caller's data: name → value, the value as a frame, and the view that it is, if it is one already."""
-        frames = [frame for _, frame, _ in data.values()]
-        labels = [label for frame in frames for label in frame.columns[:COLUMNS_MAX]]
+    def begin(self, data: Mapping[str, Given]) -> None:
+        """Take the caller's data by name."""
+        frames = [given.frame for given in data.values()]
+        labels = [
+            label for frame in frames for label in set(frame.columns[:COLUMNS_MAX]) - look_like_cells(frame)
+        ]
         self.names.admit(labels, values_among(frames, labels))
-        for name, (value, frame, kept_as) in data.items():
-            self._hold(name, value, frame, kept_as or self._keep(name, value, "user"))
+        self.names.share(one.column for one in self._shared if one.column is not None)
+        for name, given in data.items():
+            values = {}
+            for one in self._shared:
+                if one.view == name and one.column is not None:
+                    values[one.column] = self._share(one.column, given.frame)
+            shares_text = any(one.view == name and one.column is None for one in self._shared)
+            told = frozenset(label for label in given.frame.columns if self.names.knows(label))
+            facts = facts_of(name, given.frame, self.names, told, values)
+            if given.texts is not None:
+                text = text_facts(given.texts, self._cleaner, is_shared=shares_text)
+                facts = msgspec.structs.replace(facts, text=text)
+            kept_as = given.kept_as or self._keep(name, given.kept, "user")
+            self.views[name] = HeldView(given.value, given.frame, kept_as, facts, "given", told, given.texts)
+
+    def _share(self, label: str, frame: pd.DataFrame) -> list[Any]:
+        """Return the values to tell of a shared column, and keep what a result's column is compared with."""
+        position = list(frame.columns).index(label)
+        told = shared_values(frame.iloc[:, position], self._cleaner)
+        try:
+            held = set(distinct_values(frame.iloc[:, position]) or [])
+        except TypeError:
+            held = set()
+        self._shared_values.setdefault(label, []).append((held, told))
+        return told
+
+    def operation(self, tool: str) -> Operation | None:
+        """Return the built-in operation that a tool is, as it is shipped."""
+        return built_in(tool, self.tools[tool].code)
 
     def bound(self, tool: str, params: Mapping[str, Any]) -> Bound:
         """Return a tool's arguments: views for their names, columns for their numbers; raise `ChoiceRefused`.
@@ -149,7 +228,7 @@ class Workshop:
             if not isinstance(value, str) or value not in views:
                 raise ChoiceRefused(f"{name!r} must be the name of a view: {', '.join(views)}.")
             used.append(views[value])
-            return views[value].value
+            return views[value].value if views[value].texts is None else views[value].frame
         items = schema.get("items") if isinstance(schema, dict) else None
         if isinstance(value, list) and _takes_frame(items):
             return [self._given(tool, name, inner, items, used) for inner in value]
@@ -157,9 +236,22 @@ class Workshop:
         named = [value] if isinstance(value, str) else value if isinstance(value, list) else []
         if not named or not all(isinstance(one, str) and one in views for one in named):
             return self.names.restored(value)
-        if is_open and tool not in self._built_in:
+        if is_open and self.operation(tool) is None:
             used += [views[one] for one in named]
             return views[value].value if isinstance(value, str) else [views[one].value for one in named]
+        held = views[named[0]]
+        if isinstance(value, str) and held.texts is not None and not is_open:
+            operation = self.operation(tool)
+            if (
+                _takes_text(schema)
+                and isinstance(held.value, str)
+                and not (operation and name in operation.naming)
+            ):
+                used.append(held)
+                return held.value
+            if _takes_texts(schema):
+                used.append(held)
+                return list(held.texts)
         if isinstance(value, str) and not is_open and not _takes_text(schema):
             raise ChoiceRefused(
                 f"{value!r} is a view, and the parameter {name!r} of {tool} takes neither a view nor a text."
@@ -179,24 +271,128 @@ class Workshop:
         except PolicyHalted:
             raise
         except HealkitError as error:
-            return Attempt(0.0, code=str(error.code), column=self._column_in("", str(error)))
-        return self._attempt(execution)
+            return Attempt(0.0, code=str(error.code), column=self._column_in("", str(error), tool, params))
+        return self._attempt(execution, tool, params)
 
-    def keep(
-        self, name: str, tool: str, params: Mapping[str, Any], value: Any, frame: pd.DataFrame
-    ) -> str | None:
+    def is_view(self, tool: str, params: Mapping[str, Any], attempt: Attempt) -> bool:
+        """Return True for a result that can be a view: a table; texts, unless they were made of tables alone."""
+        if attempt.frame is None or texts_of(attempt.value) is None:
+            return attempt.frame is not None
+        views = self.bound(tool, params).views
+        return not views or any(held.texts is not None for held in views)
+
+    def keep(self, name: str, tool: str, params: Mapping[str, Any], value: Any) -> str | None:
         """Keep a result as a view; return the code of what keeps it from being one, if anything does."""
+        texts = texts_of(value)
+        frame = as_frame(value) if texts is None else pd.DataFrame({TEXT_COLUMN: texts})
+        assert frame is not None  # the loop has looked
         with ThreadPoolExecutor(1) as beside:  # the data is hashed and written meanwhile
             counting = beside.submit(counts_of, frame)
             try:
-                kept_as = self._keep(name, value, tool)
+                kept_as = self._keep(name, value if texts is None else frame, tool)
             except ViewError as error:
                 return str(error.code)
-        fresh = [label for label in frame.columns[:COLUMNS_MAX] if not self.names.knows(label)]
-        held = values_among(self.inputs(tool, params), fresh)
-        self.names.admit_result(fresh, self.tools[tool].code, held)
-        self._hold(name, value, frame, kept_as, counting.result())
+        views, operation = self.bound(tool, params).views, self.operation(tool)
+        is_free = (operation is not None and operation.is_free) or any(
+            held.origin == "free" for held in views
+        )
+        told = self._told_of(tool, params, frame, views)
+        values = {} if is_free else self._values_of(frame, told)
+        facts = facts_of(name, frame, self.names, told, values, counting.result())
+        if texts is not None:
+            facts = msgspec.structs.replace(facts, text=text_facts(texts, self._cleaner))
+        origin: Origin = "free" if is_free else "made"
+        self.views[name] = HeldView(value, frame, kept_as, facts, origin, told, texts)
         return None
+
+    def _told_of(
+        self, tool: str, params: Mapping[str, Any], frame: pd.DataFrame, views: Sequence[HeldView]
+    ) -> frozenset[str]:
+        """Return the labels of a result that are told."""
+        labels = frame.columns[:COLUMNS_MAX]
+        code, words = self.tools[tool].code, self.words(tool, params)
+        hidden = set[str]().union(*(held.hidden for held in views))
+        operation = self.operation(tool)
+        fresh = [label for label in labels if not self.names.knows(label)]
+        if operation is None or operation.is_free:
+            values = values_among([held.frame for held in views], fresh) | {
+                label
+                for label in fresh
+                if isinstance(label, str) and folded(label) in set(map(folded, hidden))
+            }
+            found = self.names.of_tool(labels, words, code, values)
+            passed = set[str]().union(*(held.told for held in views)) if operation is not None else set[str]()
+            return frozenset(found | ({label for label in labels if isinstance(label, str)} & passed))
+        if operation.name == "pivot_rows":
+            return frozenset(words.intersection(labels))
+        inputs = set[str]().union(*(held.told for held in views))
+        found = self.names.of_operation(labels, inputs, hidden, words, code)
+        suffixed = found - inputs - words - words_in_code(code)
+        return frozenset(found - values_among([held.frame for held in views], suffixed))
+
+    def words(self, tool: str, params: Mapping[str, Any]) -> set[str]:
+        """Return the words of a choice that may name columns."""
+        operation = self.operation(tool)
+        return words_of_choice(params, None if operation is None else operation.naming)
+
+    def _values_of(self, frame: pd.DataFrame, told: Collection[str]) -> dict[Any, list[Any]]:
+        """Return the values to tell of a result's columns: of those with all values of a shared column of that name."""
+        found = {}
+        for position, label in enumerate(frame.columns[:COLUMNS_MAX]):
+            for held, shared in self._shared_values.get(label, ()) if label in told else ():
+                try:
+                    if held == set(distinct_values(frame.iloc[:, position]) or []):
+                        found[label] = shared
+                except TypeError:  # a cell that cannot be hashed
+                    continue
+        return found
+
+    def found(self, tool: str, params: Mapping[str, Any], value: Any, number: int) -> FoundEntities | None:
+        """Say which of the names that a choice asks for a result holds, and let names of ours stand for the others."""
+        operation = self.operation(tool)
+        if operation is not None and operation.name == "resolve_entity":
+            return self._resolved(params, value, number)
+        held, is_list = _entities_in(value)
+        labels = set[str]().union(*(view.told for view in self.views.values()))
+        schema = self.tools[tool].input_schema.get("properties")
+        asked: dict[Entity, None] = {}
+        for name, given in params.items():
+            about = schema.get(name) if isinstance(schema, dict) else None
+            if (operation is not None and name != "value") or (isinstance(about, dict) and "enum" in about):
+                continue
+            for one in given if isinstance(given, list) else [given]:
+                kinds = str | int | float if is_list and isinstance(given, list) else str
+                is_other = isinstance(one, bool) or one in self.views or one in labels
+                if isinstance(one, kinds) and not is_other and not self.names.is_stand_in(one):
+                    asked[one] = None
+        others = [one for one in held if one not in asked][:CANDIDATES_MAX] if is_list else []
+        if not (held and asked) and not others:
+            return None
+        missing = [one for one in asked if one not in held] if held else []
+        return FoundEntities(len(asked), len(asked) - len(missing), missing, self._candidates(others, number))
+
+    def _resolved(self, params: Mapping[str, Any], value: Any, number: int) -> FoundEntities | None:
+        """Say what `resolve_entity` found: its candidates by names of ours, the same text by its own."""
+        frame, entity = as_frame(value), params.get("entity")
+        if frame is None or not isinstance(entity, str) or not {"value", "method"} <= set(frame.columns):
+            return None
+        methods = [str(method) for method in frame["method"]]
+        others = self._candidates(list(frame["value"]), number, methods)
+        told = [
+            Candidate(entity, method) if method == "same" else candidate
+            for candidate, method in zip(others, methods, strict=True)
+        ]
+        return FoundEntities(1, int(bool(told)), [] if told else [entity], told[:CANDIDATES_MAX])
+
+    def _candidates(
+        self, values: Sequence[Any], number: int, methods: Sequence[str] | None = None
+    ) -> list[Candidate]:
+        return [
+            Candidate(
+                self.names.stand_in(f"value#{number}.{at}", value), methods[at - 1] if methods else None
+            )
+            for at, value in enumerate(values, 1)
+        ]
 
     def write(self, tool: str, value: Any) -> Path | None:
         """Write a tool's text or bytes to the run's folder; None for anything else."""
@@ -213,35 +409,40 @@ class Workshop:
     def _keep(self, name: str, value: Any, created_by: str) -> str:
         return self._keeps.put(value, f"{self._run.run_id}/{name}", created_by=created_by).name
 
-    def _hold(
-        self, name: str, value: Any, frame: pd.DataFrame, kept_as: str, counts: Sequence[Counts] | None = None
-    ) -> None:
-        facts = facts_of(name, frame, self.names, self._shared, self._cleaner, counts)
-        self.views[name] = HeldView(value, frame, kept_as, facts)
-
-    def _attempt(self, execution: Execution) -> Attempt:
+    def _attempt(self, execution: Execution, tool: str, params: Mapping[str, Any]) -> Attempt:
         took, failure = round(execution.duration_ms or 0.0, 3), execution.failure
         if failure is None:
             return Attempt(took, execution.value, log_id=execution.log_id)
         # A tool may name its exception after a cell: only Python's own names are told.
         ename = failure.ename if isinstance(getattr(builtins, failure.ename, None), type) else None
-        column = self._column_in(failure.ename, failure.evalue)
+        column = self._column_in(failure.ename, failure.evalue, tool, params)
         return Attempt(took, None, failure.code, ename, column, execution.log_id)
 
-    def _column_in(self, ename: str, message: str) -> str | None:
+    def _column_in(self, ename: str, message: str, tool: str, params: Mapping[str, Any]) -> str | None:
         """Return the first column's name in a message that the chooser knows; nothing else of it is told."""
-        labels = {
-            label for view in self.views.values() for label in view.frame.columns if isinstance(label, str)
-        }
-        for word in _QUOTED.findall(message):
-            if self.names.knows(word) and (word in labels or ename == "KeyError"):
-                return str(word)
-        return None
+        told = set[str]().union(*(held.told for held in self.views.values()))
+        words = self.words(tool, params) if ename == "KeyError" else set()
+        return next((str(word) for word in _QUOTED.findall(message) if word in told or word in words), None)
 
 
 def unique_counts(facts: ViewFacts) -> dict[str, int]:
     """Return the distinct counts of a view by column, as far as they are known."""
     return {column.name: column.distinct for column in facts.columns if column.distinct is not None}
+
+
+def _entities_in(value: Any) -> tuple[dict[Any, None], bool]:
+    """Return the names in a result, and whether it is a list of them: a list, the keys of a dict, cells of text."""
+    if isinstance(value, list | tuple | set | frozenset | dict):
+        names = [one for one in value if isinstance(one, str | int | float) and not isinstance(one, bool)]
+        return dict.fromkeys(names), True
+    found: dict[Any, None] = {}
+    frame = as_frame(value)
+    for position in range(0 if frame is None else len(frame.columns)):
+        assert frame is not None
+        if is_text(frame.iloc[:, position]):
+            cells = distinct_values(frame.iloc[:, position]) or []
+            found |= dict.fromkeys(one for one in cells if isinstance(one, str))
+    return found, False
 
 
 def kind_of(value: Any) -> str:
@@ -269,6 +470,14 @@ def _takes_text(schema: Any) -> bool:
     return (
         any(map(_takes_text, inner)) if inner else "string" in ([kinds] if isinstance(kinds, str) else kinds)
     )
+
+
+def _takes_texts(schema: Any) -> bool:
+    """Return True for a schema that a list of texts may fit."""
+    if not isinstance(schema, dict):
+        return False
+    is_list = schema.get("type") == "array" and _takes_text(schema.get("items", {}))
+    return is_list or any(map(_takes_texts, _alternatives(schema)))
 
 
 def _alternatives(schema: dict[str, Any]) -> list[Any]:

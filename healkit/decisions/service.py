@@ -8,24 +8,23 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from healkit.config import Config
 from healkit.contracts.entries import VaultEntry
 from healkit.contracts.runs import PolicyDefaults
-from healkit.errors import UsageInvalid
+from healkit.errors import UsageInvalid, ViewNotFound
 from healkit.runtime.runner import Runner
 from healkit.runtime.runs import Runs
 from healkit.runtime.traces import Traces
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from healkit.decisions.analysis import Analyst
     from healkit.decisions.choosers import Chooser
     from healkit.decisions.correction import Ask, HealConsent, Heals
     from healkit.decisions.decision import Decision
+    from healkit.decisions.performing import Given, Shared
     from healkit.runtime.views import Views
     from healkit.store.audit import Audit
     from healkit.store.vault import Vault
@@ -103,8 +102,9 @@ class DecideService:
         parts, stop = self._parts, stop or threading.Event()
         who = _chooser(chooser, parts.config, stop)
         writer = _analyst(analyst, parts.config, stop)
-        entries = self._entries(tools, persona)
-        frames = self._frames(data, share)
+        entries = self._entries(tools, persona, in_full=bool(getattr(who, "told_in_full", False)))
+        given = self._given(data)
+        shared = _shared(share, given)
         others = _aliases(aliases)
         cleaner = parts.traces.tracer.sanitizer
         asked = _text(question, cleaner)
@@ -117,8 +117,8 @@ class DecideService:
             audited=decide_steps(is_clean=not parts.config.trace_raw),
         )
         with run:
-            shop = Workshop(parts.runner, parts.views, run, cleaner, entries, tuple(share), persona, timeout)
-            shop.begin(frames)
+            shop = Workshop(parts.runner, parts.views, run, cleaner, entries, shared, persona, timeout)
+            shop.begin(given)
             record = DecideRecord(run)
             record.begun(
                 asked,
@@ -131,7 +131,16 @@ class DecideService:
             corrector = Corrector(shop, record, parts.healing, lookup, others, heal, ask, stop)
             caps = policy or PolicyDefaults()
             loop = DecideLoop(
-                asked, who, shop, corrector, record, offered, tuple(share), caps.hard_cap_steps, stop
+                asked,
+                who,
+                shop,
+                corrector,
+                record,
+                offered,
+                tuple(share),
+                caps.hard_cap_steps,
+                stop,
+                functools.partial(_effects_of, entries=entries, lookup=lookup),
             )
             ended = loop.go()
             analysis = (
@@ -149,10 +158,15 @@ class DecideService:
             stop.set()
             raise
 
-    def _entries(self, tools: Sequence[str] | None, persona: str) -> dict[str, VaultEntry]:
+    def _entries(self, tools: Sequence[str] | None, persona: str, *, in_full: bool) -> dict[str, VaultEntry]:
+        from healkit.decisions.operations.catalogue import operation_of
+
         vault = self._parts.vault
         if tools is None:
             tools = _of_group(vault) or _installed(vault)
+            found = {name: vault.lookup(name, persona) for name in tools}
+            free = {name for name in found if (one := operation_of(name)) is not None and one.is_free}
+            return {name: entry for name, entry in found.items() if in_full or name not in free}
         if isinstance(tools, str):
             raise UsageInvalid(f"tools={tools!r} is a text.", hint=f"Give a list: tools=[{tools!r}].")
         if not tools:
@@ -162,19 +176,14 @@ class DecideService:
             )
         return {name: vault.lookup(name, persona) for name in tools}
 
-    def _frames(
-        self, data: Mapping[str, Any], share: Sequence[str]
-    ) -> dict[str, tuple[Any, pd.DataFrame, str | None]]:
+    def _given(self, data: Mapping[str, Any]) -> dict[str, Given]:
         import msgspec
 
         from healkit.contracts.decisions import ViewName
-        from healkit.decisions.metadata import as_frame
 
         if not isinstance(data, Mapping) or not data:
             raise UsageInvalid("A decision needs data.", hint="Give frames by name: data={'sales': frame}.")
-        if isinstance(share, str):
-            raise UsageInvalid(f"share={share!r} is a text.", hint=f"Give a list: share=[{share!r}].")
-        found: dict[str, tuple[Any, pd.DataFrame, str | None]] = {}
+        found: dict[str, Given] = {}
         for name, given in data.items():
             try:
                 msgspec.convert(name, ViewName)
@@ -182,17 +191,64 @@ class DecideService:
                 raise UsageInvalid(
                     f"{name!r} cannot be the name of data.", hint="Take letters, digits and _, up to 64."
                 ) from None
-            value = self._parts.views.load(given) if isinstance(given, str) else given
-            frame = as_frame(value)
-            if frame is None:
-                raise UsageInvalid(
-                    f"data[{name!r}] is a {type(value).__name__}, not a table.", hint="Give a DataFrame."
-                )
-            found[name] = value, frame, given if isinstance(given, str) else None
-        known = {label for _, frame, _ in found.values() for label in frame.columns}
-        if unknown := [column for column in share if column not in known]:
-            raise UsageInvalid(f"No data has a column {unknown[0]!r} to share.")
+            found[name] = self._read(name, given)
         return found
+
+    def _read(self, name: str, given: Any) -> Given:
+        """Return one piece of data; a text without spaces is the name of a view."""
+        import pandas as pd
+
+        from healkit.decisions.metadata import as_frame, texts_of
+        from healkit.decisions.performing import TEXT_COLUMN, Given
+
+        value, kept_as = given, None
+        if isinstance(given, str) and not any(map(str.isspace, given)):
+            try:
+                value, kept_as = self._parts.views.load(given), given
+            except ViewNotFound as error:
+                raise ViewNotFound(
+                    error.message, hint=f"{error.hint} A text of one word goes in a list."
+                ) from None
+        texts = texts_of(value) if kept_as is None else None
+        if texts is not None:
+            return Given(value, pd.DataFrame({TEXT_COLUMN: texts}), texts)
+        frame = as_frame(value)
+        if frame is None:
+            raise UsageInvalid(
+                f"data[{name!r}] is a {type(value).__name__}, neither a table nor a text.",
+                hint="Give a DataFrame, a text or a list of texts.",
+            )
+        return Given(value, frame, None, kept_as)
+
+
+def _shared(share: Sequence[str], given: Mapping[str, Given]) -> list[Shared]:
+    """Return which columns and texts of the data are shared: `region`, `sales.region`, or a text's name."""
+    from healkit.decisions.performing import Shared
+
+    if isinstance(share, str):
+        raise UsageInvalid(f"share={share!r} is a text.", hint=f"Give a list: share=[{share!r}].")
+    found: list[Shared] = []
+    for word in share:
+        data, _, column = word.partition(".")
+        fits = [Shared(name, None) for name, one in given.items() if name == word and one.texts is not None]
+        fits += [
+            Shared(name, word)
+            for name, one in given.items()
+            if word in one.frame.columns and one.texts is None
+        ]
+        if not fits and data in given and column in given[data].frame.columns:
+            fits = [Shared(data, column)]
+        if not fits:
+            raise UsageInvalid(f"No data has a column {word!r} to share.")
+        found += fits
+    return found
+
+
+def _effects_of(tool: str, entries: Mapping[str, VaultEntry], lookup: Callable[[str], VaultEntry]) -> str:
+    """Say why a tool does more than look, in words that follow its name; empty where it does not."""
+    from healkit.decisions.effects import effects_of
+
+    return effects_of(entries[tool], lookup)
 
 
 def _of_group(vault: Vault) -> list[str]:

@@ -22,17 +22,20 @@ GROUP = "decide"
 class Operation:
     """Built-in operation: an `info` tells about a view, a `data` operation makes one, an `output` makes a file.
 
-    `input_schema` is given where the signature does not say all; None means that the vault derives it.
+    `input_schema` is given where the signature does not say all; None means that the vault derives it. `naming` lists
+    the parameters that hold names of columns. `is_free`: its result may be anything that a chooser writes.
     """
 
     name: str
     kind: Literal["info", "data", "output"] = "data"
     input_schema: dict[str, Any] | None = None
+    naming: tuple[str, ...] = ("column",)
+    is_free: bool = False
 
     @property
     def code(self) -> str:
         """Code of the vault entry."""
-        return _whole((_TOOLS / f"{self.name}.py").read_text(encoding="utf-8"))
+        return _code_of(self.name)
 
 
 _VIEW = {"type": "object", "format": "dataframe"}
@@ -48,10 +51,11 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(name="view_schema", kind="info"),
     Operation(name="resolve_entity", kind="info"),
     Operation(name="filter_rows"),
-    Operation(name="select_columns"),
-    Operation(name="join_views"),
+    Operation(name="select_columns", naming=("columns", "rename")),
+    Operation(name="join_views", naming=("on", "right_on")),
     Operation(
         name="group_rows",
+        naming=("by", "aggregates"),
         input_schema={
             "type": "object",
             "properties": {
@@ -63,17 +67,19 @@ OPERATIONS: tuple[Operation, ...] = (
             "additionalProperties": False,
         },
     ),
-    Operation(name="sort_rows"),
-    Operation(name="top_rows"),
-    Operation(name="pivot_rows"),
-    Operation(name="unpivot_columns"),
+    Operation(name="sort_rows", naming=("by",)),
+    Operation(name="top_rows", naming=("by", "within")),
+    Operation(name="pivot_rows", naming=("rows",)),
+    Operation(name="unpivot_columns", naming=("keep", "columns", "name", "value")),
     Operation(name="date_parts"),
-    Operation(name="drop_duplicates"),
-    Operation(name="drop_nulls"),
+    Operation(name="drop_duplicates", naming=("columns",)),
+    Operation(name="drop_nulls", naming=("columns",)),
     Operation(name="fill_nulls"),
     Operation(name="replace_values"),
     Operation(
         name="view_sql",
+        naming=("query",),
+        is_free=True,
         input_schema={
             "type": "object",
             "properties": {"query": {"type": "string"}},
@@ -94,9 +100,19 @@ def operation(name: str) -> Operation:
     return next((one for one in OPERATIONS if one.name == name), None) or _missing(name)
 
 
-def is_built_in(name: str, code: str) -> bool:
-    """Return True for the code of the operation of that name, as it is shipped."""
-    return any(one.name == name and one.code == code for one in OPERATIONS)
+def operation_of(name: str) -> Operation | None:
+    """Return the operation of that name, whatever code a vault has for it."""
+    return next((one for one in OPERATIONS if one.name == name), None)
+
+
+def built_in(name: str, code: str) -> Operation | None:
+    """Return the operation whose code, as it is shipped, this is."""
+    return next((one for one in OPERATIONS if one.name == name and one.code == code), None)
+
+
+@functools.cache
+def _code_of(name: str) -> str:
+    return _whole((_TOOLS / f"{name}.py").read_text(encoding="utf-8"))
 
 
 def _missing(name: str) -> Operation:

@@ -45,6 +45,7 @@ class DecidePanel(Panel):
     title = "Decision"
     #: Name of the chooser in the record.
     name = "person"
+    told_in_full = True
 
     def __init__(self, healkit: Healkit, question: str, data: Mapping[str, Any], **more: Any) -> None:
         if taken := sorted({"chooser", "ask", "stop"} & more.keys()):
