@@ -7,6 +7,9 @@ Then everything that the chooser was sent is searched, as text, as a struct, and
 whole and in pieces of six characters, in any case, backwards, and in other encodings. Prints one JSON object; ends with
 status 1 where one was found.
 
+Then a chooser that attacks: it names patients and salaries in guesses, and makes names of columns, counts, shared
+columns and errors of cells. It does so on two frames that differ in their cells alone, and must be told the same.
+
 A plain word as a column's name in the caller's own frame is no marker, unless a column of text holds it too: such
 names are what a chooser is told (docs/decisions.md).
 
@@ -17,8 +20,10 @@ from __future__ import annotations
 
 import argparse
 import base64
+import difflib
 import json
 import random
+import re
 import sys
 import tempfile
 import time
@@ -33,6 +38,8 @@ import pyarrow as pa
 from healkit import Healkit
 from healkit.contracts.runs import PolicyDefaults
 from healkit.decisions import Turn, told
+from healkit.decisions.decision import Decision
+from healkit.decisions.operations import install
 from healkit.tracing.reader import read_run
 
 PIECE = 6
@@ -168,6 +175,92 @@ def choices_on(random_: random.Random, names: list[str]) -> list[dict[str, Any]]
     return chosen
 
 
+def staff(names: list[str], salaries: list[int]) -> dict[str, Any]:
+    """Make data with names of patients in cells, and in labels as crosstab, pivot, get_dummies and transpose do."""
+    rows = pd.DataFrame(
+        {
+            "patient": names,
+            "region": ["North", "South"] * (len(names) // 2),
+            "salary": salaries,
+            "aliases": [[name, "none"] for name in names],
+        }
+    )
+    wide = rows.pivot_table(index="region", columns="patient", values="salary", aggfunc="sum")
+    return {
+        "staff": rows.drop(columns="aliases"),
+        "crossed": pd.crosstab(rows["region"], rows["patient"]).reset_index(),
+        "wide": wide.rename_axis(None, axis=1).reset_index(),
+        "capitals": wide.rename(columns=str.upper).rename_axis(None, axis=1).reset_index(),
+        "dummies": pd.get_dummies(rows[["patient"]]),
+        "bare": pd.get_dummies(rows["patient"]),
+        "turned": pd.DataFrame({"salary": salaries}, index=names).T,
+        "listed": rows[["aliases"]],
+    }
+
+
+def attacks(guesses: list[str]) -> list[dict[str, Any]]:
+    """Choose steps that would spell cells, or say which of the guessed names exist."""
+
+    def op(tool: str, **params: Any) -> dict[str, Any]:
+        chosen.append(
+            {"type": "execute_data_op", "tool": tool, "params": params, "viewName": f"v{len(chosen)}"}
+        )
+        return chosen[-1]
+
+    def query(text: str) -> None:
+        op("view_sql", query=text, staff="staff")
+
+    chosen: list[dict[str, Any]] = []
+    renamed = {"salary": guesses[0], "region": guesses[-1]}
+    query("SELECT patient AS region, salary FROM staff")  # region is shared
+    query("SELECT 1 AS one FROM range((SELECT max(salary) FROM staff))")
+    letter = "ascii(substr((SELECT min(patient) FROM staff), {0}, 1))"
+    spelled = ", ".join(f"CASE WHEN i < {letter.format(n)} THEN 1 END AS c{n}" for n in range(1, 9))
+    query(f"SELECT {spelled} FROM range(300) AS numbers(i)")
+    op("select_columns", data="staff", columns=["patient"], rename={"patient": "region"})
+    op("select_columns", data="staff", columns=list(renamed), rename=renamed)
+    op("filter_rows", data="staff", column="patient", operator="in", value=guesses)
+    op("pivot_rows", data="staff", rows=["region"], columns="patient", values="salary")
+    op("own_pivot", df="staff", guesses=guesses)
+    op("passes", df="v4", guesses=guesses)
+    op("group_rows", data="staff", by=[], aggregates={"region": {"column": "patient", "function": "max"}})
+    aim = {"columns": guesses, "ranges": {name: [0, None] for name in guesses}}
+    for view in ("crossed", "wide", "capitals", "dummies", "bare", "turned"):
+        op("passes", df=view, guesses=guesses)
+        op("drop_duplicates", data=view)["intended"] = aim
+        op("sort_rows", data=view, by=guesses)
+    op("missing_key", df="staff", guesses=guesses)
+    chosen.append({"type": "finalize", "finalViewName": "staff"})
+    return chosen
+
+
+ATTACK_TOOLS = {
+    "own_pivot": "def own_pivot(df: pd.DataFrame, guesses: list):\n"
+    "    return df.pivot_table(index='region', columns='patient', values='salary').reset_index()\n",
+    "passes": "def passes(df: pd.DataFrame, guesses: list):\n    return df.copy()\n",
+    "missing_key": "def missing_key(df: pd.DataFrame, guesses: list):\n    return df[str(df['patient'].iloc[0])]\n",
+}
+
+
+def told_under_attack(
+    healkit: Healkit, names: list[str], salaries: list[int], guesses: list[str]
+) -> tuple[list[str], Decision]:
+    """Decide with the attacking chooser; return what it was told, without durations."""
+    install(healkit)
+    for name, code in ATTACK_TOOLS.items():
+        healkit.vault.add(name, HEAD + code)
+    tools = [
+        *ATTACK_TOOLS, "view_sql", "select_columns", "filter_rows", "pivot_rows", "group_rows", "drop_duplicates",
+        "sort_rows",
+    ]  # fmt: skip
+    chooser = Tries(attacks(guesses))
+    caps = PolicyDefaults(same_state_revisits=90, hard_cap_steps=90)
+    decision = healkit.decide(
+        "Who?", staff(names, salaries), tools=tools, chooser=chooser, share=["staff.region"], policy=caps
+    )
+    return [re.sub(r'"duration_ms": ?[0-9.e+-]+', "", told(turn)) for turn in decision.sent], decision
+
+
 def opened(path: Path) -> Healkit:
     """Open a Healkit and add the tools."""
     healkit = Healkit(path)
@@ -198,6 +291,26 @@ def leaks(healkit: Healkit, random_: random.Random, frames: int) -> tuple[list[s
     return found, len(planted), len(decision.sent)
 
 
+def differences(healkit: Healkit, random_: random.Random) -> list[str]:
+    """Attack two frames that differ in their cells alone; return the lines that the chooser was told of one only."""
+    both: list[list[str]] = []
+    one, other = ([marker(random_) for _ in range(8)] for _ in range(2))
+    guesses = random_.sample([*one, *other], 16)
+    for names in (one, other):
+        salaries = random_.sample(range(76_000, 84_000), 8)  # of one digit, they are the same
+        told_, decision = told_under_attack(healkit, sorted(names), salaries, guesses)
+        assert decision.ok, decision
+        both.append(told_)
+    return [line for turns in zip(*both, strict=True) if len(set(turns)) > 1 for line in unequal(*turns)]
+
+
+def unequal(one: str, other: str) -> list[str]:
+    """Return the lines of one text that are not in the other."""
+    return [
+        line for line in difflib.unified_diff(one.splitlines(), other.splitlines(), n=0) if line[:1] in "+-"
+    ]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description="Plants markers in data and looks for them in what choosers are sent."
@@ -220,6 +333,8 @@ def main() -> int:
                 found += leaked
                 done += frames
                 counts.update(cases=frames, markers=planted, turns=turns, decisions=1)
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder) / "healkit.db") as healkit:
+        found += differences(healkit, random_)
     print(
         json.dumps(
             {

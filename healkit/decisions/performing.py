@@ -212,7 +212,7 @@ class Workshop:
             name: self._given(tool, name, value, known.get(name, others), used)
             for name, value in params.items()
         }
-        labels = {label for held in used for label in held.frame.columns if isinstance(label, str)}
+        labels = set[str]().union(*(held.told for held in used))
         given = [value for value in params.values() if isinstance(value, str) and value in labels]
         for value in set(given) & self.views.keys():
             if len([held for held in used if held is self.views[value]]) > 1 and given.count(value) > 1:
@@ -419,9 +419,14 @@ class Workshop:
         return Attempt(took, None, failure.code, ename, column, execution.log_id)
 
     def _column_in(self, ename: str, message: str, tool: str, params: Mapping[str, Any]) -> str | None:
-        """Return the first column's name in a message that the chooser knows; nothing else of it is told."""
-        told = set[str]().union(*(held.told for held in self.views.values()))
-        words = self.words(tool, params) if ename == "KeyError" else set()
+        """Return the first column's name in a message that the chooser knows; nothing else of it is told.
+
+        It is one of the step's views, or for a KeyError a parameter: of a list, it would say which words are there.
+        """
+        told = set[str]().union(*(held.told for held in self.bound(tool, params).views))
+        words = (
+            {value for value in params.values() if isinstance(value, str)} if ename == "KeyError" else set()
+        )
         return next((str(word) for word in _QUOTED.findall(message) if word in told or word in words), None)
 
 

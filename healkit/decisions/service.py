@@ -77,12 +77,13 @@ class DecideService:
     ) -> Decision:
         """Answer a question about data with tools, chosen by a chooser that sees metadata only.
 
-        data: frames, or names of data views, by the names that choices use. tools: names of vault tools, by default
+        data: frames, texts, lists of texts, or names of data views, by the names that choices use. tools: names of vault tools, by default
         those of the group `decide`; where there are none, the built-in operations are put there. chooser: a
         list of choices, `person` for a prompt on the terminal, `model` for the configured language model, or an object
         with `name` and `choose(turn)`.
 
-        share: columns whose distinct values the chooser is told; nothing else of the cells is. aliases: other names of
+        share: columns of the data, as `region` or `sales.region`, whose distinct values the chooser is told, and texts
+        whose most frequent words it is told. aliases: other names of
         entities, such as `{"Meta": ["Facebook", "FB"]}`. heal: whether a failing tool may be healed: True keeps what
         passes every check, a function is asked about each patch. ask: gets an `EntityQuestion` where several values may
         be meant, and returns one; without it the decision ends as `asked`.

@@ -16,7 +16,7 @@ def test_the_examples_of_the_page_end_as_it_shows(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     page = doctest.DocTestParser().get_doctest(PAGE.read_text(), names, "decisions.md", str(PAGE), 0)
-    assert len(page.examples) == 21
+    assert len(page.examples) == 26
     said: list[str] = []
     failed = doctest.DocTestRunner(verbose=False).run(page, out=said.append, clear_globs=False).failed
     assert not failed, "".join(said)

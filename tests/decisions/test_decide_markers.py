@@ -42,6 +42,15 @@ def test_no_marker_reaches_a_chooser(markers: ModuleType, tmp_path: Path, cases:
     assert (planted > cases * 3, turns > 5) == (True, True)
 
 
+@pytest.mark.timeout(400)
+def test_what_an_attacking_chooser_is_told_does_not_depend_on_cells(
+    markers: ModuleType, tmp_path: Path
+) -> None:
+    """Two frames with other names and salaries: names made of cells, counts that spell them, guesses by the dozen."""
+    with markers.opened(tmp_path / "healkit.db") as healkit:
+        assert markers.differences(healkit, random.Random(25)) == []
+
+
 def test_the_search_finds_a_marker_in_any_form(markers: ModuleType, tmp_path: Path) -> None:
     """If the search could find nothing, it would prove nothing: a column that is shared is found."""
     word = markers.marker(random.Random(1))
