@@ -1,8 +1,8 @@
 """Decisions: tools chosen by metadata, checked and audited.
 
 A chooser (a plan, a person, a model) says what is done next by names, types and counts. `loop` takes the turns,
-`labels` and `metadata` say what may be told, `telling` what is told to whom, `performing` runs tools on views, `correction` corrects what missed its intended
-state, `record` writes it all down.
+`labels` and `metadata` say what may be told, `telling` what is told to whom, `performing` runs tools on views,
+`correction` corrects what missed its intended state, `record` writes it all down.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Effects of a tool, as far as they are declared or written: `gather_info` takes tools that only look."""
+"""Effects of tools, as far as they are declared or written.
+
+`gather_info` takes tools that only look.
+"""
 
 from __future__ import annotations
 

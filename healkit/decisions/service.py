@@ -77,10 +77,10 @@ class DecideService:
     ) -> Decision:
         """Answer a question about data with tools, chosen by a chooser that sees metadata only.
 
-        data: frames, texts, lists of texts, or names of data views, by the names that choices use. tools: names of vault tools, by default
-        those of the group `decide`; where there are none, the built-in operations are put there. chooser: a
-        list of choices, `person` for a prompt on the terminal, `model` for the configured language model, or an object
-        with `name` and `choose(turn)`.
+        data: frames, texts, lists of texts, or names of data views, by the names that choices use. tools: names of
+        vault tools, by default those of the group `decide`, and the built-in operations where there are none. chooser:
+        a list of choices, `person` for a prompt on the terminal, `model` for the configured language model, or an
+        object with `name` and `choose(turn)`.
 
         share: columns of the data, as `region` or `sales.region`, whose distinct values the chooser is told, and texts
         whose most frequent words it is told. aliases: other names of
