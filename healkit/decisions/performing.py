@@ -130,7 +130,7 @@ class Given(NamedTuple):
 
     @property
     def kept(self) -> Any:
-        """What is kept as a view."""
+        """Value that is kept as a view."""
         return self.value if self.texts is None else self.frame
 
 

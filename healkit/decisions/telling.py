@@ -1,4 +1,4 @@
-"""What a chooser is told: `tell` makes all of it.
+"""Telling of a chooser: `tell` makes all that it is told.
 
 A plan and a person are told the facts as they are. Any other chooser may send what it is told away, and may choose so
 that a count spells a cell: `SELECT ... FROM range((SELECT max(salary) FROM staff))` has as many rows as one salary. So

@@ -1,4 +1,4 @@
-"""What a chooser is told: counts, names and values, by who chooses."""
+"""Telling of counts, names and values, by who chooses."""
 
 from __future__ import annotations
 
