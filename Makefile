@@ -2,7 +2,7 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo lab test test-all lint fix bench bench-heal soak fuzz outage clean
+.PHONY: demo lab test test-all test-postgres lint fix bench bench-heal soak fuzz outage clean
 
 demo: $(BIN)/healkit
 	$(BIN)/healkit demo
@@ -18,6 +18,11 @@ test: $(BIN)/python
 test-all: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
 	$(BIN)/pytest -n logical -m 'not published'
+
+# The store on PostgreSQL: all its tests. The gate runs those whose SQL differs.
+test-postgres: $(BIN)/python
+	$(BIN)/pip install --quiet '.[test]'
+	$(BIN)/pytest -n logical -m postgres
 
 # The quick tier on another Python: `make test-py312`, `make test-py313`, with PYTHON=path where it is not on the path.
 test-py3%: venv-py3%

@@ -61,6 +61,38 @@ MARKERS = {
         "test_floors.py",
         "notebooks/test_teaching_notebooks.py",
     ),
+    # What another Python changes: its parser, messages, tracebacks, types and system calls; and some forty tests that it works.
+    "version": (
+        "cells/*",
+        "failures/*",
+        "pysource/*",
+        "values/*",
+        "workers/*",
+        "cli/test_cli_commands.py",
+        "cli/test_cli_parsing.py",
+        "escape/*",
+        "healing/test_loop.py",
+        "healing/test_search_operators.py",
+        "healing/test_workbench.py",
+        "kernelspec/test_restricted_notebook.py",
+        "notebook/test_notebook_story.py",
+        "runtime/test_calls.py",
+        "runtime/test_outcomes.py",
+        "runtime/test_searches.py",
+        "runtime/test_trials.py",
+        "server/test_collector_http.py",
+    ),
+    # What other SQL could change: the modules that write SQL of their own, on PostgreSQL.
+    "dialect": (
+        "*/test_*_postgresql.py",
+        "runtime/test_recorder.py",
+        "store/test_audit.py",
+        "store/test_log_search.py",
+        "store/test_resolved.py",
+        "store/test_store_log.py",
+        "tracing/test_tracing_outbox.py",
+        "server/test_collector_store.py",
+    ),
     "pages": ("test_readme.py", "test_docs.py", "*/test_*_docs.py", "*/test_*_page.py", "notebooks/*"),
 }
 
