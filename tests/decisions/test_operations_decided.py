@@ -1,4 +1,4 @@
-"""Decisions on public data by the built-in operations, in workers.
+"""Decisions on public data by built-in operations, in workers.
 
 They end in the view that plain pandas computes. `test_operations_tasks.py` plays every task in this process; here are
 those that differ by what crosses to a worker and back: frames of each data set, SQL, charts, files.
