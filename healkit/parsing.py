@@ -5,19 +5,26 @@ Magics and the command line share it, so that both read and refuse the same text
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from healkit import values
 from healkit.contracts.filters import GROUP_FILTERS, NAMES, STATUSES, SUMMARY_FILTERS, Filters
 from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
 from healkit.options import GRANTS, Option
 
+if TYPE_CHECKING:
+    from healkit.contracts.entries import VaultEntry
+
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+#: `key=value`, and not `key==value`.
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)
 _LABEL = re.compile(r"(?P<name>[^.@]+?)(?:\.(?P<persona>[^@]+?))?(?:(?:@|\s+v)(?P<revision>\d+))?")
 #: Words for a decision's chooser.
 CHOOSERS = ("person", "model")
@@ -57,6 +64,55 @@ def split_words(line: str, *, partial: bool = False) -> list[str]:
 def _opens_quote(word: str, in_brackets: bool) -> bool:
     """Tell if a quote opens here: not inside a plain word (`don't`), but after `=`, and so does `r'…'` there."""
     return in_brackets or not word or "=" in word or not word[-1].isalnum()
+
+
+def split_assignments(words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+    """Split off the `key=value` words, whose values stay text: each face reads them in its own way."""
+    rest, assigned = [], {}
+    for word in words:
+        match = None if word.startswith("-") else ASSIGNMENT.fullmatch(word)
+        if match is None:
+            rest.append(word)
+        else:
+            assigned[match[1]] = match[2]
+    return rest, assigned
+
+
+def value_of(text: str) -> Any:
+    """Read a value as a terminal gives it: JSON or a Python literal, else the text itself."""
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+    return text
+
+
+def given_arguments(as_json: str | None, assigned: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `--args` and of `key=value` words together; raise `UsageInvalid` for one given twice."""
+    given = {} if as_json is None else parse_arguments(as_json)
+    if both := sorted(given.keys() & assigned.keys()):
+        raise UsageInvalid(f"{both[0]!r} is given twice: in --args and as {both[0]}=….")
+    return {**given, **assigned}
+
+
+#: JSON Schema's type → a value that shows how one is typed.
+_SAMPLES = {"integer": 1, "number": 1.5, "boolean": True, "string": "text", "array": [], "object": {}}
+
+
+def sample_call(entry: VaultEntry, *, quote: Callable[[Any], str]) -> str:
+    """Write arguments that show how the tool is called: ` wins=1 games=1`, the first example's where it has one.
+
+    quote: writes a value as the face reads it.
+    """
+    for example in entry.examples:
+        given = example.get("arguments")
+        if isinstance(given, dict) and all(map(str.isidentifier, given)) and values.is_plain(given):
+            return "".join(f" {name}={quote(value)}" for name, value in given.items())
+    known = entry.input_schema.get("properties", {})
+    wanted = entry.input_schema.get("required", [])
+    samples = {name: _SAMPLES.get(str(known.get(name, {}).get("type"))) for name in wanted}
+    return "".join(f" {name}={'…' if sample is None else quote(sample)}" for name, sample in samples.items())
 
 
 def unquote(word: str) -> str:
@@ -172,10 +228,8 @@ def read_filters(options: Mapping[str, Any], *, whole_days: bool = False) -> Fil
     """
     texts = {name: str(options[name]).strip() for name in NAMES if options.get(name) not in (None, False)}
     found: dict[str, Any] = {name: text for name, text in texts.items() if text}
-    if (status := found.get("status", "SUCCESS").upper()) not in STATUSES:
+    if Filters(status=found.get("status")).status not in (None, *STATUSES):
         raise UsageInvalid(f"Not a status: {found['status']!r}.", hint=f"Write {', '.join(STATUSES)}.")
-    if "status" in found:
-        found["status"] = status
     for name in ("since", "until"):
         if name in found:
             found[name] = parse_since(found[name])

@@ -110,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             database.close()
     except HealkitError as error:
-        sys.stderr.write(f"{error.code}: {error}\n")
+        sys.stderr.write(f"{error}\n")
         return 2
     sys.stdout.write(f"{database.where}: {report}\n")
     return 0

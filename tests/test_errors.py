@@ -52,7 +52,7 @@ def test_no_error_shows_raw_backticks() -> None:
         told = "'n' is missing; 0 and None are not. Run healkit doctor, or add a ','."
         assert str(error) == told, kind
         assert (error._render_traceback_(), error.args) == (
-            [f"{kind.__name__} [{error.code}]: {told}"],
+            [told if kind is errors.UsageInvalid else f"{kind.__name__}: {told}"],
             (error.message,),
         )
 

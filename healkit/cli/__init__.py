@@ -7,13 +7,24 @@ has what they share. Results go to stdout and everything about them to stderr, s
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from healkit import __version__
-from healkit.cli.command import HELP_OPTIONS, INTERRUPTED, WRONG_CALL, command, error_json, print_json, say
+from healkit.cli.command import (
+    GROUPS,
+    HELP_OPTIONS,
+    INTERRUPTED,
+    OK,
+    command,
+    error_json,
+    refuse,
+    say,
+)
 from healkit.errors import UsageInvalid
 
 #: What typer raises for a line that it cannot read, of the copy of click that it carries; it exports a subclass only.
@@ -33,7 +44,19 @@ _COMMANDS = {
     "status": "status",
     "summarize": "summarize",
 }
-_GROUPS = ("log", "vault", "requests", "views", "audit", "kernelspec", "trace")
+#: Group → whether that word after it is one to show: `healkit log 3`, `healkit trace last`.
+_SHOWN_ALONE: dict[str, Callable[[str], bool]] = {"log": str.isdecimal, "trace": "last".__eq__}
+#: What a word of a usage line stands for → the command that lists what there is. In a group, its own list does.
+_LISTS = {"TOOL": "healkit vault list"}
+#: Options without which a command does nothing.
+_BESIDE = {"healkit decide": " --data NAME=FILE --chooser person"}
+_GROUP_LISTS = {
+    "vault": "healkit vault",
+    "views": "healkit views",
+    "requests": "healkit requests",
+    "trace": "healkit trace",
+    "audit": "healkit trace",
+}
 
 
 def command_line(wanted: str = "") -> typer.Typer:
@@ -48,10 +71,10 @@ def command_line(wanted: str = "") -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_options)
-    known = (*_COMMANDS, *_GROUPS)
+    known = (*_COMMANDS, *GROUPS)
     for name in [wanted] if wanted in known else known:
         module = importlib.import_module(f"healkit.cli.{_COMMANDS.get(name, name)}")
-        if name in _GROUPS:
+        if name in GROUPS:
             app.add_typer(module.app, name=name)
         else:
             command(app, name, **getattr(module, "REGISTRATION", {}).get(name, {}))(getattr(module, name))
@@ -78,32 +101,69 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a tick must not break a terminal that has none
     try:
-        sys.exit(_run(sys.argv[1] if len(sys.argv) > 1 else ""))
+        sys.exit(_run(sys.argv[1:]))
     except KeyboardInterrupt:  # before a command has begun, or after it
         say("Stopped.")
         sys.exit(INTERRUPTED)
 
 
-def _run(wanted: str) -> int:
+def _run(words: list[str]) -> int:
     """Run the command line; return the exit code.
 
     A line that cannot be read is one line on stderr, and with `--json` the command's JSON for a wrong call on stdout.
     """
+    wanted = words[0] if words else ""
+    if words[1:2] and wanted in _SHOWN_ALONE and _SHOWN_ALONE[wanted](words[1]):
+        words = [wanted, "show", *words[1:]]
     try:
-        return command_line(wanted)(prog_name="healkit", standalone_mode=False) or 0
+        return command_line(wanted)(words, prog_name="healkit", standalone_mode=False) or 0
     except _USAGE_ERROR as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # which typer does not export
             typer.echo(error.format_message(), nl=False)  # empty where rich has printed the help already
-            return WRONG_CALL
-        context = error.ctx
-        path = context.command_path if context is not None else "healkit"
-        told = error.format_message().partition(", unable to")[0].rstrip(".")
-        refused = UsageInvalid(
-            told if told.endswith("?") else f"{told}.", hint=f"{path} --help shows what it takes."
-        )
-        if "--json" in sys.argv[1:]:
+            return OK
+        on_error = None
+        if "--json" in words:
             module = importlib.import_module(f"healkit.cli.{_COMMANDS.get(wanted, 'command')}")
-            registration = getattr(module, "REGISTRATION", {}).get(wanted, {})
-            print_json(registration.get("on_error", error_json)(refused))
-        say(f"{refused.code}: {refused}")
-        return WRONG_CALL
+            on_error = getattr(module, "REGISTRATION", {}).get(wanted, {}).get("on_error", error_json)
+        return refuse(_told(error), on_error)
+
+
+def _told(error: Any) -> UsageInvalid:
+    """Return what typer could not read as an error that says what to type."""
+    context = error.ctx
+    path = context.command_path if context is not None else "healkit"
+    if (missing := getattr(error, "param", None)) is not None and type(error).__name__ == "MissingParameter":
+        return _missing(context, missing, path)
+    told = error.format_message().partition(", unable to")[0].rstrip(".")
+    hint = f"{path} --help shows what it takes."
+    if path == "healkit run" and (option := getattr(error, "option_name", "")).startswith("--"):
+        hint = f"An argument of the tool is written without dashes: healkit run TOOL {option[2:]}=VALUE"
+    if told.startswith("No such command"):
+        word = context.args[0] if context.args else told.split("'")[1]
+        if "show" in getattr(context.command, "commands", ()) and "?" not in told:
+            hint = f"Write {path} show {shlex.quote(word)}, or {path} --help for what there is."
+        else:
+            hint = f"{path} --help shows what there is."
+    return UsageInvalid(told if told.endswith("?") else f"{told}.", hint=hint)
+
+
+def _missing(context: Any, missing: Any, path: str) -> UsageInvalid:
+    """Say which word is missing, with the line as it is typed: what was given, and the rest in capitals."""
+    words = []
+    for parameter in context.command.params:
+        if parameter.param_type_name == "argument" and parameter.required:
+            given = context.params.get(parameter.name)
+            words.append(_placeholder(parameter) if given is None else shlex.quote(str(given)))
+    group = path.split()[1] if len(path.split()) > 1 else ""
+    listed = _GROUP_LISTS.get(group) or _LISTS.get(_placeholder(missing), "")
+    about = (missing.help or "").rstrip(".")
+    about = about if about[1:2].isupper() else f"{about[:1].lower()}{about[1:]}"
+    return UsageInvalid(
+        f"{_placeholder(missing)} is missing{f' ({about})' if about else ''}.",
+        hint=f"Write {path} {' '.join(words)}{_BESIDE.get(path, '')}"
+        + (f"; {listed} lists what there is." if listed else f"; {path} --help shows what it takes."),
+    )
+
+
+def _placeholder(parameter: Any) -> str:
+    return str(parameter.metavar or parameter.name).partition("|")[0].upper()

@@ -13,6 +13,7 @@ from healkit.cli.command import (
     TOOL_FAILED,
     DbOption,
     JsonOption,
+    alone,
     command,
     open_healkit,
     print_json,
@@ -22,8 +23,7 @@ from healkit.cli.command import (
 from healkit.errors import AuditNotFound
 
 app = typer.Typer(
-    help="What was decided, in a chain that shows every later change.",
-    no_args_is_help=True,
+    help="What was decided, in a chain that shows every later change; without a command, the sums.",
     context_settings=HELP_OPTIONS,
 )
 _HELP = "The execution's id: a healing's is its run's id."
@@ -80,6 +80,10 @@ def summary(
     return OK
 
 
+def _all(as_json: JsonOption = False, db: DbOption = None) -> int:
+    return summary(None, as_json, db)
+
+
 def _unknown(execution: str) -> AuditNotFound:
     return AuditNotFound(
         f"The audit has no entry of execution {execution!r}.",
@@ -87,6 +91,7 @@ def _unknown(execution: str) -> AuditNotFound:
     )
 
 
+alone(app, _all)
 command(app, "verify")(verify)
 command(app, "show")(show)
 command(app, "summary")(summary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import itertools
 import json
 import os
 import re
@@ -30,14 +31,8 @@ if TYPE_CHECKING:
 
 OK, TOOL_FAILED, WRONG_CALL, INTERRUPTED = 0, 1, 2, 130
 _FIRST_START_S = 60.0
-#: Python in a hint → the same on the command line.
-_AS_TYPED = {
-    "draft=True": "--draft",
-    "hk.executions()": "healkit log",
-    "older_than=…": "--older-than",
-    "keep=… (rows)": "--keep",
-    "tools=['by_region']": "--tools by_region",
-}
+#: Commands that have subcommands.
+GROUPS = ("log", "vault", "requests", "views", "audit", "kernelspec", "trace")
 #: A line or cell that begins with a sign → its colour; the lines of a diff, likewise.
 _SIGNS = {"32": re.compile(r"(?m)^✓ .*$|(?<=  )✓ \S+"), "31": re.compile(r"(?m)^✗ .*$|(?<=  )✗ \S+")}
 _SIDES = {"32": re.compile(r"(?m)^\+.*$"), "31": re.compile(r"(?m)^-.*$"), "36": re.compile(r"(?m)^@@.*$")}
@@ -114,7 +109,8 @@ def command(
 ) -> Any:
     """Register a command whose function returns its exit code.
 
-    A `HealkitError` is printed on stderr (with `--json` as JSON on stdout too) and exits 2; Ctrl-C exits 130.
+    A `HealkitError` is printed on stderr (with `--json` as JSON on stdout too, with its code) and exits 2; Ctrl-C exits
+    130.
     `context` is more of typer's context settings.
     """
 
@@ -134,12 +130,7 @@ def guarded(function: Callable[..., int], on_error: ErrorJson = error_json) -> C
         try:
             code = function(**options)
         except HealkitError as error:
-            for in_python, typed_here in _AS_TYPED.items():
-                error.hint = error.hint.replace(in_python, typed_here)
-            if options.get("as_json"):
-                print_json(on_error(error))
-            say(f"{error.code}: {error}")
-            code = WRONG_CALL
+            code = refuse(error, on_error if options.get("as_json") else None)
         except (KeyboardInterrupt, typer.Abort):  # Abort: at a question
             say("Stopped.")
             code = INTERRUPTED
@@ -147,6 +138,49 @@ def guarded(function: Callable[..., int], on_error: ErrorJson = error_json) -> C
             raise typer.Exit(code)
 
     return wrapped
+
+
+def refuse(error: HealkitError, as_json: ErrorJson | None) -> int:
+    """Print an error in a terminal's words, with `as_json` as JSON too; return the exit code."""
+    from healkit.rendering.hints import rephrase
+
+    rephrase(error, "terminal", " ".join(["healkit", *_command_typed()]))
+    if as_json is not None:
+        print_json(as_json(error))
+    say(str(error))
+    return WRONG_CALL
+
+
+def _command_typed() -> list[str]:
+    """Return the command on this process's line: a word, or a group and its subcommand."""
+    words = [*itertools.takewhile(str.isalpha, sys.argv[1:3])]
+    return words if words[:1] and words[0] in GROUPS else words[:1]
+
+
+def alone(app: typer.Typer, function: Callable[..., int]) -> None:
+    """Have a group without a subcommand do what this function does, which is one of its commands.
+
+    Options before a subcommand would not reach it, so they are refused.
+    """
+
+    @functools.wraps(function)
+    def callback(context: typer.Context, **options: Any) -> int:
+        if context.invoked_subcommand is None:
+            return function(**options)
+        sources = {name: context.get_parameter_source(name) for name in context.params}
+        given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+        if given:
+            flag = "--json" if given[0] == "as_json" else f"--{given[0].replace('_', '-')}"
+            wrong(
+                f"The options of `{context.command_path}` stand after its subcommand.",
+                f"Move {flag} to the end.",
+            )
+        return OK
+
+    signature = inspect.signature(function, eval_str=True)
+    first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    callback.__signature__ = signature.replace(parameters=[first, *signature.parameters.values()])  # type: ignore[attr-defined]  # read by typer
+    app.callback(invoke_without_command=True)(guarded(callback))
 
 
 def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> Healkit:

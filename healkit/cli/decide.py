@@ -28,12 +28,20 @@ from healkit.cli.command import (
 from healkit.cli.summarize import KINDS, read_source
 from healkit.parsing import chooser_of, read_aliases, read_steps, split_commas
 
-_DATA_HELP = "A file (.csv, .tsv, .parquet) or a data view, and its name in the decision; may be repeated."
+_DATA_HELP = "A file (.csv, .tsv, .parquet) or a data view, and its name in the decision"
+_NO_DATA = ("A decision needs data.", "Write healkit decide QUESTION --data NAME=FILE --chooser person")
 
 
 def decide(
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
-    data: Annotated[list[str] | None, typer.Option("--data", metavar="NAME=SOURCE", help=_DATA_HELP)] = None,
+    named: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME=SOURCE]…", help=f"{_DATA_HELP}; or --data.", show_default=False),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", metavar="NAME=SOURCE", help=f"{_DATA_HELP}; may be repeated."),
+    ] = None,
     tools: Annotated[str | None, typed(options.TOOLS)] = None,
     plan: Annotated[str | None, typed(options.PLAN)] = None,
     chooser: Annotated[str | None, typed(options.CHOOSER)] = None,
@@ -55,7 +63,7 @@ def decide(
     with open_healkit(db, create=False, many_runs=True) as healkit:
         decision = healkit.decide(
             question,
-            dict(map(_source, data or wrong("A decision needs data.", "Name it: --data sales=sales.csv."))),
+            dict(map(_source, [*(named or ()), *(data or ())] or wrong(*_NO_DATA))),
             chooser=Person(_read, say) if person else chosen,
             tools=None if tools is None else split_commas(tools),
             persona=persona,
@@ -84,8 +92,10 @@ def decide(
 def _source(text: str) -> tuple[str, Any]:
     """Read `NAME=SOURCE`: a table for a file's name, else the name of a data view."""
     name, sign, source = text.partition("=")
-    if not (name and sign and source):
-        wrong(f"--data {text!r} has no name and source.", "Write NAME=SOURCE, such as sales=sales.csv.")
+    if not sign and (stem := Path(text).stem).isidentifier() and Path(text).suffix.lower() in KINDS:
+        name, source = stem, text
+    if not (name and source):
+        wrong(f"{text!r} has no name and source.", "Write NAME=SOURCE, such as sales=sales.csv.")
     kind = KINDS.get(Path(source).suffix.lower())
     if kind is None:
         return name, source

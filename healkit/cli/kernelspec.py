@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
-from healkit.cli.command import HELP_OPTIONS, OK, JsonOption, command, print_json, put, say, wrong
+from healkit.cli.command import HELP_OPTIONS, OK, JsonOption, alone, command, print_json, put, say, wrong
 
 app = typer.Typer(
-    help='The kernel "Python 3 (restricted)", for whole notebooks.',
-    no_args_is_help=True,
+    help='The kernel "Python 3 (restricted)", for whole notebooks; without a command, the list.',
     context_settings=HELP_OPTIONS,
 )
 
@@ -46,6 +45,20 @@ CpuOption = Annotated[
 ]
 #: The same as in `workers.kernelspec`; named here so that `--help` need not import Jupyter.
 _NAME, _DISPLAY_NAME = "healkit-restricted", "Python 3 (restricted)"
+
+
+def list_kernels(as_json: JsonOption = False) -> int:
+    """List the restricted kernels that Jupyter finds here."""
+    from healkit.workers import kernelspec
+
+    found = kernelspec.installed()
+    if as_json:
+        print_json([{"name": folder.name, "path": str(folder)} for folder in found])
+    elif found:
+        put("\n".join(f"{folder.name}  {folder}" for folder in found))
+    else:
+        put("No restricted kernel is installed. healkit kernelspec install --user installs one.")
+    return OK
 
 
 def install(
@@ -126,5 +139,7 @@ def _explained(path: str) -> str:
     return "the notebook's folder" if path == "." else f"{path} beside the notebook"
 
 
+alone(app, list_kernels)
+command(app, "list")(list_kernels)
 command(app, "install")(install)
 command(app, "remove")(remove)

@@ -1,4 +1,4 @@
-"""Command that starts JupyterLab on healkit's notebooks: lab."""
+"""Command that starts JupyterLab: lab."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -18,10 +18,12 @@ from healkit.plain_text import count
 if TYPE_CHECKING:
     from healkit.app import Healkit
 
-#: Where the wheel has them.
+#: Where the wheel has the lessons.
 _SHIPPED = Path(healkit.__file__).parent / "_notebooks"
 #: Where a checkout has them.
 _CHECKOUT = Path(healkit.__file__).parent.parent / "notebooks"
+#: Sub-folder of your own folder that they are copied to.
+LESSONS = "healkit-lessons"
 _FIRST = "01_first_repair.ipynb"
 #: Options that are not ours are JupyterLab's.
 REGISTRATION = {"lab": {"context": {"ignore_unknown_options": True, "allow_extra_args": True}}}
@@ -30,14 +32,22 @@ REGISTRATION = {"lab": {"context": {"ignore_unknown_options": True, "allow_extra
 def lab(
     port: Annotated[int | None, typer.Option(help="The server's port.", show_default=False)] = None,
     browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
+    lessons: Annotated[bool, typer.Option("--lessons", help="Open the lessons alone.")] = False,
     extra: Annotated[list[str] | None, typer.Argument(help="Any other option goes to JupyterLab.")] = None,
     db: DbOption = None,
 ) -> int:
-    """Start JupyterLab on the lessons; a vault without tools gets the lessons' own."""
+    """Start JupyterLab in this folder, with the lessons in healkit-lessons.
+
+    A vault without tools gets those of the lessons.
+    """
+    if importlib.util.find_spec("jupyterlab") is None:
+        wrong("JupyterLab is not installed.", "Install it with: pip install jupyterlab")
     with open_healkit(db, create=True) as healkit:
         say(f"Database {healkit.database.shown_url}: {seeded(healkit)}")
         url = healkit.url
-    return start_lab(url, port=port, browser=browser, extra=extra or [])
+    place = lessons_alone() if lessons else own_folder(Path.cwd())
+    say(f"{place.said} In a cell: %load_ext healkit")
+    return start_lab(url, lab_command(place, port=port, browser=browser, extra=extra or []))
 
 
 def seeded(healkit: Healkit) -> str:
@@ -47,30 +57,78 @@ def seeded(healkit: Healkit) -> str:
     return str(healkit.seed())
 
 
-def notebooks_folder() -> Path:
-    """Return a folder with healkit's notebooks that the user may write to.
+class Place(NamedTuple):
+    """Place in which JupyterLab opens.
 
-    A checkout's own; else a copy of the shipped ones in the user's data folder, where a newer healkit adds what is
-    missing and leaves alone what the user may have changed.
+    first: the notebook that is shown, empty for none. said: what is told about both.
     """
-    if not _SHIPPED.is_dir():
-        return _CHECKOUT if _CHECKOUT.is_dir() else Path.cwd()
+
+    root: Path
+    first: str
+    said: str
+
+
+def own_folder(folder: Path) -> Place:
+    """Return your folder, with the lessons copied into a sub-folder where that can be written.
+
+    What is in the sub-folder is never overwritten: a newer healkit adds what is missing. The first lesson is shown
+    when the lessons are new there.
+    """
+    if (folder / _CHECKOUT.name / _FIRST).is_file():  # a checkout, which has them
+        said = f"Your folder {folder}, with the lessons in {_CHECKOUT.name}."
+        return Place(folder, f"{_CHECKOUT.name}/{_FIRST}", said)
+    lessons, source = folder / LESSONS, _source()
+    if source is None:
+        return Place(folder, "", f"Your folder {folder}.")
+    new = not (lessons / _FIRST).exists()
+    try:
+        _copy(source, lessons)
+    except OSError as error:
+        why = error.strerror or error
+        return Place(
+            folder,
+            "",
+            f"Your folder {folder}, where the lessons cannot be copied to ({why}); healkit lab --lessons opens them.",
+        )
+    first = f"{LESSONS}/{_FIRST}" if new else ""
+    return Place(folder, first, f"Your folder {folder}, with the lessons in {LESSONS}.")
+
+
+def lessons_alone() -> Place:
+    """Return the folder of the lessons: a checkout's own, else a copy in the user's data folder."""
+    source = _source()
+    if source is None:
+        wrong("This installation has no lessons.", "Write healkit lab, which opens the folder you are in.")
+    if source == _CHECKOUT:
+        return Place(source, _FIRST, f"The lessons in {source}.")
     import platformdirs
 
     folder = Path(platformdirs.user_data_dir("healkit", appauthor=False)) / "notebooks"
-    for source in sorted(_SHIPPED.rglob("*")):
-        target = folder / source.relative_to(_SHIPPED)
-        if source.is_file() and not target.exists():
+    _copy(source, folder)
+    return Place(folder, _FIRST, f"The lessons in {folder}.")
+
+
+def _source() -> Path | None:
+    return next((folder for folder in (_SHIPPED, _CHECKOUT) if folder.is_dir()), None)
+
+
+def _copy(source: Path, folder: Path) -> None:
+    """Copy what is not there yet."""
+    for file in sorted(source.rglob("*")):
+        target = folder / file.relative_to(source)
+        if file.is_file() and not target.exists() and not _is_hidden(file.relative_to(source)):
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
-    return folder
+            shutil.copyfile(file, target)
 
 
-def lab_command(folder: Path, *, port: int | None, browser: bool, extra: list[str]) -> list[str]:
+def _is_hidden(file: Path) -> bool:
+    return any(part.startswith(".") for part in file.parts)
+
+
+def lab_command(place: Place, *, port: int | None, browser: bool, extra: list[str]) -> list[str]:
     """Return the command line of JupyterLab."""
-    words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
-    if (folder / _FIRST).is_file():  # and not on an empty launcher
-        words.append(f"--LabApp.default_url=/lab/tree/{_FIRST}")
+    words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={place.root}"]
+    words += [f"--LabApp.default_url=/lab/tree/{place.first}"] if place.first else []
     words += [] if port is None else [f"--port={port}"]
     words += [] if browser else ["--no-browser"]
     if hasattr(os, "geteuid") and os.geteuid() == 0 and "--allow-root" not in extra:
@@ -79,13 +137,8 @@ def lab_command(folder: Path, *, port: int | None, browser: bool, extra: list[st
     return [*words, *extra]
 
 
-def start_lab(url: str, *, port: int | None, browser: bool, extra: list[str]) -> int:
+def start_lab(url: str, words: list[str]) -> int:
     """Become JupyterLab, with the database in HEALKIT_DB for every kernel it starts; returns only if it cannot."""
-    if importlib.util.find_spec("jupyterlab") is None:
-        wrong("JupyterLab is not installed.", "Install it with: pip install jupyterlab")
-    folder = notebooks_folder()
-    say(f"Notebooks in {folder}; in a cell: %load_ext healkit")
-    words = lab_command(folder, port=port, browser=browser, extra=extra)
     sys.stdout.flush()
     sys.stderr.flush()
     # Not a child: Ctrl-C, signals and the exit code are then JupyterLab's own.

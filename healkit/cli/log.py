@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,9 +16,9 @@ from healkit.cli.command import (
     OK,
     DbOption,
     JsonOption,
+    alone,
     command,
     execution_json,
-    guarded,
     open_healkit,
     print_json,
     put,
@@ -32,6 +32,9 @@ from healkit.contracts.filters import Filters
 from healkit.parsing import check_tallied, parse_age, read_filters
 from healkit.rendering import plain
 
+if TYPE_CHECKING:
+    from healkit.runtime.execution import Execution
+
 _BY = ("persona", "revision", "day")
 
 app = typer.Typer(
@@ -40,10 +43,8 @@ app = typer.Typer(
 LimitOption = Annotated[int, typed(options.LIMIT, min=1)]
 
 
-@guarded
 @takes("filters", options.FILTERS, read_filters)
 def listing(
-    context: typer.Context,
     *,
     filters: Filters,
     tried: Annotated[bool, typed(options.TRIALS)] = False,
@@ -61,21 +62,10 @@ def listing(
     db: DbOption = None,
 ) -> int:
     """List every execution on record, newest first; or do what a subcommand says."""
-    if context.invoked_subcommand is not None:
-        sources = {name: context.get_parameter_source(name) for name in context.params}
-        given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
-        if given:
-            wrong(
-                "The options of `healkit log` stand after its subcommand.", f"Move --{given[0]} to the end."
-            )
-        return OK
     filters = dataclasses.replace(filters, tried=tried)
     if group or summary:
         return _tallied(filters, group, summary, by or [], limit, as_json, db)
     return _listed(filters, before, after, limit, as_json, db)
-
-
-app.callback(invoke_without_command=True)(listing)
 
 
 def _listed(
@@ -94,7 +84,7 @@ def _listed(
         if len(rows) == limit:
             say(f"There may be more: add --before {rows[-1].log_id}")
     if rows.left_out:
-        say(listings.left_out_line(rows.left_out, "--trials"))
+        say(listings.left_out_line(rows.left_out, "healkit log --trials"))
     return OK
 
 
@@ -192,6 +182,23 @@ def prune(
     return OK
 
 
+def show(
+    row: Annotated[int, typer.Argument(metavar="ROW", help="The number of the row in the log.")],
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Show one execution in full, with its traceback; `healkit log ROW` does too."""
+    with open_healkit(db, create=False) as healkit:
+        found = healkit.execution(row)
+    if found is None:
+        wrong(f"There is no log row {row}.", "hk.executions() lists the newest.")
+    if as_json:
+        print_json(execution_json(found))
+    else:
+        _put_card(found)
+    return OK
+
+
 def errors(
     tool: Annotated[str | None, typer.Argument(help="Only of this tool.", show_default=False)] = None,
     last: Annotated[bool, typer.Option("--last", help="The newest one, with its full traceback.")] = False,
@@ -204,7 +211,7 @@ def errors(
     db: DbOption = None,
 ) -> int:
     """List the failures on record, newest first."""
-    from healkit.rendering import cleaning, execution, listings, text_of
+    from healkit.rendering import listings, text_of
 
     last = last or markdown or notebook is not None
 
@@ -225,12 +232,23 @@ def errors(
                 put((shown or rows[0]).to_markdown())
             if notebook is not None or markdown:
                 return OK
-            clean = cleaning.execution(shown or rows[0])
-            put(text_of(execution.card(clean, face="terminal")))
-            put(f"\n{clean.failure.traceback if clean.failure else ''}".rstrip())
+            _put_card(shown or rows[0])
         else:
             put(text_of(listings.executions(rows), terminal_width()))
     return OK
+
+
+def _put_card(shown: Execution) -> None:
+    """Print the card of an execution, with what it returned or its full traceback."""
+    from healkit.rendering import cleaning, execution, text_of
+
+    shown = cleaning.execution(shown)
+    card = text_of(execution.card(shown, face="terminal"))
+    put(card)
+    if shown.failure is not None:
+        put(f"\n{shown.failure.traceback}".rstrip())
+    elif shown.result_summary and shown.result_summary not in card:  # whose title has a short one
+        put(f"\n{shown.result_summary}")
 
 
 def prometheus(db: DbOption = None) -> int:
@@ -240,6 +258,8 @@ def prometheus(db: DbOption = None) -> int:
     return OK
 
 
+alone(app, listing)
+command(app, "show")(show)
 command(app, "prometheus")(prometheus)
 command(app, "export")(export)
 command(app, "import")(import_file)

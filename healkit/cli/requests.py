@@ -13,8 +13,8 @@ from healkit.cli.command import (
     OK,
     DbOption,
     JsonOption,
+    alone,
     command,
-    guarded,
     open_healkit,
     print_json,
     put,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Patches waiting for approval; without a command, the list.",
-    invoke_without_command=True,
     context_settings=HELP_OPTIONS,
 )
 NumberArgument = Annotated[int, typer.Argument(metavar="ID", help="The request's number.")]
@@ -111,16 +110,4 @@ command(app, "list")(list_requests)
 command(app, "show")(show)
 command(app, "accept")(accept)
 command(app, "decline")(decline)
-
-
-@app.callback()
-def _list_by_default(
-    context: typer.Context,
-    tool: ToolOption = None,
-    pending: PendingOption = False,
-    limit: LimitOption = 50,
-    as_json: JsonOption = False,
-    db: DbOption = None,
-) -> None:
-    if context.invoked_subcommand is None:
-        guarded(list_requests)(tool=tool, pending=pending, limit=limit, as_json=as_json, db=db)
+alone(app, list_requests)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import shlex
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -28,8 +31,8 @@ from healkit.cli.command import (
     wrong,
 )
 from healkit.contracts.temporary import temporary_folder
-from healkit.errors import HealkitError
-from healkit.parsing import parse_arguments, split_label
+from healkit.errors import ArgumentsInvalid, HealkitError
+from healkit.parsing import given_arguments, sample_call, split_assignments, split_label, value_of
 from healkit.plain_text import drawn
 
 if TYPE_CHECKING:
@@ -40,8 +43,12 @@ _COLOURS_OFF = "\x1b[0m"
 
 def run(
     tool: Annotated[str, typer.Argument(help="The tool's name.")],
+    assigned: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME=VALUE]…", help="Its arguments; or --args.", show_default=False),
+    ] = None,
     persona: PersonaOption = PERSONA,
-    args: Annotated[str, typed(options.ARGS.replace(default="{}"))] = "{}",
+    args: Annotated[str | None, typed(options.ARGS)] = None,
     timeout: Annotated[float | None, typed(options.TIMEOUT)] = None,
     mcp: Annotated[
         Path | None, typer.Option(metavar="FILE", help="MCP servers it may be granted: an mcpServers JSON.")
@@ -53,7 +60,7 @@ def run(
     db: DbOption = None,
 ) -> int:
     """Run a tool in a restricted worker. Exit 0: it returned; 1: it failed; 2: the call was wrong."""
-    arguments = parse_arguments(args)
+    arguments = _arguments(tool, assigned or (), args)
     name, in_label, revision = split_label(tool)
     if revision is not None:
         wrong(f"{tool!r} names a revision, and the active one is what is run.", f"Run {name!r}.")
@@ -61,17 +68,42 @@ def run(
     with open_healkit(db, create=False) as healkit:
         if mcp is not None:
             healkit.connect_all(mcp)
-        execution = healkit.execute(
-            name,
-            in_label or persona,
-            arguments,
-            timeout=timeout,
-            origin="cli",
-            on_output=outputs.show,
-            record=record or None,
-        )
+        try:
+            execution = healkit.execute(
+                name,
+                in_label or persona,
+                arguments,
+                timeout=timeout,
+                origin="cli",
+                on_output=outputs.show,
+                record=record or None,
+            )
+        except ArgumentsInvalid as error:
+            entry = healkit.vault.get(name, in_label or persona)
+            if error.message.startswith(entry.label):  # which arguments it takes, and not how large they are
+                write = f"Write healkit run {tool}{sample_call(entry, quote=_quoted)}"
+                error.hint = f"{error.hint} {write}".lstrip()
+            raise
     outputs.end()
     return _print_outcome(execution, as_json)
+
+
+def _arguments(tool: str, assigned: Sequence[str], args: str | None) -> dict[str, Any]:
+    rest, texts = split_assignments(assigned)
+    if rest:
+        wrong(
+            f"{rest[0]!r} is no argument.",
+            f"Name each: healkit run {tool} NAME={shlex.quote(rest[0])}, or --args with a JSON object.",
+        )
+    return given_arguments(args, {name: value_of(text) for name, text in texts.items()})
+
+
+def _quoted(value: Any) -> str:
+    """Write a value so that a shell and `value_of` read it as it is."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and value_of(value) != value:
+        text = json.dumps(value)
+    return shlex.quote(text)
 
 
 def demo(db: DbOption = None) -> int:
@@ -122,6 +154,8 @@ def _print_outcome(execution: Execution, as_json: bool) -> int:
         from healkit.rendering import text_of
 
         say(text_of(cards.card(execution, face="terminal")))
+        if execution.log_id is not None:  # below the card's own next steps
+            say(f"{'':13}healkit log show {execution.log_id}")
     if execution.failure is not None and execution.failure.code == "TOOL_KILLED":
         return INTERRUPTED
     return OK if execution.ok else TOOL_FAILED

@@ -46,7 +46,7 @@ def doctor(as_json: JsonOption = False, db: DbOption = None) -> int:
             status = healkit.status()
         database = {"url": status.url, "problem": status.problem}
     except DatabaseError as error:
-        database = {"url": shown_url(db or ""), "problem": f"{error.code}: {error}"}
+        database = {"url": shown_url(db or ""), "problem": str(error)}
     if as_json:
         print_json({**dataclasses.asdict(report), "ok": report.ok, "database": database})
     else:

@@ -14,6 +14,7 @@ from healkit.cli.command import (
     TOOL_FAILED,
     DbOption,
     JsonOption,
+    alone,
     command,
     open_healkit,
     print_json,
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from healkit.contracts.runs import Problem, Run
 
 app = typer.Typer(
-    help="Look at recorded runs and at what is sent of them.",
-    no_args_is_help=True,
+    help="Look at recorded runs and at what is sent of them; without a command, the list.",
     context_settings=HELP_OPTIONS,
 )
 RunArgument = Annotated[
@@ -171,6 +171,7 @@ def _problems_json(problems: list[Problem]) -> list[dict[str, Any]]:
     return [dataclasses.asdict(problem) for problem in problems]
 
 
+alone(app, list_runs)
 command(app, "list")(list_runs)
 command(app, "show")(show)
 command(app, "validate")(validate)

@@ -16,6 +16,7 @@ from healkit.cli.command import (
     DbOption,
     JsonOption,
     PersonaOption,
+    alone,
     command,
     open_healkit,
     print_json,
@@ -32,7 +33,9 @@ from healkit.parsing import parse_arguments, parse_revision, read_grants, split_
 if TYPE_CHECKING:
     from healkit.contracts.entries import VaultEntry
 
-app = typer.Typer(help="The tools and their revisions.", no_args_is_help=True, context_settings=HELP_OPTIONS)
+app = typer.Typer(
+    help="The tools and their revisions; without a command, the list.", context_settings=HELP_OPTIONS
+)
 FileArgument = Annotated[
     str, typer.Argument(metavar="FILE|-", help="The file with its code, or - for stdin.")
 ]
@@ -58,8 +61,11 @@ def add(
     db: DbOption = None,
 ) -> int:
     """Add a tool; refused when one of that name has other code (patch it then)."""
+    from healkit.runtime import vault_edits
+
     code = read_code(file)
     with open_healkit(db, create=True) as healkit:
+        before = vault_edits.exactly(healkit.vault, name, persona)
         entry = healkit.vault.add(
             name,
             code,
@@ -73,7 +79,7 @@ def add(
             reason=reason,
             grants=grants or None,
         )
-    return _saved(entry, f"{entry.label} saved", as_json)
+    return _saved(entry, vault_edits.saved_line(entry, before), as_json)
 
 
 @takes("grants", options.GRANTS, read_grants)
@@ -112,9 +118,7 @@ def patch(
             grants=grants,
             examples=more,
         )
-    said = "unchanged" if entry.revision == before.revision else f"saved (patched from v{before.revision})"
-    said += ", with other grants" if entry.grants != before.grants else ""
-    return _saved(entry, f"{entry.label} {said}", as_json)
+    return _saved(entry, vault_edits.saved_line(entry, before), as_json)
 
 
 @takes("grants", options.GRANTS, read_grants)
@@ -327,10 +331,11 @@ def _saved(entry: VaultEntry, said: str, as_json: bool) -> int:
     if as_json:
         print_json(entry_json(entry), exact=CODE)
     else:
-        put(f"{said} as a draft, which cannot be run" if entry.draft else said)
+        put(said)
     return OK
 
 
+alone(app, list_tools)
 command(app, "add")(add)
 command(app, "patch")(patch)
 command(app, "grant")(grant)

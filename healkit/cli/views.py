@@ -13,8 +13,8 @@ from healkit.cli.command import (
     OK,
     DbOption,
     JsonOption,
+    alone,
     command,
-    guarded,
     open_healkit,
     print_json,
     put,
@@ -25,7 +25,6 @@ from healkit.contracts.data_views import DataView
 
 app = typer.Typer(
     help="Frames and arrays that tools were given or returned; without a command, the list.",
-    invoke_without_command=True,
     context_settings=HELP_OPTIONS,
 )
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The view's name.")]
@@ -97,11 +96,4 @@ command(app, "list")(list_views)
 command(app, "show")(show)
 command(app, "export")(export)
 command(app, "remove")(remove)
-
-
-@app.callback()
-def _list_by_default(
-    context: typer.Context, limit: LimitOption = 50, as_json: JsonOption = False, db: DbOption = None
-) -> None:
-    if context.invoked_subcommand is None:
-        guarded(list_views)(limit=limit, as_json=as_json, db=db)
+alone(app, list_views)

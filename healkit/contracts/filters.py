@@ -14,8 +14,22 @@ from datetime import date, datetime
 from typing import Any, TypeVar
 
 from healkit.contracts.records import TRIED_ORIGINS, escaped
+from healkit.errors import UsageInvalid, check_text, named
 
 STATUSES = ("SUCCESS", "FAILURE", "RUNNING")
+#: Words that people type for a status, as lists and panels show it → the status.
+STATUS_WORDS = {
+    **{status.casefold(): status for status in STATUSES},
+    **dict.fromkeys(("succeeded", "ok", "done", "passed"), "SUCCESS"),
+    **dict.fromkeys(("failed", "failures", "error", "errors"), "FAILURE"),
+}
+
+
+def status_of(word: str) -> str:
+    """Return the status that a word stands for, in any case and with its mark; another word as it is."""
+    return STATUS_WORDS.get(word.strip(" ✓✗…").casefold(), word)
+
+
 #: An aware time (a naive one is local), a date (local midnight), or either in ISO 8601.
 Moment = datetime | date | str
 
@@ -26,7 +40,8 @@ Result = TypeVar("Result")
 class Filters:
     """Choice of rows of the log; all filters that are given must hold.
 
-    status: `SUCCESS`, `FAILURE` or `RUNNING`, in any case. since, until: the row's time; until is exclusive.
+    status: `SUCCESS`, `FAILURE` or `RUNNING`, in any case, or as it is shown (`failed`).
+    since, until: the row's time; until is exclusive.
     text: words in the traceback, each from its beginning, and phrases in double quotes (`store.full_text` says exactly
     what matches). trace: that execution and the calls it made of other tools. fingerprint: failures of that kind.
     run: all executions of that run. origin: who asked for it, such as `magic` or `trial`. tried: whether executions
@@ -46,7 +61,16 @@ class Filters:
     tried: bool = True
 
     def __post_init__(self) -> None:
-        """Write characters that no database takes as they are written when they are stored (`records.storable`)."""
+        """Read a status as lists and panels show it; write characters as they are stored (`records.storable`)."""
+        for name in ("status", "tool", "persona", "text", "trace", "fingerprint", "run", "origin"):
+            if getattr(self, name) is not None:
+                check_text(name, getattr(self, name))
+        if self.status is not None:
+            object.__setattr__(self, "status", status_of(self.status))
+        for name in ("since", "until"):
+            value = getattr(self, name)
+            if not isinstance(value, date | str | None):
+                raise UsageInvalid(f"{name} must be a time or a date, not {named(value)}.")
         for name in ("tool", "persona", "text", "trace", "fingerprint", "run", "origin"):
             value = getattr(self, name)
             if value is not None and (not value.isascii() or "\x00" in value):

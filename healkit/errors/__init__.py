@@ -80,7 +80,10 @@ from healkit.errors.base import (
     HealkitError,
     RulesInvalid,
     UsageInvalid,
+    check_text,
+    check_whole,
     did_you_mean,
+    named,
     near_misses,
 )
 from healkit.errors.codes import (
@@ -231,7 +234,10 @@ __all__ = [
     "WorkerError",
     "WorkerNotRestricted",
     "WorkerStartFailed",
+    "check_text",
+    "check_whole",
     "did_you_mean",
+    "named",
     "near_misses",
 ]
 

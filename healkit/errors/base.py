@@ -8,14 +8,35 @@ from collections.abc import Iterable
 from healkit.plain_text import untick, visible
 
 
-def near_misses(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
-    """Return up to `limit` of the known names that look like `name`, best first."""
+def named(value: object) -> str:
+    """Write what was given as a name: `'sales'`, `None`, `a DataFrame`."""
+    return (
+        repr(value) if value is None or isinstance(value, str | int | float) else f"a {type(value).__name__}"
+    )
+
+
+def check_text(what: str, value: object) -> None:
+    """Raise `UsageInvalid` for a value that is no text. what: the argument's name."""
+    if not isinstance(value, str):
+        raise UsageInvalid(f"{what} must be text, not {named(value)}.")
+
+
+def check_whole(what: str, value: object) -> None:
+    """Raise `UsageInvalid` for a value that is no whole number. what: the argument's name."""
+    if not isinstance(value, int):
+        raise UsageInvalid(f"{what} must be a whole number, not {named(value)}.")
+
+
+def near_misses(name: object, known: Iterable[str], limit: int = 3) -> list[str]:
+    """Return up to `limit` of the known names that look like `name`, best first; none for what is no text."""
+    if not isinstance(name, str):
+        return []
     by_folded = {candidate.casefold(): candidate for candidate in known}
     found = difflib.get_close_matches(name.casefold(), by_folded, n=limit, cutoff=0.6)
     return [by_folded[match] for match in found]
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return ` Did you mean 'fibonacci'?`, or an empty text when nothing is near."""
     found = near_misses(name, known)
     return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
@@ -41,7 +62,7 @@ class HealkitError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """Return one line for a notebook; IPython calls it instead of printing our stack (the log holds the rest)."""
-        return [f"{type(self).__name__} [{self.code}]: {self}"]
+        return [f"{type(self).__name__}: {self}"]
 
 
 class ConfigError(HealkitError):
@@ -60,3 +81,7 @@ class UsageInvalid(HealkitError):
     """A line that cannot be read: an unknown flag or subcommand, a quote that never closes."""
 
     code = "USAGE_INVALID"
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the sentence alone: the reader typed a line, and raised nothing."""
+        return [str(self)]

@@ -67,7 +67,8 @@ def gather(
     if row is None and not any(check.binding for check in checks):
         raise HealError(
             f"There is no failure of {entry.label} on record, and it has no examples.",
-            hint="Run it with the input that fails, or give it examples of what is right.",
+            hint="Run it with the input that fails, or give it an example of what is right: "
+            f"hk.vault.add_example({entry.tool_name!r}, {{…}}).",
         )
     trace_id, untried = "" if row is None else row.trace_id, row is not None and not failing
     case = Case(entry, failure, checks, (), tuple(peers_of(vault, entry)), trace_id, untried)

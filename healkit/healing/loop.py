@@ -79,6 +79,8 @@ class HealLoop:
         self._tried: set[str] = set()
         self._base: list[CheckResult] = []
         self._notes: list[str] = []
+        #: Sentences on patches that only hide the error, said together.
+        self._silenced: list[str] = []
         self._questions: list[Answered] = []
         self._spent = False
         #: False until each plausible patch was compared with the others.
@@ -139,8 +141,7 @@ class HealLoop:
         kept = settled(case, base, again)
         self._base = [result for check, result in zip(checks, base, strict=True) if check in kept]
         failed = sum(result.outcome != "passed" for result in self._base)
-        fail = "fails" if failed == 1 else "fail"
-        self._say(f"{plain.count(len(kept), 'check')}, of which {failed} {fail} as it is.")
+        self._say(_standing(failed, len(kept)))
         left_out = any(check.sampled and check not in kept for check in checks)
         if left_out:
             self._notes.append(
@@ -231,7 +232,11 @@ class HealLoop:
         attempt = self._keep(case, patch, step, results, why, time.perf_counter() - started)
         self._record.validated(step, attempt, case.checks)
         found = VERDICTS[attempt.verdict].words.capitalize()
-        self._say(f"{patch.advisor}: {patch.reason} {found}{f' ({why})' if why else ''}.")
+        said = f"{patch.advisor}: {patch.reason} {found}{f' ({why})' if why else ''}."
+        if attempt.verdict == "silenced":
+            self._silenced.append(said)
+        else:
+            self._say(said)
         return attempt
 
     def _keep(
@@ -315,6 +320,7 @@ class HealLoop:
         if not self._compared:
             code, checks = case.entry.code, case.checks
             self._attempts = [uncompared(attempt, code, checks, self._base) for attempt in self._attempts]
+        self._say_silenced()
         for attempt in self._record.concluded(self._attempts):
             found = VERDICTS[attempt.verdict].words.capitalize()
             self._say(f"{attempt.patch.advisor}: {attempt.patch.reason} {found}: {attempt.patch.doubt}")
@@ -331,8 +337,27 @@ class HealLoop:
         )
 
     def _say(self, sentence: str) -> None:
+        self._say_silenced()
         if self._listeners.progress is not None:
             self._listeners.progress(sentence)
+
+    def _say_silenced(self) -> None:
+        """Say in one line how many patches since the last sentence only hide the error."""
+        said, self._silenced = self._silenced, []
+        if said and self._listeners.progress is not None:
+            advisor = said[0].partition(":")[0]
+            many = f"{advisor}: {len(said)} patches only hide the error."
+            self._listeners.progress(said[0] if len(said) == 1 else many)
+
+
+def _standing(failed: int, checks: int) -> str:
+    """Say how the code does before any patch."""
+    if checks == 1:
+        return f"Before any patch, the check {'fails' if failed else 'passes'}."
+    if failed == checks and checks:
+        return f"Before any patch, all {checks} checks fail."
+    fail = "fails" if failed == 1 else "fail"
+    return f"Before any patch, {failed or 'none'} of {plain.count(checks, 'check')} {fail}."
 
 
 def _next(proposals: Iterator[Patch], attempt: Attempt | None) -> Patch | None:

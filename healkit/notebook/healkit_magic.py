@@ -10,7 +10,6 @@ from healkit import cells
 from healkit.errors import UsageInvalid
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.magic_parsers import REQUEST_COMMANDS
-from healkit.notebook.vault_magic import saved_line
 from healkit.parsing import unknown
 from healkit.rendering import reports
 from healkit.rendering import requests as rendered
@@ -44,7 +43,9 @@ def keep(healkit: Healkit, options: Namespace, shell: Any, last: FailedCell | No
     run = " ".join([f"%run_tool {entry.tool_name}{flag}", *(f"{one}={one}" for one in kept.arguments)])
     command = Line((Span(run, "code", "info"), Span("  run it", "quiet", plain="")), label="next")
     note = Line(Span(_KEPT_NOTE, "quiet"), "bare", "note")
-    return CellOutput.done(saved_line(entry, before), Section((Code(kept.code, indent=4), command, note)))
+    return CellOutput.done(
+        vault_edits.saved_line(entry, before), Section((Code(kept.code, indent=4), command, note))
+    )
 
 
 def _cell(number: int | None, shell: Any, last: FailedCell | None) -> str:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.runtime.post_mortem import PostMortem
 
+_RUN_ONE = "Run a tool first: %run_tool NAME key=value …"
+
 
 def is_newest(cell: FailedCell, logged: Execution | None, options: Namespace) -> bool:
     """Tell if the notebook's own failing cell is meant: the newest failure, with no tool named."""
@@ -70,7 +72,7 @@ def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
     """Return the newest failure's worker, to be asked."""
     execution = healkit.last_error(options.tool, options.persona)
     if execution is None:
-        raise PostMortemError("There is no failure on record to look into.")
+        raise PostMortemError("There is no failure on record to look into.", hint=_RUN_ONE)
     return execution.post_mortem()
 
 
@@ -113,7 +115,7 @@ def export(
     own = cell is not None and is_newest(cell, logged, options)
     failed = cell.execution if cell is not None and own else logged
     if failed is None:
-        raise UsageInvalid("There is no failure on record to write about.")
+        raise UsageInvalid("There is no failure on record to write about.", hint=_RUN_ONE)
     if options.markdown:
         text = failed.to_markdown()
         return CellOutput(text, html_of(Card(parts=(Code(text, 400),))))

@@ -10,6 +10,7 @@ IPython's `magic_arguments` prints a stack for a typing mistake, has no `--help`
 from __future__ import annotations
 
 import argparse
+import re
 from functools import cache
 from typing import Any, NoReturn
 
@@ -43,6 +44,15 @@ HEALKIT_COMMANDS: dict[str, str] = {
 REQUEST_COMMANDS = ("list", "show", "accept", "decline")
 
 
+#: argparse's words → plain ones.
+_SAID_BY_ARGPARSE = (
+    (r"unrecognized arguments: (.*)", r"too many words: \1"),
+    (r"argument (\S+): invalid int value: (.*)", r"\1 takes a whole number, not \2"),
+    (r"argument (\S+): invalid float value: (.*)", r"\1 takes a number, not \2"),
+    (r"argument (\S+): expected one argument", r"\1 needs a value"),
+)
+
+
 class HelpWanted(Exception):
     """`--help` was on the line; carries the text to print."""
 
@@ -50,7 +60,7 @@ class HelpWanted(Exception):
 class MagicParser(argparse.ArgumentParser):
     """argparse for one magic: errors are one line, and `--help` prints instead of leaving."""
 
-    def __init__(self, name: str, description: str, epilog: str = "") -> None:
+    def __init__(self, name: str, description: str, epilog: str = "", example: str = "") -> None:
         super().__init__(
             prog=name,
             description=description,
@@ -59,6 +69,9 @@ class MagicParser(argparse.ArgumentParser):
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        #: The line as it is typed, with what lists the names; shown where a word is missing.
+        self.example = example
+        self._values: dict[str, tuple[str, ...]] = {}
         self.add_argument("--help", "-h", action="store_true", help="print this help")
 
     def take(self, *rows: o.Option, for_what: str = "") -> None:
@@ -71,10 +84,14 @@ class MagicParser(argparse.ArgumentParser):
             if option.type is bool:
                 about["action"] = "store_true"
             else:
-                about |= {"metavar": option.metavar or None, "choices": option.choices or None}
-                about["type"] = str.upper if option.choices else option.type
+                about |= {
+                    "metavar": option.metavar
+                    or (f"{{{','.join(option.choices)}}}" if option.choices else None)
+                }
+                about["type"] = option.type
                 about["action"] = "append" if option.many else "store"
             self.add_argument(option.long_flag, **about)
+            self._values[option.long_flag] = option.choices
 
     @property
     def flags(self) -> list[str]:
@@ -84,7 +101,7 @@ class MagicParser(argparse.ArgumentParser):
     def flags_with_value(self) -> dict[str, list[str]]:
         """Return the flags that take a value, with the values they may take (empty: any)."""
         return {
-            flag: [str(choice) for choice in action.choices or ()]
+            flag: list(self._values.get(flag, ()))
             for action in self._actions
             for flag in action.option_strings
             if action.nargs != 0
@@ -92,7 +109,17 @@ class MagicParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageInvalid`; called by argparse for what it cannot read."""
-        raise UsageInvalid(f"{self.prog}: {message}.", hint=f"See {self.prog} --help.")
+        first, _, names = message.partition(" required: ")
+        if names and first.endswith("are"):
+            about = {action.metavar or action.dest: action.help or "" for action in self._actions}
+            raise UsageInvalid(
+                f"{names.split(',')[0].upper()} is missing ({about[names.split(',')[0]].partition(';')[0]}).",
+                hint=f"Write {self.example}.",
+            )
+        said = message
+        for pattern, ours in _SAID_BY_ARGPARSE:
+            said = re.sub(pattern, ours, said)
+        raise UsageInvalid(f"{self.prog}: {said}.", hint=f"{self.prog} --help shows what it takes.")
 
     def read(self, words: list[str]) -> argparse.Namespace:
         """Read the words as a namespace; raise `HelpWanted` or `UsageInvalid`."""
@@ -100,7 +127,9 @@ class MagicParser(argparse.ArgumentParser):
             raise HelpWanted(self.format_help())
         for word in words:
             if word.startswith("--") and len(word) > 2 and word.partition("=")[0] not in self.flags:
-                raise unknown(f"flag of {self.prog} called", word.partition("=")[0], self.flags)
+                error = unknown(f"flag of {self.prog} called", word.partition("=")[0], self.flags)
+                error.hint += f" {self.prog} --help shows what they do." if error.hint else ""
+                raise error
         return self.parse_args([unquote(word) for word in words])
 
 
@@ -129,6 +158,7 @@ def run_parser() -> MagicParser:
         "Arguments are key=value, each value a Python expression of this notebook, or one JSON object.",
         "Examples: %run_tool fibonacci n=10\n          value = %run_tool fibonacci n=limit\n"
         "Python twin: hk.execute_tool(name, persona, arguments)",
+        "%run_tool NAME key=value …; %vault lists the tools",
     )
     parser.add_argument("name", help="the tool's name; key=value arguments follow")
     parser.take(o.PERSONA, o.ARGS, o.TIMEOUT, o.RECORD)
@@ -230,6 +260,7 @@ def decide_parser() -> MagicParser:
         "one, is the plan:\na list of choices, as Python or JSON.",
         'Example: %decide "Which region sells most?" sales=frame --tools by_region --chooser person\n'
         "Python twin: hk.decide(question, data={…}, tools=[…], chooser=…)",
+        '%decide "Which region sells most?" sales=frame --chooser person',
     )
     parser.add_argument("question", help="the question, in quotes; name=value data follow")
     parser.take(o.TOOLS, o.PLAN, o.CHOOSER, o.SHARE, o.ALIAS, o.HEAL_TOOLS, o.ANALYSIS, o.PERSONA, o.TIMEOUT)
@@ -248,6 +279,7 @@ def summarize_parser() -> MagicParser:
         "Its value is the summary. No model is asked.",
         'Examples: %summarize sales\n          %summarize "sales[sales.price > 2]" --top 3\n'
         "Python twin: hk.summarize(value, top=…)",
+        "%summarize NAME, with a variable of this notebook",
     )
     parser.add_argument(
         "value", help="a variable, or a Python expression, in double quotes where it has spaces"

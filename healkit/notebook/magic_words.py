@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from healkit.errors import UsageInvalid, did_you_mean
-from healkit.parsing import split_words
+from healkit.parsing import ASSIGNMENT, split_assignments, split_words
 
 _BRACES = re.compile(r"\{([A-Za-z_][\w.]*)\}")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)
 #: Names that IPython puts into every notebook.
 _IPYTHONS_OWN = {"In", "Out", "exit", "quit", "get_ipython", "open"}
 #: JSON's words, for arguments that were copied from JSON.
@@ -32,13 +31,9 @@ def expand(words: list[str], namespace: Mapping[str, Any]) -> list[str]:
 
 def take_assignments(words: list[str], namespace: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """Split off the `key=value` words as arguments, each value read as Python in the notebook."""
-    rest, arguments = [], {}
-    for word in words:
-        match = None if word.startswith("-") else _ASSIGNMENT.fullmatch(word)
-        if match is None:
-            rest.append(word)
-            continue
-        name, expression = match[1], match[2]
+    rest, assigned = split_assignments(words)
+    arguments = {}
+    for name, expression in assigned.items():
         braced = _BRACES.fullmatch(expression)  # `n={n}`, as in other magics; a set of one is not JSON anyway
         try:
             arguments[name] = evaluate(braced[1] if braced else expression, namespace)
@@ -68,5 +63,5 @@ def words_of(line: str, namespace: Mapping[str, Any]) -> list[str]:
     """Split a magic's line into words; `key=value` ones stay as typed, in the others `{name}` is replaced."""
     words = split_words(line)
     return [
-        w if _ASSIGNMENT.fullmatch(w) and not w.startswith("-") else expand([w], namespace)[0] for w in words
+        w if ASSIGNMENT.fullmatch(w) and not w.startswith("-") else expand([w], namespace)[0] for w in words
     ]

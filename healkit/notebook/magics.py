@@ -19,12 +19,12 @@ from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, 
 from traitlets import Enum
 
 from healkit.config import ExplainLevel
-from healkit.errors import CodeDoesNotParse, HealkitError, ToolExecutionError, UsageInvalid
+from healkit.errors import ArgumentsInvalid, HealkitError, ToolExecutionError, UsageInvalid
 from healkit.notebook import magic_parsers
 from healkit.notebook.failed_cells import FailedCells
 from healkit.notebook.magic_parsers import HelpWanted
 from healkit.notebook.magic_words import evaluate, take_assignments, words_of
-from healkit.parsing import parse_arguments, split_words, unknown
+from healkit.parsing import given_arguments, parse_arguments, sample_call, split_words, unknown
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -36,7 +36,7 @@ _INTERRUPTED = "KeyboardInterrupt: %{} was interrupted. What it ran has ended; %
 
 
 def _answers_help(magic: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a magic print its help for `--help`, name flags in a hint, and say in one line that it was interrupted.
+    """Make a magic print its help for `--help`, say errors in a cell's words, and in one line that it was interrupted.
 
     The stack below an interrupt is healkit's own.
     """
@@ -45,8 +45,11 @@ def _answers_help(magic: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any) -> Any:
         try:
             return magic(*args)
-        except CodeDoesNotParse as error:
-            error.hint = error.hint.replace("draft=True", "--draft")
+        except HealkitError as error:
+            from healkit.rendering.hints import rephrase
+
+            name = magic.__name__.removesuffix("_magic")
+            rephrase(error, "notebook", f"%%{name}" if name == "tool" else f"%{name}")
             raise
         except HelpWanted as help_wanted:
             from healkit.notebook.cell_output import CellOutput
@@ -158,11 +161,7 @@ class HealkitMagics(Magics):
         """Run a tool in a restricted worker; returns its value."""
         words, arguments = take_assignments(words_of(line, self.shell.user_ns), self.shell.user_ns)
         options = magic_parsers.run_parser().read(words)
-        if options.args is not None:
-            given = parse_arguments(options.args)
-            if both := sorted(given.keys() & arguments.keys()):
-                raise UsageInvalid(f"{both[0]!r} is given twice: in --args and as {both[0]}=….")
-            arguments = {**given, **arguments}
+        arguments = given_arguments(options.args, arguments)
         return self._run(options.name, options.persona, arguments, options.timeout, record=options.record)
 
     @no_var_expand
@@ -289,15 +288,21 @@ class HealkitMagics(Magics):
         record: bool = False,
     ) -> Any:
         """Run, and return the value or raise: nbclient and papermill must see a failure."""
-        execution = self.healkit.execute(
-            name,
-            persona,
-            arguments,
-            timeout=timeout,
-            origin="magic",
-            on_output=_show_live,
-            record=record or None,
-        )
+        try:
+            execution = self.healkit.execute(
+                name,
+                persona,
+                arguments,
+                timeout=timeout,
+                origin="magic",
+                on_output=_show_live,
+                record=record or None,
+            )
+        except ArgumentsInvalid as error:
+            entry = self.healkit.vault.get(name, persona)
+            if error.message.startswith(entry.label):  # which arguments it takes, and not how large they are
+                error.hint = f"{error.hint} Write %run_tool {name}{sample_call(entry, quote=repr)}".lstrip()
+            raise
         if execution.failure is not None:
             self.waiting.append(execution)
         else:

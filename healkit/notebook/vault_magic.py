@@ -37,28 +37,25 @@ def save(healkit: Healkit, options: Namespace, code: str) -> tuple[VaultEntry, C
         grants=read_grants(vars(options)),
         examples=[parse_arguments(text, "--example") for text in options.example or ()],
     )
-    draft = " as a draft, which cannot be run" if entry.draft else ""
-    return entry, CellOutput.done(f"{saved_line(entry, before)}{draft}")
-
-
-def saved_line(entry: VaultEntry, before: VaultEntry | None) -> str:
-    """Say in one line what was saved: `fibonacci v2 saved (patched from v1)`."""
-    if before is None:
-        return f"{entry.label} saved"
-    if entry.revision == before.revision and entry.grants != before.grants:
-        return f"{entry.label} has other grants now, and the code it had"
-    if entry.revision == before.revision:
-        return f"{entry.label} unchanged (the vault has this code already)"
-    return f"{entry.label} saved (patched from v{before.revision})"
+    return entry, CellOutput.done(vault_edits.saved_line(entry, before))
 
 
 def check_vault_words(options: Namespace) -> None:
     """Refuse an unknown subcommand, and one with too few or too many words."""
     if options.command not in VAULT_COMMANDS:
-        raise unknown("subcommand of %vault called", options.command, VAULT_COMMANDS)
+        error = unknown("subcommand of %vault called", options.command, VAULT_COMMANDS)
+        if error.hint:  # nothing near it: a tool's name
+            error.hint += f" To see a tool, write %vault show {options.command}."
+        raise error
     least, most, what = VAULT_COMMANDS[options.command]
     if not least <= len(options.words) <= most:
-        raise UsageInvalid(f"%vault {options.command} takes {what}.")
+        takes = what.partition(":")[0] if most else ""
+        needed = takes.partition("[")[0].split()
+        typed = [*options.words, *needed[len(options.words) :]][:most]
+        raise UsageInvalid(
+            f"%vault {options.command} takes {takes or 'no name'}.",
+            hint=f"Write {' '.join(['%vault', options.command, *typed])}; %vault lists the tools.",
+        )
     if options.command != "grant" and (options.clear or read_grants(vars(options))):
         raise UsageInvalid(f"%vault {options.command} changes no grants.", hint="Write %vault grant NAME.")
 

@@ -53,10 +53,12 @@ def summary_facts(found: AuditSummary) -> list[tuple[str, Fact]]:
 
 def verification(found: AuditVerification) -> Card:
     """Build the result of a check of the chain."""
-    others = f", {plain.count(found.foreign, 'manifest')} of another audit left out" if found.foreign else ""
-    read = f"{plain.count(found.entries, 'entry')}, {plain.count(found.anchors, 'manifest')}{others}"
     if found.fault is None:
-        return Card(f"No entry was changed or removed: {read}", "✓", "good")
+        read = f"{plain.count(found.entries, 'entry')}, all as written" if found.entries else "No entries yet"
+        skipped = (
+            f" ({plain.count(found.foreign, 'file')} of another database skipped)" if found.foreign else ""
+        )
+        return Card(f"{read}{skipped}", "✓", "good")
     return Card(f"{found.fault.message} ({found.fault.kind.replace('_', ' ')})", "✗", "bad")
 
 

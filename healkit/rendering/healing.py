@@ -72,7 +72,7 @@ def card(report: HealReportData, face: Face = "terminal") -> Card:
         more = [Span(f"… and {left:,} more", "quiet")] if left > 0 else []
         table = Table(("", "who", "what", "verdict"), [_row(attempt) for attempt in others[:_SHOWN_MAX]])
         parts.append(Only("html", Fold(plain.count(len(others), "other attempt"), (table, *more))))
-        lines = [*map(_line, others[:_SHOWN_MAX]), *(span.text for span in more)]
+        lines = _lines(others)
         parts += [Only("text", part) for part in ("", Line("also tried"))]
         parts += [Only("text", Line(line, indent=4)) for line in lines]
     below = (Only("html", Span(report.reason, "ticked")),)
@@ -179,6 +179,18 @@ def report_tone(report: HealReportData) -> Tone:
     if report.outcome == "healthy" or (report.outcome == "kept" and cured):
         return "good"
     return "warn" if report.outcome in ("kept", "shown", "pending", "declined") else "bad"
+
+
+def _lines(others: list[Attempt]) -> list[str]:
+    """Write a line for each of the first attempts, and one for all that only hide the error."""
+    hiding = [attempt for attempt in others if attempt.verdict == "silenced"]
+    told = [attempt for attempt in others if attempt not in hiding] if len(hiding) > 1 else others
+    lines = [_line(attempt) for attempt in told[:_SHOWN_MAX]]
+    lines += [f"… and {len(told) - _SHOWN_MAX:,} more"] if len(told) > _SHOWN_MAX else []
+    if len(hiding) > 1:
+        who = ", ".join(dict.fromkeys(attempt.patch.advisor for attempt in hiding))
+        lines.append(f"{VERDICTS['silenced'].mark} {who}: {len(hiding)} patches that only hide the error")
+    return lines
 
 
 def _line(attempt: Attempt) -> str:

@@ -92,8 +92,9 @@ class Panels:
         from healkit.tracing.reader import read_run  # not above: the notebook's extension loads this module
         from healkit.tracing.run_folders import LAST, find_run
 
-        named = run if isinstance(run, str | Path) else run.folder
-        found = self._last_run() if named == LAST else read_run(find_run(self._runs_dir(), str(named)))
+        named: Any = getattr(run, "folder", run)
+        named = str(named) if isinstance(named, Path) else named
+        found = self._last_run() if named == LAST else read_run(find_run(self._runs_dir(), named))
         return find("HealTimeline")(self._healkit, found, teach=teach)
 
     def _last_run(self) -> Run:

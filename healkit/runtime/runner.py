@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from healkit.config import Config, Mode
 from healkit.contracts.records import Finished
 from healkit.contracts.runs import PolicyDefaults
-from healkit.errors import ConfigError, HealkitError, ToolExecutionError
+from healkit.errors import ConfigError, HealkitError, ToolExecutionError, check_text, named
 from healkit.runtime import background
 from healkit.runtime.call_events import OnCall
 from healkit.runtime.display import notebook_display
@@ -270,11 +270,16 @@ def request_for(
     origin: str,
     mode: Mode | None,
 ) -> ExecutionRequest:
-    """Return a face's words as a request; raises `ConfigError` for a mode or a time that cannot be."""
+    """Return a face's words as a request; raises `ConfigError` for a mode or a time that cannot be.
+
+    Raises `UsageInvalid` for a name or a persona that is no text.
+    """
+    check_text("tool_name", tool_name)
+    check_text("persona", persona)
     if mode not in (None, *get_args(Mode)):
         raise ConfigError(f"mode={mode!r} is none of {', '.join(get_args(Mode))}.")
-    if timeout_s is not None and not timeout_s > 0:
-        raise ConfigError(f"timeout={timeout_s!r} must be greater than 0 seconds.")
+    if timeout_s is not None and not (isinstance(timeout_s, int | float) and timeout_s > 0):
+        raise ConfigError(f"timeout={named(timeout_s)} must be greater than 0 seconds.")
     return ExecutionRequest(
         tool_name,
         persona,

@@ -77,7 +77,8 @@ class Traces:
         """
         if self._syncer is None:
             raise ConfigError(
-                "There is no collector to send traces to.", hint="Set sync_url (HEALKIT_SYNC_URL) to its URL."
+                "There is no collector to send traces to.",
+                hint="Set sync_url (HEALKIT_SYNC_URL) to its URL; `healkit collect` starts one.",
             )
         self._outbox.requeue(parked=retry_parked, local=local)
         self._syncer.send_now(timeout_s)

@@ -92,7 +92,7 @@ def add_or_patch(
 
     grants: those that were named; a patch leaves the others as they were. examples: a patch adds them to the tool's.
     """
-    before = _exactly(vault, name, persona)
+    before = exactly(vault, name, persona)
     if before is None:
         kind: Literal["python", "sql"] = "sql" if sql else "python"
         entry = vault.add(
@@ -120,6 +120,19 @@ def add_or_patch(
         grants=grants,
         examples=examples,
     )
+
+
+def saved_line(entry: VaultEntry, before: VaultEntry | None) -> str:
+    """Say in one line what was saved: `fibonacci v2 saved (patched from v1)`."""
+    draft = " as a draft, which cannot be run" if entry.draft else ""
+    if before is None:
+        return f"{entry.label} saved{draft}"
+    if entry.revision == before.revision and entry.grants != before.grants:
+        return f"{entry.label} has other grants now, and the code it had"
+    if entry.revision == before.revision:
+        return f"{entry.label} unchanged (the vault has this code already)"
+    grants = ", with other grants" if entry.grants != before.grants else ""
+    return f"{entry.label} saved (patched from v{before.revision}){draft}{grants}"
 
 
 def rename(vault: Vault, old: str, new: str, reason: str = "") -> tuple[VaultEntry, str]:
@@ -159,7 +172,7 @@ def _called_by(name: str, callers: Sequence[str], outcome: str) -> str:
     return f" mcp.vault.{name} is called by {', '.join(callers)}: {outcome}." if callers else ""
 
 
-def _exactly(vault: Vault, name: str, persona: str) -> VaultEntry | None:
+def exactly(vault: Vault, name: str, persona: str) -> VaultEntry | None:
     """Return the active revision of exactly that name and persona; None when there is none."""
     try:
         entry = vault.get(name, persona)

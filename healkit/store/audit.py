@@ -26,6 +26,7 @@ from healkit.contracts.audit import (
     AuditVerification,
     ExecutionType,
 )
+from healkit.errors import check_text
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.store.audit_chain import COLUMNS, HASHED, ChainWalk, entry_hash
 from healkit.store.audit_rows import columns_of, counted_of, entry_of, metadata_of, summed
@@ -141,10 +142,13 @@ class Audit:
 
     def get(self, execution_id: str) -> list[AuditEntry]:
         """Return the entries of one execution, in their order; none for an unknown one."""
+        check_text("execution_id", execution_id)
         return [entry_of(row) for row in self._database.fetch(_OF_EXECUTION, execution_id=execution_id)]
 
     def summary(self, execution_id: str | None = None) -> AuditSummary:
         """Sum up one execution, or the whole audit: entries by choice, corrections, failures, duration, tools."""
+        if execution_id is not None:
+            check_text("execution_id", execution_id)
         return summed(counted_of(row) for row in self._summed(execution_id))
 
     def verify(self) -> AuditVerification:

@@ -29,7 +29,16 @@ from sqlalchemy.orm import Session
 from healkit import plain_files
 from healkit.contracts.data_views import DataView, ViewColumn
 from healkit.contracts.records import utc_now
-from healkit.errors import DatabaseError, ViewChanged, ViewError, ViewGone, ViewNotFound, did_you_mean
+from healkit.errors import (
+    DatabaseError,
+    ViewChanged,
+    ViewError,
+    ViewGone,
+    ViewNotFound,
+    check_whole,
+    did_you_mean,
+    named,
+)
 from healkit.store.data_view_tables import USES, VIEWS
 from healkit.store.database import Database
 from healkit.store.locations import views_folder
@@ -124,16 +133,18 @@ class DataViews:
     def get(self, name: str) -> DataView:
         """Return the view of that name; raise `ViewNotFound`."""
         with self._database.read() as session:
-            for view in self._select(session, VIEWS.c.view_name == name):
+            for view in self._select(session, VIEWS.c.view_name == name) if isinstance(name, str) else ():
                 return view
             names = builtins.list(session.scalars(select(VIEWS.c.view_name)))
-        near = did_you_mean(name, names)
+        known = f"There are: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}. " if names else ""
         raise ViewNotFound(
-            f"There is no data view {name!r}.", hint=near.strip() or "hk.views.list() has them all."
+            f"There is no data view {named(name)}.",
+            hint=did_you_mean(name, names).strip() or f"{known}hk.views.list() lists them all.",
         )
 
     def list(self, limit: int = 100) -> builtins.list[DataView]:
         """Return the views, newest first."""
+        check_whole("limit", limit)
         with self._database.read() as session:
             return self._select(session, limit=limit)
 

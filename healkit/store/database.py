@@ -219,7 +219,8 @@ class Database:
         if not create:
             raise DatabaseMissing(
                 f"There is no database at {self.where}.",
-                hint="Check the path, or HEALKIT_DB; healkit vault add and healkit lab make a new one.",
+                hint="healkit demo shows what healkit does, healkit seed makes a database with samples, and healkit "
+                "vault add NAME FILE one with your tool. Or check the path, or HEALKIT_DB.",
             )
         try:
             path.touch(mode=0o600)  # it will hold arguments and tracebacks, so only its owner may read it
@@ -302,7 +303,7 @@ class Database:
         if version is None and not create:
             raise DatabaseMissing(
                 f"The database {self.where} has no tables of healkit's, and was left as it is.",
-                hint="Check the path or URL; healkit seed and healkit vault add make the tables.",
+                hint="Check the path or URL; healkit seed, and healkit vault add NAME FILE, make the tables.",
             )
         if self.read_only:
             raise DatabaseReadOnly(

@@ -7,6 +7,7 @@ others become a plain `DatabaseError`. No exception of a driver or of SQLAlchemy
 from __future__ import annotations
 
 import errno
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from healkit.errors import (
     DatabaseMissing,
     DatabaseReadOnly,
     HealkitError,
+    UsageInvalid,
 )
 
 #: SQLite's primary result code → healkit's error.
@@ -49,6 +51,9 @@ SQLSTATES: dict[str, type[DatabaseError]] = {
     "XX001": DatabaseCorrupt,
     "XX002": DatabaseCorrupt,
 }
+
+#: What SQLite's driver and psycopg say of such a value.
+_NO_COLUMN = re.compile(r"type '(\w+)' (?:is not supported|using placeholder)")
 
 _NEXT_STEP: dict[type[DatabaseError], str] = {
     DatabaseMissing: "Check the path or URL and that its folder exists.",
@@ -109,13 +114,21 @@ def mapped(where: str, path: Path | None = None, also: tuple[type[Exception], ..
     except HealkitError:
         raise
     except expected as error:
+        _refuse_type(error)
         raise translate(error, where, path) from error
     except Exception as error:
         from sqlalchemy.exc import SQLAlchemyError  # here, not above: most blocks end without an error
 
         if not isinstance(error, SQLAlchemyError):
             raise
+        _refuse_type(error)
         raise translate(error, where, path) from error
+
+
+def _refuse_type(error: Exception) -> None:
+    """Raise `UsageInvalid` where a driver was given what no column holds, such as a list for a name."""
+    if found := _NO_COLUMN.search(str(getattr(error, "orig", None) or error)):
+        raise UsageInvalid(f"A {found[1]} cannot stand there.", hint="Give text or a number.") from error
 
 
 def _kind(error: BaseException, path: Path | None) -> type[DatabaseError]:

@@ -15,7 +15,7 @@ import msgspec
 from healkit.contracts.entries import VaultEntry
 from healkit.contracts.records import Grants
 from healkit.contracts.tools import EntryRef, is_valid_name
-from healkit.errors import ToolExists, VaultError, VaultTampered
+from healkit.errors import ToolExists, VaultError, VaultTampered, named
 from healkit.pysource import shapes
 from healkit.pysource.doctests import examples_in
 
@@ -93,7 +93,11 @@ def candidate(entry: VaultEntry, code: str, dialect: str) -> VaultEntry:
 
 
 def code_hash(code: str) -> str:
-    """Return the SHA-256 of the text in UTF-8, in hexadecimal; raise `VaultError` for a lone surrogate."""
+    """Return the SHA-256 of the text in UTF-8, in hexadecimal; raise `VaultError` for a lone surrogate, or no text."""
+    if not isinstance(code, str):
+        raise VaultError(
+            f"A tool's code is text, not {named(code)}.", hint="Of a function, inspect.getsource gives it."
+        )
     try:
         return hashlib.sha256(code.encode()).hexdigest()
     except UnicodeEncodeError as error:
@@ -130,14 +134,15 @@ def describe(code: str, kind: str, ref: EntryRef, dialect: str, *, draft: bool) 
 
 def check_names(name: str, persona: str) -> None:
     """Refuse names that cannot stand in `mcp.vault.<name>` or in a label; raise `VaultError`."""
-    if not is_valid_name(name):
+    if not (isinstance(name, str) and is_valid_name(name)):
         raise VaultError(
-            f"{name!r} cannot be a tool's name.",
+            f"{named(name)} cannot be a tool's name.",
             hint="Use a Python identifier that is no keyword and does not begin with an underscore.",
         )
-    if not _PERSONA.match(persona):
+    if not (isinstance(persona, str) and _PERSONA.match(persona)):
         raise VaultError(
-            f"{persona!r} cannot be a persona.", hint="Use up to 64 letters, digits, hyphens and underscores."
+            f"{named(persona)} cannot be a persona.",
+            hint="Use up to 64 letters, digits, hyphens and underscores.",
         )
 
 

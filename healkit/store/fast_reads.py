@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from healkit.contracts.entries import DEFAULT_PERSONA, VaultEntry
 from healkit.contracts.records import TRIED_COUNTED_MAX
-from healkit.errors import HealkitError, ToolRemoved
+from healkit.errors import HealkitError, ToolRemoved, check_whole
 from healkit.store.database import Database
 from healkit.store.entries import EntryRows, candidate, entry_of
 from healkit.store.statements import LOOKUP, NEWEST, TRIED_SINCE
@@ -47,6 +47,8 @@ class EntryLookup:
 
         Raises `ToolNotFound` or `PersonaNotFound` with near matches, `ToolRemoved`, and `VaultTampered`.
         """
+        if not (isinstance(name, str) and isinstance(persona, str)):
+            return self._vault().active(name, persona)
         rows = self._database.fetch(LOOKUP, name=name, persona=persona)
         found = {row["target_persona"]: row for row in rows}
         chosen = found.get(persona) or found.get(DEFAULT_PERSONA)
@@ -81,6 +83,7 @@ class NewestRows:
 
     def page(self, limit: int) -> tuple[list[Any], int]:
         """Return at most `limit` rows with the columns of `ExecutionLog`, and how many trials lie between them."""
+        check_whole("limit", limit)
         self._refresh()
         limit = max(1, limit)
         rows = [SimpleNamespace(**row) for row in self._database.fetch(NEWEST, limit=limit + 1)]

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, Select, func, literal_column, or_, select, tuple_
 from sqlalchemy.orm import Session
 
-from healkit.contracts.filters import STATUSES, Filters, Moment
+from healkit.contracts.filters import STATUSES, Filters, Moment, status_of
 from healkit.contracts.records import TRIED_COUNTED_MAX, TRIED_ORIGINS
-from healkit.errors import UsageInvalid
+from healkit.errors import UsageInvalid, check_whole
 from healkit.store import full_text
 from healkit.store.models import LOG, ExecutionLog
 
@@ -68,6 +68,7 @@ def read_page(
     """
     if before_id is not None and after_id is not None:
         raise ValueError(f"before_id={before_id} and after_id={after_id} cannot both be given")
+    check_whole("limit", limit)
     limit = max(1, limit)
     anchor = before_id if after_id is None else after_id
     newer = after_id is not None
@@ -261,7 +262,7 @@ def indexed_facts(filters: Filters) -> list[str]:
 
 def status_is(status: str) -> ColumnElement[bool]:
     """Return the condition on `status`, in any case; raise `ValueError` for one that does not exist."""
-    wanted = status.upper()
+    wanted = status_of(status)
     if wanted not in STATUSES:
         raise ValueError(f"status={status!r} is none of {', '.join(STATUSES)}")
     return LOG.c.status == literal_column(f"'{wanted}'")

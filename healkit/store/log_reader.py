@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Select, func, select
 
-from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters, takes_filters
+from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters, status_of, takes_filters
 from healkit.contracts.records import TRIED_ORIGINS, utc_now
-from healkit.errors import ConfigError
+from healkit.errors import ConfigError, check_text
 from healkit.store import tool_names
 from healkit.store.archive import ArchiveFormat, PruneReport, Retention
 from healkit.store.database import Database
@@ -142,6 +142,8 @@ class Log:
 
     def count(self, *, status: str | None = None, tool: str | None = None, tried: bool = True) -> int:
         """Count the rows, of one status or tool where they are given; tried: trials and searches too."""
+        if status is not None:
+            check_text("status", status)
         wanted = None if status is None else status_is(status)  # raises for one that does not exist
         running = select(LOG.c.tool_name, LOG.c.origin).where(status_is("RUNNING"))
         days = select(func.sum(DAYS.c.runs), func.sum(DAYS.c.failures))
@@ -157,7 +159,7 @@ class Log:
                 tool in {None, row.tool_name} and (tried or row.origin not in TRIED_ORIGINS)
                 for row in session.execute(running)
             )
-        return sum(counts.values()) if wanted is None else counts[str(status).upper()]
+        return sum(counts.values()) if wanted is None else counts[status_of(str(status))]
 
     @takes_filters(*GROUP_FILTERS)
     def groups(self, *, filters: Filters, limit: int = 50) -> Groups:

@@ -23,12 +23,7 @@ from healkit.contracts.labels import revision_label
 from healkit.contracts.records import utc_now
 from healkit.contracts.requests import PatchRequest, RequestAuthor, RequestState
 from healkit.contracts.tools import EntryRef
-from healkit.errors import (
-    PatchRequestDecided,
-    PatchRequestNotFound,
-    RevisionConflict,
-    VaultError,
-)
+from healkit.errors import PatchRequestDecided, PatchRequestNotFound, RevisionConflict, VaultError, named
 from healkit.store import revisions, vault_rows
 from healkit.store.database import Database
 from healkit.store.entries import check_untampered, code_hash, describe
@@ -167,7 +162,7 @@ class Requests:
                 if self._audit is not None and not in_run:
                     self._audit.extend_within(session, _decision_on(row))
             elif row.state != "declined":
-                undo = f"Take it back with %vault undo {row.tool_name}, in a terminal healkit vault undo."
+                undo = f"Take it back with hk.undo({row.tool_name!r})."
                 raise _decided(row, undo if row.state == "accepted" else "Nothing was changed by it.")
             return _record(session, row)
 
@@ -237,11 +232,11 @@ def _check_words(author: str, verdict: str) -> None:
 
 
 def _row(session: Session, number: int) -> PatchRow:
-    row = session.get(PatchRow, number)
+    row = session.get(PatchRow, number) if isinstance(number, int) else None
     if row is None:
         raise PatchRequestNotFound(
-            f"There is no patch request {number!r}.",
-            hint="%healkit requests lists those that there are; in a terminal, healkit requests.",
+            f"There is no patch request {named(number)}.",
+            hint="hk.requests.list() lists those that there are.",
         )
     return row
 

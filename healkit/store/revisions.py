@@ -126,7 +126,8 @@ def undone(session: Session, tool: ToolRegistry) -> tuple[Revision, Revision]:
         if before.parent is None:
             raise RevisionNotFound(
                 f"{_label(active)} has no revision before it that could run.",
-                hint="There is nothing to undo; patch the tool instead.",
+                hint="There is nothing to undo; patch the tool instead: "
+                f"hk.vault.patch({tool.tool_name!r}, code, reason=…).",
             )
         before = vault_rows.find_revision(session, tool, before.parent)
     return active, before

@@ -25,7 +25,7 @@ from sqlmodel import col, select
 from healkit.contracts.entries import DEFAULT_PERSONA, Blame, RevisionInfo, VaultEntry
 from healkit.contracts.labels import revision_label
 from healkit.contracts.records import Grants
-from healkit.errors import RevisionConflict, UsageInvalid, VaultError
+from healkit.errors import RevisionConflict, UsageInvalid, VaultError, check_text
 from healkit.forwarding import method_of
 from healkit.store import revision_history, revisions, tool_names, vault_rows
 from healkit.store.database import Database
@@ -231,6 +231,7 @@ class Vault:
 
     def code(self, digest: str) -> str:
         """Return the code kept under a hash, or under the only hash that begins so; raise `VaultError`."""
+        check_text("digest", digest)
         with self._database.read() as session:
             found = session.scalars(
                 select(CodeVault).where(col(CodeVault.hash).startswith(digest, autoescape=True)).limit(2)

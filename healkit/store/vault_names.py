@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from healkit.contracts.entries import DEFAULT_PERSONA, NameChange, VaultEntry
+from healkit.errors import check_text
 from healkit.store import tool_names, vault_rows
 from healkit.store.database import Database
 from healkit.store.entries import EntryRows
@@ -59,5 +60,6 @@ class VaultNames:
 
     def callers(self, name: str) -> list[str]:
         """Return the labels of the tools whose active code says `mcp.vault.<name>`; computed names are not seen."""
+        check_text("name", name)
         with self._database.read() as session:
             return tool_names.callers(session, name)

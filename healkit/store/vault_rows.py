@@ -23,6 +23,7 @@ from healkit.errors import (
     ToolRemoved,
     VaultError,
     did_you_mean,
+    named,
 )
 from healkit.store.arguments import check_schema
 from healkit.store.entries import Described, EntryRows, code_hash, describe
@@ -35,6 +36,12 @@ SWITCHES = ("side_effects", "log")
 
 def find(session: Session, name: str, persona: str) -> ToolRegistry | None:
     """Return the tool for exactly that persona, removed or not, by its name or a former one; None without one."""
+    if not isinstance(name, str):
+        missing(session, name)
+    if not isinstance(persona, str):
+        not_for_persona(
+            name, persona, [tool.target_persona for tool in of_name(session, current(session, name))]
+        )
     statement = select(ToolRegistry).where(ToolRegistry.target_persona == persona)
     found = session.scalars(statement.where(ToolRegistry.tool_name == name)).first()
     if found is not None or (now := current(session, name)) == name:
@@ -102,9 +109,10 @@ def missing(session: Session, name: str) -> NoReturn:
     """Raise the `ToolNotFound` that names what is near."""
     names = sorted(tool_names(session))
     near = did_you_mean(name, names)
-    hint = "" if near else f"It has {', '.join(names[:5])}{', …' if len(names) > 5 else ''}."
-    empty = "The vault is empty: add one with vault.add(name, code), or run `healkit seed`."
-    raise ToolNotFound(f"No tool named {name!r} in the vault.{near}", hint=hint if names else empty)
+    few = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
+    hint = "" if near else f"It has {few}. hk.vault.list() lists them all."
+    empty = "The vault is empty: hk.vault.add(name, code) adds a tool, and hk.seed() adds samples."
+    raise ToolNotFound(f"No tool named {named(name)} in the vault.{near}", hint=hint if names else empty)
 
 
 def _removed(tool: ToolRegistry) -> ToolRemoved:
@@ -119,7 +127,7 @@ def _removed(tool: ToolRegistry) -> ToolRemoved:
 def not_for_persona(name: str, persona: str, personas: list[str]) -> NoReturn:
     """Raise the `PersonaNotFound` that names the personas there are."""
     raise PersonaNotFound(
-        f"Tool {name!r} has no persona {persona!r}.{did_you_mean(persona, personas)}",
+        f"Tool {name!r} has no persona {named(persona)}.{did_you_mean(persona, personas)}",
         hint=f"It has {', '.join(map(repr, personas))}; add one with vault.add({name!r}, code, persona=…).",
     )
 
@@ -138,11 +146,11 @@ def find_revision(session: Session, tool: ToolRegistry, number: int | None = Non
         Revision.target_persona == tool.target_persona,
         Revision.number == number,
     )
-    revision: Revision | None = session.scalars(statement).first()
+    revision: Revision | None = session.scalars(statement).first() if isinstance(number, int) else None
     if revision is None:
         last = last_number(session, tool)
         raise RevisionNotFound(
-            f"{tool.tool_name!r} has no revision {number!r}.",
+            f"{tool.tool_name!r} has no revision {named(number)}.",
             hint=f"It has v1{f' to v{last}' if last > 1 else ''}.",
         )
     return revision

@@ -28,7 +28,7 @@ from healkit.contracts.runs import (
     Run,
     RunManifest,
 )
-from healkit.errors import RunNotFound
+from healkit.errors import RunNotFound, named
 from healkit.tracing import old_runs
 from healkit.tracing.run_folders import is_being_written
 
@@ -50,6 +50,8 @@ def read_run(path: str | Path) -> Run:
 
     `validate_run` checks whether the parts fit together.
     """
+    if not isinstance(path, str | Path):
+        raise RunNotFound(f"{named(path)} is no run folder.", hint="Give its path.")
     folder = Path(path)
     if not folder.is_dir():
         raise RunNotFound(

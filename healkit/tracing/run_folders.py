@@ -32,7 +32,7 @@ from healkit.contracts.runs import (
     RunManifest,
     empty_evidence,
 )
-from healkit.errors import RunExists, RunFolderError, RunLocked, RunNotFound, did_you_mean
+from healkit.errors import RunExists, RunFolderError, RunLocked, RunNotFound, did_you_mean, named
 
 #: Place of folders that have not begun, and the age at which one is left over from a dead process.
 _UNBORN, _UNBORN_MAX_AGE_S = ".new", 3600.0
@@ -164,6 +164,10 @@ def run_folders(runs_dir: Path) -> list[Path]:
 
 def find_run(runs_dir: Path, name: str) -> Path:
     """Find a run's folder by path, id, unique beginning of an id, or `last`; raise `RunNotFound`."""
+    if not isinstance(name, str):
+        raise RunNotFound(
+            f"There is no run {named(name)}.", hint="Give its id, the beginning of one, a folder, or 'last'."
+        )
     if os.sep in name or name in {".", ".."}:
         if Path(name).is_dir():
             return Path(name)
@@ -178,7 +182,8 @@ def find_run(runs_dir: Path, name: str) -> Path:
     if len(alike) == 1:
         return alike[0]
     raise RunNotFound(
-        f"{_miss(name, alike)} in {str(runs_dir)!r}.{_near(name, folders, alike)}", hint=_RECORDS
+        f"{_miss(name, alike)} in {str(runs_dir)!r}.{_near(name, folders, alike)}",
+        hint="`healkit trace list` shows those that there are." if folders else _RECORDS,
     )
 
 

@@ -91,7 +91,8 @@ def remove(name: str, folder: Path | None) -> Path:
         target = Path(_found().get(name.lower(), _target(name, kernels_folder())))
     if not target.exists():
         raise UsageInvalid(
-            f"No kernel {name!r} at {str(target)!r}.", hint="`jupyter kernelspec list` shows what there is."
+            f"No kernel {name!r} at {str(target)!r}.",
+            hint="`healkit kernelspec` lists those that are installed.",
         )
     if not _is_ours(target):
         raise UsageInvalid(f"The kernel {name!r} at {str(target)!r} is not healkit's, so it is left alone.")
@@ -100,6 +101,11 @@ def remove(name: str, folder: Path | None) -> Path:
     except OSError as error:
         raise UsageInvalid(f"Cannot remove {str(target)!r}: {error.strerror}.") from None
     return target
+
+
+def installed() -> list[Path]:
+    """Return the folders of healkit's kernels that Jupyter finds."""
+    return [Path(folder) for folder in _found().values() if _is_ours(Path(folder))]
 
 
 def is_found(target: Path) -> bool:

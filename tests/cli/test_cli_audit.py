@@ -29,7 +29,7 @@ def test_the_audit_is_verified_shown_and_summed_up(audited):
     done = audited("audit", "verify")
     assert (done.returncode, done.stdout) == (
         0,
-        "✓ No entry was changed or removed: 3 entries, 0 manifests\n",
+        "✓ 3 entries, all as written\n",
     )
     header, *rows = audited("audit", "show", "q-1").stdout.splitlines()
     assert header.split() == ["entry", "when", "choice", "tool", "result", "description"]
@@ -70,5 +70,5 @@ def test_an_unknown_execution_exits_2(audited):
     for command in ("show", "summary"):
         done = audited("audit", command, "q-2")
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith("AUDIT_NOT_FOUND: The audit has no entry of execution 'q-2'.")
+        assert done.stderr.startswith("The audit has no entry of execution 'q-2'.")
     assert json.loads(audited("audit", "show", "q-2", "--json").stdout)["error"]["code"] == "AUDIT_NOT_FOUND"

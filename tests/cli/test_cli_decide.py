@@ -190,11 +190,11 @@ def test_ctrl_c_ends_the_decision_and_exits_130_with_what_was_done(
 
 
 WRONG: dict[str, tuple[tuple[str, ...], str]] = {
-    "no data": (("--plan", "plan.json"), "--data sales=sales.csv"),
+    "no data": (("--plan", "plan.json"), "--data NAME=FILE"),
     "no chooser": (("--data", "sales=kept"), "--plan FILE, or --chooser person"),
     "two choosers": (("--data", "sales=kept", "--plan", "plan.json", "--chooser", "person"), "Leave out the plan, or --chooser person"),
     "an unknown chooser": (("--data", "sales=kept", "--chooser", "cat"), "person or model"),
-    "data without a name": (("--data", "sales.csv", "--plan", "plan.json"), "NAME=SOURCE"),
+    "data without a name": (("--data", "sales", "--plan", "plan.json"), "NAME=SOURCE"),
     "a file that is not there": (("--data", "sales=gone.csv", "--plan", "plan.json"), "Cannot read 'gone.csv'"),
     "a view that is not there": (("--data", "sales=gone", "--plan", "plan.json"), "gone"),
     "a plan that is not there": (("--data", "sales=kept", "--plan", "gone.json"), "gone.json"),
@@ -202,6 +202,13 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "a plan that is no list": (("--data", "sales=kept", "--plan", "one.json"), "JSON list"),
     "an unknown tool": (("--data", "sales=kept", "--plan", "plan.json", "--tools", "nothing"), "nothing"),
 }  # fmt: skip
+
+
+def test_data_are_named_as_the_magic_names_them(deciding: Any) -> None:
+    """D6: `sales=sales.csv` was an unexpected argument, and `--data sales.csv` had no name."""
+    for data in (["sales=sales.csv"], ["--data", "sales.csv"], ["sales.csv"]):
+        done = deciding(*QUESTION, *data, "--plan", "plan.json", "--tools", "totals")
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(("words", "hint"), WRONG.values(), ids=WRONG)

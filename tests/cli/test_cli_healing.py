@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -100,11 +101,11 @@ def test_a_dry_run_and_a_tool_that_is_healthy(mean):
 
 def test_wrong_calls_are_one_line(mean):
     for words, said in (
-        (["mean", "--with", "ruls"], "CONFIG_INVALID: There is no advisor 'ruls'. Did you mean 'rules'"),
-        (["mean", "--with", "person"], "USAGE_INVALID: This terminal is not interactive"),
-        (["nothing"], "TOOL_NOT_FOUND"),
-        (["mean", "--budget", "-1"], "CONFIG_INVALID: budget_s=-1.0"),
-        (["mean", "--log-id", "77"], "USAGE_INVALID: There is no log row 77"),
+        (["mean", "--with", "ruls"], "There is no advisor 'ruls'. Did you mean 'rules'"),
+        (["mean", "--with", "person"], "This terminal is not interactive"),
+        (["nothing"], "No tool named 'nothing'"),
+        (["mean", "--budget", "-1"], "budget_s=-1.0"),
+        (["mean", "--log-id", "77"], "There is no log row 77"),
     ):
         done = mean("heal", *words)
         assert (done.returncode, done.stdout) == (2, ""), words
@@ -150,3 +151,17 @@ def test_a_person_edits_until_it_passes(mean, terminal, tmp_path):
     )
     assert code == 0, seen
     assert mean("vault", "history", "mean").stdout.count("person") == 2
+
+
+@pytest.mark.requirement("HEAL-4")
+def test_patches_that_only_hide_the_error_are_one_line_with_a_count(cli):
+    """Seven lines said so, then the same six below "also tried", with a sign for a line's end in their code."""
+    code = "def ratio(wins: int, games: int) -> float:\n    return round(wins / games, 2)\n"
+    cli("vault", "add", "ratio", "-", stdin=code)
+    cli("run", "ratio", "wins=3", "games=0")
+    done = cli("heal", "ratio", "--auto", "--with", "rules,search", "--budget", "20")
+    assert re.findall(r"(\w+): (\d+) patches only hide the error\.", done.stderr)
+    assert "Only hides the error" not in done.stderr
+    assert done.stdout.count("patches that only hide the error") <= 1
+    assert "⏎" not in done.stdout + done.stderr
+    assert "Before any patch, the check fails." in done.stderr

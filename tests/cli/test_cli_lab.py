@@ -5,8 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from healkit import Healkit
-from healkit.cli.lab import lab_command, notebooks_folder, seeded
+from healkit.cli import lab
+from healkit.cli.lab import seeded
 
 
 def test_a_vault_with_tools_is_not_filled_with_lessons(tmp_path: Path, empty_database: Path) -> None:
@@ -25,10 +28,65 @@ def test_an_empty_vault_gets_the_lessons(tmp_path: Path, empty_database: Path) -
         assert "fibonacci" in {entry.tool_name for entry in healkit.vault.list()}
 
 
-def test_the_lab_opens_on_the_first_lesson(tmp_path: Path) -> None:
-    """U8: it opened an empty launcher."""
-    folder = notebooks_folder()
-    words = lab_command(folder, port=None, browser=True, extra=["--LabApp.default_url=/lab"])
-    first = words.index("--LabApp.default_url=/lab/tree/01_first_repair.ipynb")
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make lessons as a wheel has them."""
+    folder = tmp_path / "shipped"
+    (folder / "data").mkdir(parents=True)
+    (folder / "01_first_repair.ipynb").write_text("shipped")
+    (folder / "data" / "penguins.csv").write_text("species")
+    monkeypatch.setattr(lab, "_SHIPPED", folder)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    return folder
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """Make a folder with a notebook and data of the user's own."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "sales.csv").write_text("region")
+    return folder
+
+
+def test_your_own_folder_is_opened_with_the_lessons_below_it(shipped: Path, own: Path) -> None:
+    """D9: it opened a hidden folder of lessons, from which your own files could not be reached."""
+    place = lab.own_folder(own)
+    words = lab.lab_command(place, port=None, browser=True, extra=["--LabApp.default_url=/lab"])
+    assert f"--ServerApp.root_dir={own}" in words
+    first = words.index("--LabApp.default_url=/lab/tree/healkit-lessons/01_first_repair.ipynb")
     assert first < words.index("--LabApp.default_url=/lab")  # what you say comes last, and counts
-    assert not any("default_url" in word for word in lab_command(tmp_path, port=None, browser=True, extra=[]))
+    assert (own / "healkit-lessons" / "data" / "penguins.csv").read_text() == "species"
+    assert not lab.own_folder(own).first  # another time your work is what opens
+
+
+def test_what_you_changed_in_a_lesson_is_never_overwritten(shipped: Path, own: Path) -> None:
+    lab.own_folder(own)
+    (own / "healkit-lessons" / "01_first_repair.ipynb").write_text("changed by the user")
+    (shipped / "02_browse_and_patch.ipynb").write_text("new")
+    lab.own_folder(own)
+    assert (own / "healkit-lessons" / "01_first_repair.ipynb").read_text() == "changed by the user"
+    assert (own / "healkit-lessons" / "02_browse_and_patch.ipynb").read_text() == "new"
+
+
+def test_a_folder_that_cannot_be_written_is_opened_without_lessons(shipped: Path, own: Path) -> None:
+    (own / "healkit-lessons").write_text("a file in their place, which also root cannot write into")
+    place = lab.own_folder(own)
+    assert (place.root, place.first) == (own, "")
+    assert "healkit lab --lessons opens them" in place.said
+    assert sorted(path.name for path in own.iterdir()) == ["healkit-lessons", "sales.csv"]
+
+
+def test_the_lessons_alone_are_a_copy_in_your_data_folder(shipped: Path, own: Path, tmp_path: Path) -> None:
+    place = lab.lessons_alone()
+    assert place.root == tmp_path / "home" / "healkit" / "notebooks"
+    assert (place.root / place.first).read_text() == "shipped"
+    (place.root / place.first).write_text("changed by the user")
+    assert (lab.lessons_alone().root / place.first).read_text() == "changed by the user"
+
+
+def test_a_checkout_has_its_lessons_already(shipped: Path, own: Path) -> None:
+    (own / "notebooks").mkdir()
+    (own / "notebooks" / "01_first_repair.ipynb").write_text("the checkout's")
+    assert lab.own_folder(own).first == "notebooks/01_first_repair.ipynb"
+    assert not (own / "healkit-lessons").exists()

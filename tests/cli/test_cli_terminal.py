@@ -21,44 +21,69 @@ HEALABLE = "import time\ndef slow(n: int) -> int:\n    time.sleep(0.2)\n    retu
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["rnu"], "No such command 'rnu'. Did you mean 'run'? healkit --help shows what it takes."),
+        (["rnu"], "No such command 'rnu'. Did you mean 'run'? healkit --help shows what there is."),
         (
             ["vault", "shwo"],
-            "No such command 'shwo'. Did you mean 'show'? healkit vault --help shows what it takes.",
+            "No such command 'shwo'. Did you mean 'show'? healkit vault --help shows what there is.",
         ),
-        (["run"], "Missing argument 'tool'. healkit run --help shows what it takes."),
+        (
+            ["run"],
+            "TOOL is missing (the tool's name). Write healkit run TOOL; healkit vault list lists what there is.",
+        ),
+        (
+            ["vault", "rename", "a b"],
+            "NEW is missing (the name it gets). Write healkit vault rename 'a b' NEW; healkit vault lists what there "
+            "is.",
+        ),
+        (
+            ["trace", "20251125"],
+            "No such command '20251125'. Write healkit trace show 20251125, or healkit trace --help for what there is.",
+        ),
         (["seed", "--bogus"], "No such option: --bogus. healkit seed --help shows what it takes."),
         (["demo", "x"], "Got unexpected extra argument(s) (x). healkit demo --help shows what it takes."),
     ],
 )
 def test_a_line_that_cannot_be_read_is_one_line_with_the_next_step(cli, words, said):
-    """It was a box of six lines, without a code."""
+    """It was a box of six lines; then the code came before the sentence."""
     done = cli(*words)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"USAGE_INVALID: {said}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{said}\n")
 
 
 def test_a_number_that_cannot_be_read_is_one_line_too(cli):
     done = cli("errors", "--limit", "0")
     assert done.returncode == 2
-    assert done.stderr.startswith("USAGE_INVALID: Invalid value for '--limit': ")
+    assert done.stderr.startswith("Invalid value for '--limit': ")
     assert done.stderr.endswith(". healkit errors --help shows what it takes.\n")
     assert done.stderr.count("\n") == 1
 
 
 def test_a_tool_that_is_not_there_names_those_that_are(fibonacci):
-    assert "It has fibonacci.\n" in fibonacci("vault", "show", "xyz").stderr
+    assert (
+        "It has fibonacci. healkit vault list lists them all.\n" in fibonacci("vault", "show", "xyz").stderr
+    )
 
 
 def test_a_hint_is_in_the_command_lines_own_words(fibonacci):
     """It named hk.executions(), which a terminal does not have."""
     done = fibonacci("heal", "fibonacci", "--log-id", "99")
-    assert done.stderr == "USAGE_INVALID: There is no log row 99. healkit log lists the newest.\n"
+    assert done.stderr == "There is no log row 99. healkit log lists the newest.\n"
 
 
-def test_a_group_without_a_command_shows_its_help(cli):
-    done = cli("vault")
-    assert done.returncode == 2
-    assert "history" in done.stdout
+def test_a_group_without_a_command_shows_what_there_is(fibonacci):
+    """It printed its help and exited 2, of which only some groups were an exception."""
+    assert "fibonacci" in fibonacci("vault").stdout
+    for group in ("log", "requests", "views", "audit", "kernelspec", "trace"):
+        done = fibonacci(group)
+        assert (done.returncode, done.stderr) == (0, ""), group
+        assert done.stdout
+
+
+def test_options_before_a_subcommand_are_refused_and_not_dropped(fibonacci, tmp_path):
+    """`healkit requests --db other.db accept 1` decided on a request of the default database."""
+    for group, subcommand in (("vault", "list"), ("requests", "list"), ("views", "list"), ("trace", "list")):
+        done = fibonacci(group, "--db", str(tmp_path / "other.db"), subcommand)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "Move --db to the end." in done.stderr
 
 
 @pytest.mark.slow

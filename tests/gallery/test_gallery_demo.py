@@ -6,6 +6,7 @@ It is true, readable when piped, and honest when a step fails.
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -43,6 +44,7 @@ def test_the_steps_do_what_they_say(told):
     assert "fibonacci v2 returned 55" in text
     assert "are fixed with no regressions, without a model or a network." in text
     assert "What is right?" in text
+    assert "Next: healkit lab opens JupyterLab here" in text  # D9: it ended without a next command
 
 
 class Watched(io.StringIO):
@@ -72,6 +74,8 @@ def test_each_healed_tool_has_its_line_before_the_next_one_is_begun(tmp_path):
     }
     for name in GALLERY:
         assert f"{name}: running it" in terminal.getvalue()  # what a terminal shows meanwhile
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue()).replace("\r", "\n")
+    assert max(map(len, drawn.splitlines())) <= 80  # a longer one wraps, and part of it stays
 
 
 @pytest.mark.slow

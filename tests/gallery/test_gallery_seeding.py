@@ -146,7 +146,7 @@ def test_seed_db_seeds_keeps_and_resets(tmp_path, capsys, monkeypatch):
 def test_seed_db_reports_an_error_in_one_line(tmp_path, capsys):
     assert main(["--db", str(tmp_path / "missing" / "x.db")]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("DB_MISSING: ")
+    assert said.startswith("There is no folder ")
     assert len(said.splitlines()) == 1
 
 

@@ -78,7 +78,7 @@ def test_progress_is_told_in_sentences(tmp_path: Path) -> None:
             on_tried=lambda advisor, tried: counted.append((advisor, tried)),
         )
         alone = healkit.heal("ratio", advisors=[Idea(SILENT)], dry_run=True)
-    assert "1 check, of which 1 fails as it is." in said
+    assert "Before any patch, the check fails." in said
     assert "idea: Idea 1. Does not fix it (the example (a=1, b=0): gives None where 0.0 is right)." in said
     assert "idea: Idea 1. Fixed, no regressions." in said
     assert counted == [("idea", 0), ("idea", 0)]

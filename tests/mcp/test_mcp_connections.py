@@ -221,7 +221,7 @@ def test_the_command_line_takes_the_same_file(healkit: Healkit, tmp_path: Path, 
     assert (done.returncode, done.stdout) == (0, "buy tea\n"), done.stderr
     done = call(*command, str(tmp_path / "none.json"))
     assert done.returncode == 2
-    assert done.stderr.startswith("CONFIG_INVALID: Cannot read MCP servers from")
+    assert done.stderr.startswith("Cannot read MCP servers from")
 
 
 @pytest.mark.slow

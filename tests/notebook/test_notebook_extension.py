@@ -185,7 +185,7 @@ def test_a_frame_that_was_passed_is_listed_shown_and_run_on_again(shell, healkit
     shell.run_cell(f"%views {view.name}")
     assert "int64" in capsys.readouterr().out
     shell.run_cell("%views nothing")
-    assert "VIEW_NOT_FOUND" in capsys.readouterr().out
+    assert "%views lists them all." in capsys.readouterr().out
     assert healkit.rerun(healkit.executions(limit=1)[0].log_id).value == 44850
 
 

@@ -49,7 +49,7 @@ def test_a_healing_is_told_from_its_folder_alone(tmp_path: Path) -> None:
         "A healing begins.",
         "average_delay v1 failed: ZeroDivisionError: division by zero.",
         "Line 8 divides by buses, which is 0.",
-        "1 of 2 checks passed as it is.",
+        "Before any patch, 1 of 2 checks passed.",
         "A rule proposes patch 1.",
         "Patch 1: only hides the error.",
         "The search proposes patch 2.",

@@ -6,6 +6,9 @@ the next one begins. Only times, ids and the isolation that this machine can enf
 
 from __future__ import annotations
 
+import shutil
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -18,6 +21,12 @@ from healkit.errors import HealkitError
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
+
+
+def _typed() -> str:
+    """Return the command as it was typed, such as `.venv/bin/healkit`."""
+    command = Path(sys.argv[0])
+    return sys.argv[0] if command.name == "healkit" and not shutil.which("healkit") else "healkit"
 
 
 def run_demo(console: Console, healkit: Healkit) -> bool:
@@ -41,5 +50,8 @@ def run_demo(console: Console, healkit: Healkit) -> bool:
     console.print()
     console.print(
         Text("The failures were recorded, found and fixed, and each fix was checked.", style="bold")
+    )
+    console.print(
+        Text(f"Next: {_typed()} lab opens JupyterLab here, with the lessons. The demo has kept nothing.")
     )
     return True

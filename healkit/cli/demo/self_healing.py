@@ -135,8 +135,10 @@ class SelfHealing(Chapter):
         with self.console.status("") as status:
 
             def show(sentence: str) -> None:
-                # With a spinner it is drawn at once.
-                status.update(Text(f"{tool}: {sentence}"), spinner="dots")
+                # With a spinner it is drawn at once; a wrapped line of it would stay on the screen.
+                line = Text(f"{tool}: {sentence}", no_wrap=True, overflow="ellipsis")
+                line.truncate(max(self.console.width - 4, 10), overflow="ellipsis")
+                status.update(line, spinner="dots")
 
             show("running it")
             self.healkit.execute(tool, "default", dict(arguments))  # type: ignore[call-overload]  # a lesson's arguments

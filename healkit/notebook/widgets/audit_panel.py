@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from healkit.app import Healkit
 from healkit.contracts.audit import AuditEntry
 from healkit.contracts.audit_panes import ANALYSIS_LABEL, AuditPanes
-from healkit.errors import HealkitError, UsageInvalid, ViewChanged, ViewError
+from healkit.errors import HealkitError, UsageInvalid, ViewChanged, ViewError, named
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.panel import Operation, Panel
@@ -151,11 +151,11 @@ class AuditPanel(Panel):
 
 def panes_of(healkit: Healkit, of: HasRunId | str) -> AuditPanes:
     """Return what the audit knows of an execution; raise `UsageInvalid` for one that is not on it."""
-    execution_id = of if isinstance(of, str) else of.run_id
-    entries = healkit.audit.get(execution_id)
+    execution_id: Any = getattr(of, "run_id", of)
+    entries = healkit.audit.get(execution_id) if isinstance(execution_id, str) else []
     if not entries:
         raise UsageInvalid(
-            f"No execution {execution_id!r} is on the audit.",
+            f"No execution {named(execution_id)} is on the audit.",
             hint="Give what hk.decide or hk.heal returned, or an id that healkit trace list shows.",
         )
     kind = entries[0].execution_type

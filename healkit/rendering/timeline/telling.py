@@ -226,8 +226,8 @@ class Teller(Notes):
             step["checks"].append(words.check_row(came))
         step["held"] += 1
         step["passed"] += came["outcome"] == "passed"
-        with_what = "with the patch" if "attempt" in step else "as it is"
-        step["title"] = f"{step['passed']} of {plain.count(step['held'], 'check')} passed {with_what}."
+        passed = f"{step['passed']} of {plain.count(step['held'], 'check')} passed"
+        step["title"] = f"{passed} with the patch." if "attempt" in step else f"Before any patch, {passed}."
 
     def _checked(self, event: TraceEvent) -> dict[str, Any]:
         """Return the step that holds this step's checks; begin one where there is none."""

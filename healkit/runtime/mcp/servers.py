@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 from healkit import values
 from healkit.contracts.tools import ToolDefinition
-from healkit.errors import CallRefused, CallTimedOut, ConfigError, McpError, McpUnavailable, did_you_mean
+from healkit.errors import (
+    CallRefused,
+    CallTimedOut,
+    ConfigError,
+    McpError,
+    McpUnavailable,
+    did_you_mean,
+    named,
+)
 from healkit.runtime.mcp.spec import START_TIMEOUT_S, ServerSpec, read_specs
 from healkit.runtime.router import CallContext, Provider
 
@@ -278,10 +286,10 @@ class MCPServers:
     def disconnect(self, name: str) -> None:
         """End a connected MCP server; raise `ConfigError` where there is none of that name."""
         with self._lock:
-            server = self._providers.get(name)
+            server = self._providers.get(name) if isinstance(name, str) else None
             if not isinstance(server, MCPServer):
                 known = [other.server for other in self._all()]
-                raise ConfigError(f"No MCP server {name!r} is connected.{did_you_mean(name, known)}")
+                raise ConfigError(f"No MCP server {named(name)} is connected.{did_you_mean(name, known)}")
             del self._providers[name]
         _finish([server])
 

@@ -20,9 +20,9 @@ def explain(before: str, after: str, made_by: Sequence[str]) -> str:
             continue
         out, come = _shown(old[low:high]), _shown(new[other_low:other_high])
         if kind == "insert":
-            places.append(f"after line {low}, {come} is added" if low else f"{come} is added at the top")
+            places.append(f"adds {come} {f'after line {low}' if low else 'at the top'}")
         elif kind == "delete":
-            places.append(f"line {low + 1}: {out} is taken out")
+            places.append(f"removes {out} in line {low + 1}")
         else:
             places.append(f"line {low + 1}: {out} becomes {come}")
     more = f"; and {len(places) - _PLACES_MAX} more" if len(places) > _PLACES_MAX else ""
@@ -31,5 +31,6 @@ def explain(before: str, after: str, made_by: Sequence[str]) -> str:
 
 
 def _shown(lines: Sequence[str]) -> str:
-    text = " ⏎ ".join(line.strip() for line in lines if line.strip())
+    """Write lines on one, as Python could stand there: `if not games: return 0`."""
+    text = "; ".join(line.strip() for line in lines if line.strip()).replace(":; ", ": ")
     return f"`{text if len(text) <= _LINE_MAX_CHARS else text[: _LINE_MAX_CHARS - 1] + '…'}`"
