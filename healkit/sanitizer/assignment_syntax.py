@@ -53,6 +53,12 @@ ANNOUNCED = re.compile(
     r"[ \t][^\n:\"'`=<>]{1,60}:[ \t]*(?:\r?\n[ \t]{0,8}){1,2}(?=[^\s\"'`<>(){}\[\]=:,]{8,200}[ \t]*(?:\r?\n|$))"
 )
 OPTION = re.compile(r"""[ \t]+(?![-|&<>;])|["'],[ \t]*(?=["'](?!-))""")
+#: `password "…";` on a line of its own, also behind `#define`.
+DIRECTIVE, DIRECTIVE_BEFORE, DIRECTIVE_END = (
+    re.compile(r"[ \t]{1,40}(?=[\"'])"),
+    re.compile(r"[ \t]*(?:#[ \t]*define[ \t]+)?"),
+    re.compile(r"[\"'][ \t]*;?[ \t]*(?:\r?\n|\\n|//|/\*|$)"),
+)
 PROSE_QUOTED = re.compile(
     r"""(?xi)[ \t]{1,2}(?:(?:for|of)\s[\w.@-]{1,40}\s)?(?:(?:is|was|of|to|as|set\sto|with)[ \t]:?)?(?=["'`“])"""
 )
@@ -67,7 +73,7 @@ BRACE = re.compile(r"""\{\s?(?=\")""")
 #: Calls that give back the text they are called with, as bytes, as a secret, or decoded; `{"…"}` initializes in C++.
 WRAPPER = re.compile(
     r"""(?xi)(?:(?:[\w.]{1,30}(?:\.|::))?(?:SecretStr|SecretBytes|Secret|SecureString|Field|from|bytes|bytearray|str|String|to_string|fromhex|DecodeString|unhexlify|(?:url_?safe_?)?b(?:ase)?64_?decode(?:string)?|atob|encode|strdup
-    |Some|Just|of|Optional|StringPtr|_T|TEXT|L|SecString|ProtectedString|literal|pulumi\.secret|Token|Password|ApiKey)\(|(?:std::)?string\{|\[\]byte\()
+    |Some|Just|of|Optional|StringPtr|_T|TEXT|L|SecString|ProtectedString|literal|pulumi\.secret|Token|Password|ApiKey)\(|(?:std::)?string\{|\[\]byte\(|!!(?:str|binary)[ ]|(?:os\.)?(?:getenv|environ\.get)\(\s{0,3}["'][\w.-]{1,80}["']\s{0,3},)
     \s{0,3}(?:default\s?=\s?)?(?=[bBuUrR]?\\*["'])"""
 )
 CALL = re.compile(r"""\(\s{0,3}(?=[bBuU]?\\*["'])""")
@@ -156,6 +162,8 @@ def name_at(text: str, start: int, end: int) -> tuple[int, int, str]:
         begin += 1  # `\npassword`: the n is the escape's
     elif begin >= 1 and text[begin - 1] == "%" and re.match(r"[0-9A-Fa-f]{2}", text[begin : begin + 2]):
         begin += 2
+    if text.startswith("-D", begin) and begin + 2 <= start:
+        begin += 2  # `-Dpassword=…`, as Java takes it
     match = _NAME_RIGHT.match(text, end, min(len(text), end + NAME_MAX_CHARS))
     stop = match.end() if match else end
     name = text[begin:stop].rstrip(".-")

@@ -20,6 +20,9 @@ from healkit.sanitizer.assignment_syntax import (
     CALL,
     CELL,
     CONSTANT,
+    DIRECTIVE,
+    DIRECTIVE_BEFORE,
+    DIRECTIVE_END,
     ELEMENT,
     ELEMENT_ESCAPED,
     NAME_MAX_CHARS,
@@ -133,6 +136,15 @@ def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span
     match = ASSIGN.match(text, stop)
     if match is not None:
         return _assigned(text, begin, match, name, level)
+    if level in NUMBERED and (match := DIRECTIVE.match(text, stop)) is not None:
+        line_start = max(text.rfind("\n", max(0, begin - 60), begin) + 1, begin - 60, 0)
+        value = value_at(text, match.end())
+        if (
+            value is not None
+            and DIRECTIVE_BEFORE.fullmatch(text, line_start, begin)
+            and DIRECTIVE_END.match(text, value.end)
+        ):
+            return mixed(text, value, name, level)
     before = text[begin - 1] if begin else ""
     if before in {"<", ":"} and (match := ELEMENT.match(text, stop)) is not None:
         return _enclosed(text, match.end(), "<", name, level)
@@ -308,16 +320,18 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
     first = text[position : position + 1]
     if level in NUMBERED and (span := byte_list(text, position, level)) is not None:
         return span
-    if level in NUMBERED and (wrapped := WRAPPER.match(text, position)) is not None:
+    quoted = first in _QUOTES
+    if level in NUMBERED and not quoted and (wrapped := WRAPPER.match(text, position)) is not None:
         value = value_at(text, wrapped.end())
         return None if value is None or value.where != QUOTED else mixed(text, value, name, level)
-    if first in _LIST_FIRST:
+    if first in _LIST_FIRST and not quoted:
         listed = _LIST_OPENS.match(text, position)
         if listed is not None:
             return in_list(text, listed, name, level)
         if first == "[":
             return bracketed(text, position, name, level)
-    typed = TYPED.match(text, position) if match["sign"] == ":" and level is not Secrecy.HEADER else None
+    may_be_typed = match["sign"] == ":" and not quoted and level is not Secrecy.HEADER
+    typed = TYPED.match(text, position) if may_be_typed else None
     if typed is not None:
         position = typed.end()
     if first in "<{" and level in NUMBERED and (span := bracketed(text, position, name, level)) is not None:
@@ -346,6 +360,8 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
 
 def _line_value(text: str, begin: int, match: re.Match[str], value: ValueSpan) -> Span | None:
     """Find a value that goes to the end of its settings line: `password=correct horse battery staple`."""
+    if text[value.end : value.end + 1] in _ENDS_LINE:
+        return None
     before = text[max(text.rfind("\n", max(0, begin - 40), begin) + 1, begin - 40) : begin]
     if _LINE_START.fullmatch(before) is None or (
         begin - len(before) > 0 and text[begin - len(before) - 1] != "\n"
@@ -365,7 +381,7 @@ _WHOLE_LINES = frozenset({Secrecy.PASSWORD, Secrecy.PHRASE, Secrecy.SECRET})
 _LINE_START = re.compile(r"\s*(?:- )?(?:export\s+|set\s+|ENV\s+|ARG\s+)?")
 #: The rest of a line, without the comment behind it; the line's end may be escaped.
 _LINE_REST = re.compile(r"(?:[^\r\n\\ ]|\\(?![rn])| (?!#|//|;))+")
-_LINE_MAX_CHARS = 200
+_LINE_MAX_CHARS, _ENDS_LINE = 200, frozenset(["", "\r", "\n", ",", ";", "&", '"', "'"])
 
 
 #: The quotes that a value may begin with.

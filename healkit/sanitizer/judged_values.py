@@ -47,7 +47,9 @@ def bracketed(text: str, position: int, name: str, level: Secrecy) -> Span | Non
 def mixed(text: str, value: ValueSpan, name: str, level: Secrecy) -> Span | None:
     """Judge a value in a call that may be given other words too: it must have letters, and digits or symbols."""
     found = text[value.start : value.end]
-    sure = len(found) >= 6 and (_LETTERS_AND_MORE.search(found) or is_generated(found))
+    sure = len(found) >= 6 and (
+        _LETTERS_AND_MORE.search(found) or is_generated(found) or looks_like_token(found)
+    )
     return judged(text, value, name, level) if sure else None
 
 

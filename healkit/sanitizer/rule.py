@@ -63,7 +63,7 @@ class SanitizerRule:
     caught, survives: templates of what must be hidden, and of what must not.
     costly: the check takes long; in one text only the first few hundred matches are checked, the others are hidden.
     among_numbers: the pattern is tried only on stretches of digits and their separators.
-    stuck: the token is found behind a letter or an underscore too (`backup_ghp_…`), where it looks like one.
+    stuck: the token is found behind a letter too (`xghp_…`), where it looks like one.
     custom: a user's own rule; searched in the whole of any text that holds one of its keywords, and may be slow.
     """
 
@@ -117,6 +117,7 @@ def starts_word(text: str, start: int) -> bool:
     if (
         start == 0
         or not ((before := text[start - 1]).isalnum() or before == "_")
+        or not before.isascii()  # Japanese and Chinese put no blank there
         or not text[start].isalnum()
     ):
         return True
@@ -145,6 +146,8 @@ def word_behind(text: str, start: int, end: int) -> Span:
     return start, word.end() if word else end, None
 
 
+#: A token may follow these without a blank, as in `MY_ghp_…`, if its end looks like one.
+_JOINS = frozenset("_0123456789")
 #: A match that its check refused is not tried again from so many of its characters: the check has seen what is there.
 JUDGED_CHARS = 40
 _WORD, _WORD_MAX_CHARS = re.compile(r"\S*"), 4096
@@ -152,12 +155,14 @@ _WORD, _WORD_MAX_CHARS = re.compile(r"\S*"), 4096
 
 def _by_pattern(rule: SanitizerRule) -> Locate:
     match_at = re.compile(rule.pattern).match
-    before, stuck = rule.before, rule.stuck
+    before, stuck, is_token = rule.before, rule.stuck, rule.kind == "token" and not rule.costly
 
     def locate(text: str, start: int, _end: int) -> Span | None:
         for ahead in before:
             begin = start - ahead
-            if begin < 0 or not ((alone := starts_word(text, begin)) or stuck):
+            if begin < 0 or not (
+                (alone := starts_word(text, begin)) or stuck or (is_token and text[begin - 1] in _JOINS)
+            ):
                 continue
             match = match_at(text, begin)
             if match is None:

@@ -121,6 +121,12 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
         return (
             is_generated(value)
             or looks_like_token(value)
+            or (
+                where != BARE
+                and not _GRAMMAR_TOKEN.match(name)
+                and len(value) >= _WEAK_LEAST
+                and _is_mixed(value)
+            )
             or (where != BARE and name.lower().endswith(("token", "tokens")) and _is_plain_word(value))
         )
     if where != BARE and len(value) >= _WEAK_LEAST and _WEAK_NAME.search(name) and _is_mixed(value):
@@ -194,7 +200,7 @@ def _secret_hides(name: str, value: str, where: str, *, loose: bool) -> bool:
     if value.isdigit():
         return len(value) >= (14 if where == BARE else 6)
     if " " in value:
-        return where != BARE and is_phrase(value)
+        return where != BARE and (is_phrase(value) or _ends_in_token(value))
     if NUMERIC.match(value) or ALGORITHM.match(value) or _same_name(name, value):
         return False
     if looks_like_token(value):
@@ -238,13 +244,24 @@ def _is_no_sentence(words: list[str]) -> bool:
     ) and _GRAMMAR.isdisjoint(words)
 
 
+def _ends_in_token(value: str) -> bool:
+    """Accept words and then what no words make up, as a store of credentials writes them."""
+    last = value.rstrip("}").rpartition(" ")[2]
+    return len(last) >= _TOKEN_LEAST and looks_like_token(last) and not is_path_or_url(last)
+
+
+_TOKEN_LEAST = 16
+
+
 def is_line(value: str, *, alone: bool) -> bool:
     """Return True for the rest of a settings line that is a password as a whole: words, or what no code can be.
 
     alone: only where nothing but words of a phrase stands there, as behind a colon.
     """
     if " " not in value:
-        return len(value) >= _WEAK_LEAST and value[0].isalnum() and is_mismatched(value)
+        return len(value) >= _WEAK_LEAST and (
+            (value[0].isalnum() and is_mismatched(value)) or _is_joined(value.split("-"))
+        )
     words = value.split()
     return is_phrase(value) or (
         not alone
@@ -252,6 +269,15 @@ def is_line(value: str, *, alone: bool) -> bool:
         and all(map(_LINE_WORD.fullmatch, words[1:]))
         and _GRAMMAR.isdisjoint(map(str.lower, words))
         and not _talks(value)
+    )
+
+
+def _is_joined(words: list[str]) -> bool:
+    """Accept three plain words or more, joined by dashes, that are about no secret."""
+    return (
+        len(words) >= _MANY_WORDS
+        and all(map(_PHRASE_WORD.match, words))
+        and all(known.isdisjoint(words) for known in (_GRAMMAR, _TERMS, _SECRET_WORDS, _NOT_A_VALUE))
     )
 
 
@@ -267,11 +293,7 @@ def is_phrase(value: str) -> bool:
 def is_generated(value: str) -> bool:
     """Accept four to eight plain words joined by dashes, as generators of passwords make them."""
     words = value.split("-")
-    return (
-        4 <= len(words) <= 8
-        and all(map(_PHRASE_WORD.match, words))
-        and all(known.isdisjoint(words) for known in (_GRAMMAR, _TERMS, _SECRET_WORDS, _NOT_A_VALUE))
-    )
+    return 4 <= len(words) <= 8 and _is_joined(words)
 
 
 _PHRASE_WORD = re.compile(r"[a-z]{3,14}$")

@@ -16,6 +16,17 @@ _REFERENCE = re.compile(
     )""",
     re.DOTALL,
 )
+#: A text in braces with blanks in it, such as Jenkins writes: no template.
+_BRACED = re.compile(r"\{[^{}]*\s[^{}]*\}$")
+
+
+def _holds_token(value: str) -> bool:
+    return _BRACED.match(value) is not None and any(
+        len(word) >= _TOKEN_LEAST and looks_like_token(word) for word in value.strip("{}").split()
+    )
+
+
+_TOKEN_LEAST = 16
 #: What a replacement begins with.
 HIDDEN = "[REDACTED:"
 _ELIDED = re.compile(r"\*{3}|\.{3}|…|•{3}|\[REDACTED|\[TRUNCATED|\[(?:EMAIL|PHONE|SSN|CARD|IBAN)\]")
@@ -36,7 +47,7 @@ _SPLIT = re.compile(r"[-_/.: ,+@|]+")
 
 def is_reference(value: str) -> bool:
     """Return True for a stand-in: a template, a variable, or a text that was hidden already."""
-    return _REFERENCE.match(value) is not None or (
+    return (_REFERENCE.match(value) is not None and not _holds_token(value)) or (
         _MAY_ELIDE.search(value) is not None and _ELIDED.search(value) is not None
     )
 
@@ -56,10 +67,14 @@ def is_placeholder(value: str) -> bool:
 
     The whole text must be of one of these forms: a real secret that holds such a word is none.
     """
-    return len(value) <= _PLACEHOLDER_MAX and _PLACEHOLDER.fullmatch(value.strip("'\"` ")) is not None
+    return (
+        len(value) <= _PLACEHOLDER_MAX
+        and _PLAIN.fullmatch(value) is not None
+        and _PLACEHOLDER.fullmatch(value.strip("'\"` ")) is not None
+    )
 
 
-_PLACEHOLDER_MAX = 48
+_PLACEHOLDER_MAX, _PLAIN = 48, re.compile(r"[A-Za-z_ '\"`-]+\d?!?")
 
 
 def is_mismatched(value: str) -> bool:

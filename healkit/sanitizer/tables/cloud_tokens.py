@@ -153,7 +153,7 @@ CLOUD_TOKENS: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "newrelic-key", "New Relic key", "token", ("nrak-", "nrii-", "nrjs-", "nriq-", "nrra-", "nrsp-", "nral"),
-        r"(?:NR(?:AK|II|IQ|RA|SP|JS)-[A-Za-z0-9_-]{19,40}|[a-f0-9]{36}NRAL)", before=(0, 36),
+        r"(?:NR(?:AK|II|IQ|RA|SP|JS)-[A-Za-z0-9_-]{19,40}|[A-Za-z0-9]{36}NRAL)", before=(0, 36),
         caught=("NRAK-‹u27›", "NRII-‹s32›", "NRJS-‹h19›", "‹h36›NRAL"), survives=("NRAK-keys are long",),
     ),
     SanitizerRule(

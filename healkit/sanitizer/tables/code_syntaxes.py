@@ -165,7 +165,7 @@ CODE_SYNTAXES: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "secure-string", "a text that is made a secure string", "place", ("securestring",),
-        r"(?i)SecureString\s{1,3}(?:-String\s{1,3})?[\"'](?P<secret>[^\"'\n$]{4,256})[\"']", check=unlike_reference,
+        r"(?i)SecureString\s{1,3}(?:-String\s{1,3})?\\?[\"'](?P<secret>[^\"'\\\n$]{4,256})\\?[\"']", check=unlike_reference,
         caught=('ConvertTo-SecureString "‹w12›" -AsPlainText -Force',), survives=("ConvertTo-SecureString $plain", 'SecureString ""'),
     ),
     SanitizerRule(

@@ -59,7 +59,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
         "gitlab-token", "GitLab token", "token",
         ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-", "glffct-", "glrtr-", "glwt-", "gr1348941"),
         r"(?:gl(?:pat|dt|rt|rtr|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[\w.-]{18,320}|GR1348941[\w-]{20,40})",
-        check=lambda match: looks_like_token(match[0].partition("-")[2]) or match[0][0] == "G", stuck=True, caught=("glpat-‹s20›", "glrt-t1_‹s27›", "glcbt-64_‹s20›", "glptt-‹h40›", "GR1348941‹s20›", "gloas-‹s64›", "glagent-‹s50›"),
+        check=_digit, stuck=True, caught=("glpat-‹s20›", "glrt-t1_‹s27›", "glcbt-64_‹s20›", "glptt-‹h40›", "GR1348941‹s20›", "gloas-‹s64›", "glagent-‹s50›"),
         survives=("glpat-prefixed", "glft-and-other-prefixes"),
     ),
     SanitizerRule(
@@ -68,7 +68,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "atlassian-token", "Atlassian API token or Bitbucket app password", "token", ("atbb", "atatt3", "atctt3", "astt"),
-        r"AT(?:BB[A-Za-z0-9]{28,40}|[AC]TT3[A-Za-z0-9_=-]{60,400})|ASTT[A-Za-z0-9_-]{40,200}", check=_digit,
+        r"AT(?:BB[A-Za-z0-9]{24,40}|[AC]TT3[A-Za-z0-9_+/=-]{20,400})|ASTT[A-Za-z0-9_-]{40,200}", check=_digit,
         caught=("ATBB‹w32›", "ATATT3‹s180›=‹H8›"), survives=("ATBB", "ATATT3 tokens"),
     ),
     SanitizerRule(
@@ -93,7 +93,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
         stuck=True, caught=("dckr_pat_‹s27›", "dckr_oat_‹s32›"), survives=("dckr_pat_ prefix",),
     ),
     SanitizerRule(
-        "artifactory-token", "JFrog Artifactory key or reference token", "token", ("akc", "cmvmd"), r"(?:AKC[a-z0-9][A-Za-z0-9]{60,80}|cmVmd[A-Za-z0-9]{56,64}+)(?![A-Za-z0-9])",
+        "artifactory-token", "JFrog Artifactory key or reference token", "token", ("akc", "cmvmd", *(f"ap{digit}" for digit in "0123456789")), r"(?:(?:AKC|AP[0-9])[a-z0-9][A-Za-z0-9]{9,80}|cmVmd[A-Za-z0-9]{56,64}+)(?![A-Za-z0-9])",
         caught=("AKCp‹w69›", "cmVmd‹w59›"), survives=("AKC registered", "cmVmd"),
     ),
     SanitizerRule(

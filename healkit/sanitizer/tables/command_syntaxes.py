@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from healkit.sanitizer.rule import SanitizerRule, Span, starts_word
 from healkit.sanitizer.secret_names import Secrecy, word_set
 from healkit.sanitizer.secret_values import QUOTED, hides, is_generated, names_a_secret
-from healkit.sanitizer.value_shapes import ALGORITHM, is_reference
+from healkit.sanitizer.value_shapes import ALGORITHM, is_reference, looks_like_token
 
 _DIGIT_OR_SYMBOL = re.compile(r"[\d!@#$%^&*?~+=|<>]")
 
@@ -190,6 +190,16 @@ COMMAND_SYNTAXES: tuple[SanitizerRule, ...] = (
         "written-secret", "a secret that a shell writes into a file whose name says what it is", "place", ("echo ", "printf "),
         r"(?:echo|printf)\s+(?:-\w\s+)?(?:[\"']%s(?:\\n)?[\"']\s+)?(?P<q>[\"']?)(?P<secret>[^\s\"'$|<>]{6,256})(?P=q)\s{0,3}>{1,2}\s{0,3}[^\s;|&]{0,120}?(?:pass(?:word|wd)?|secret|token|credential|api_?key|pgpass|netrc)",
         check=sure_password, caught=("echo ‹w12› > password.txt", 'printf "%s" "‹w24›" > /run/secrets/password'), survives=("echo done > token.log", "echo $PASSWORD > password.txt", "echo v1.2 > version"),
+    ),
+    SanitizerRule(
+        "bundler-login", "the login of a gem server, as Bundler keeps it", "place", ("bundle_",),
+        r"(?:BUNDLE_[A-Z0-9_]{2,80}__[A-Z]{2,12})[\"']?\s{0,3}[=:]\s{0,3}[\"']?(?P<secret>[^\s\"':;&$]{3,100}:[^\s\"';&$]{3,200})", check=unlike_reference,
+        caught=("BUNDLE_GEMS__EXAMPLE__COM: ‹h8›:‹h8›", "export BUNDLE_GEMS__EXAMPLE__COM=\"jane:‹w12›\""), survives=("BUNDLE_PATH: vendor/bundle", "BUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/: http://localhost:9292"),
+    ),
+    SanitizerRule(
+        "token-as-user", "a token as the user's name of a request, without a password", "place", ("curl ", "sonar.login", "sonar.token"),
+        r"(?i)(?:curl\s[^\n|;&]{0,200}?(?:-u|--user)[ =]{1,3}[\"']?(?P<user>)(?=[^\s\"':]{8,200}:[\"']?(?:\s|$))|sonar\.(?:login|token)[\"'\s:=]{1,9})(?P<secret>[A-Za-z0-9_.+/!@#$%^*-]{8,200})", check=lambda match: unlike_reference(match) and looks_like_token(match["secret"]), stuck=True,
+        caught=('curl -u "‹w24›:" https://example.com', "-Dsonar.login=‹h40›", 'sonar.token: "‹w32›"'), survives=('curl -u "jane:" https://example.com', "sonar.login=admin", "curl -u $TOKEN: https://example.com"),
     ),
 )  # fmt: skip
 

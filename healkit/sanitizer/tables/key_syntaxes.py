@@ -12,13 +12,13 @@ _BLOCK_HEAD = re.compile(
     r"-----BEGIN(?: |%20|\+)(?:[A-Z0-9]+(?: |%20|\+)){0,4}PRIVATE(?: |%20|\+)KEY(?:(?: |%20|\+)BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
 )
 #: Line ends, also escaped for a program, a page or a URL; quotes, continuations and what quotes a line.
-_BETWEEN = r"""(?:\\+[rnt]|\\u000[aAdD]|&\#(?:1[03]|[xX]0?[aAdD]);|<br\s?/?>|%0[AaDd]|[\s"'`+,|>\#*])"""
+_BETWEEN = r"""(?:\\+[rnt]|\\u000[aAdD]|&\#(?:1[03]|[xX]0?[aAdD]);|<br\s?/?>|%0[AaDd]|/{2,3}(?=\s)|/\*|\*/|[\s"'`+,|>\#*])"""
 #: Lines of a key, and a shorter last one: before the end any, otherwise one that is no word.
 _BLOCK_BODY = re.compile(
     rf"""(?x)(?:
       {_BETWEEN}*
       (?: [A-Za-z][A-Za-z-]{{2,20}}:\ [^\n\\]{{0,200}} | (?:[A-Za-z0-9+/]|%2[BbFf]){{16,4096}}(?:=|%3[Dd]){{0,3}} | =[A-Za-z0-9+/]{{4}} )
-      (?=\s|\\|["'`+,&<%-]|$)
+      (?=\s|\\|["'`+,&<%*-]|$)
     )*+(?:
       {_BETWEEN}*(?:[A-Za-z0-9+/]|%2[BbFf]){{1,15}}(?:=|%3[Dd]){{0,3}}(?={_BETWEEN}*(?:=[A-Za-z0-9+/]{{4}}{_BETWEEN}*)?-----END)(?:{_BETWEEN}*=[A-Za-z0-9+/]{{4}})?
       | {_BETWEEN}{{1,40}}(?=[A-Za-z]*[0-9+/]|[A-Z]*[a-z]+[A-Z])[A-Za-z0-9+/]{{1,15}}={{0,3}}(?=\s|\\|["'`+,&<%-]|$)
@@ -56,6 +56,8 @@ _KEY_LINE = re.compile(
 #: What stands around each line of a key in a log of JSON objects.
 _LOGGED_LINE = re.compile(r"\"[A-Za-z0-9+/]{16,76}={0,2}(?:\\+[rn])*\"")
 _END_LINE = re.compile(r"[^\n]{0,160}?-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----")
+#: The last line of a key, before its end.
+_SHORT_LINE = re.compile(r"(?:^|[\s\"'#>|:])[A-Za-z0-9+/]{1,64}={0,2}[\"',\s]*$")
 _KEY_LINES_MAX, _KEY_LINE_MAX_CHARS = 200, 240
 
 
@@ -68,7 +70,8 @@ def _end_of_lines(text: str, position: int) -> int | None:
             return closing.end() if kept else None
         end = text.find("\n", begin, begin + _KEY_LINE_MAX_CHARS)
         line = text[begin : end if end >= 0 else begin + _KEY_LINE_MAX_CHARS]
-        if _KEY_LINE.search(line) is None and _LOGGED_LINE.search(line) is None:
+        is_last = end >= 0 and _END_LINE.match(text, end + 1) is not None and _SHORT_LINE.search(line)
+        if _KEY_LINE.search(line) is None and _LOGGED_LINE.search(line) is None and not is_last:
             return kept
         kept = begin + len(line)
         if end < 0:

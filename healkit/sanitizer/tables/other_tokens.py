@@ -22,7 +22,7 @@ _SURE = {
     "mdb_sa_sk_": r"[\w-]{32,64}", "hawk.": r"[\w-]{20}\.[\w-]{20}", "tkn.v1_": r"[A-Za-z0-9]{60,80}=", "VF.": r"(?:(?:DM|WS)\.)?[a-fA-F0-9]{24}\.[A-Za-z0-9]{16}",
     "1000.": r"[a-f0-9]{32}\.[a-f0-9]{32}", "$krb5asrep$": r"\d\d\$(?:[^\s:]{1,80}:)?[0-9a-f]{32}\$[0-9a-f]{64,4096}", "$8$": r"[./A-Za-z0-9]{8,16}\$[./A-Za-z0-9]{43}",
     "BBDC-": r"[A-Za-z0-9+/@_-]{40,50}", "u-s4t2": r"(?:ud|af)-[a-f0-9]{64}", "s-s4t2": r"(?:ud|af)-[a-f0-9]{64}", "NRBR-": r"[0-9a-f]{19}",
-    "rh-api-": r"[0-9a-fA-F-]{36}", "salad_cloud_": r"[A-Za-z0-9]{1,12}_[A-Za-z0-9]{7,235}", "5AEP861": r"[A-Za-z0-9._=]{80,400}", "3MVG9": r"[A-Za-z0-9._+/=]{70,251}",
+    "rh-api-": r"[0-9a-fA-F-]{36}", "salad_cloud_": r"[A-Za-z0-9]{1,12}_[A-Za-z0-9]{7,235}", "5AEP861": r"[A-Za-z0-9._=]{80,400}", "3MVG": r"[A-Za-z0-9._+/=]{70,251}",
     "thog-secret-": r"[0-9a-f]{32}", "thog-key-": r"[0-9a-f]{16}", "pub-c-": r"[0-9a-z-]{36}", "sub-c-": r"[0-9a-z-]{36}", "sec-c-": r"[A-Za-z0-9+/=-]{30,64}",
     "BBFF-": r"[A-Za-z0-9]{30}", "FlyV1 ": r"[A-Za-z0-9=_,/+-]{100,4000}", "akab-": r"[a-z0-9]{16}-[a-z0-9]{16}", "STS.": r"[A-Za-z0-9]{18,40}",
     "pi_": r"[A-Za-z0-9]{20,32}_secret_[A-Za-z0-9]{20,32}", "sqco_": r"[A-Za-z0-9]{59}", "endr+": r"[A-Za-z0-9_=-]{14,80}", "Mid-server-": r"[\w-]{16,64}",
@@ -37,11 +37,10 @@ _MAYBE = {
     "persona_production_": r"[a-z0-9_-]{20,80}", "persona_sandbox_": r"[a-z0-9_-]{20,80}", "pina_": r"[\w-]{20,200}", "polar_at_": r"[\w-]{20,100}",
     "polar_oat_": r"[\w-]{20,100}", "polar_pat_": r"[\w-]{20,100}", "prf_": r"[\w-]{20,80}", "ramp_sec_": r"[A-Za-z0-9]{40,64}", "rpa_": r"[A-Za-z0-9]{30,64}",
     "rootly_": r"[a-f0-9]{64}", "samsara_api_": r"[A-Za-z0-9]{26,40}", "sbp_": r"[a-z0-9_-]{40}", "tss_": r"[\w-]{20,80}", "unkey_": r"[A-Za-z0-9]{20,40}",
-    "ucat_": r"[A-Za-z0-9]{24,40}", "vtwn_": r"[\w-]{20,80}", "waka_": r"[a-z0-9-]{36,64}", "zpka_": r"[a-z0-9]{32}_[0-9a-f]{8}", "AQVN": r"[\w-]{35,45}",
-    "t1.": r"[\w-]{10,200}={0,2}\.[\w-]{60,120}={0,2}", "odt_": r"[A-Za-z0-9]{32,255}", "shltm_": r"[\w-]{40}", "na1.": r"[A-Za-z0-9+/]{80,120}",
+    "ucat_": r"[A-Za-z0-9]{24,40}", "vtwn_": r"[\w-]{20,80}", "waka_": r"[a-z0-9-]{36,64}", "zpka_": r"[a-z0-9]{32}_[0-9a-f]{8}", "AQVN": r"[\w-]{35,45}",  "odt_": r"[A-Za-z0-9]{32,255}", "shltm_": r"[\w-]{40}",
     "slk_": r"[a-f0-9]{64}", "bb_pr_": r"[a-f0-9]{30}", "bb_ma_": r"[a-f0-9]{30}", "figp_": r"[\w=-]{36,64}", "glsa_": r"\w{40,48}",
-    "NF-": r"[A-Za-z0-9]{32}", "phr_": r"[A-Za-z0-9]{32,64}", "api_": r"[A-Za-z0-9]{20,24}\.[A-Za-z0-9]{20,24}", "key_": r"[0-9a-f]{64}", "db-": r"[A-Za-z0-9]{29}",
-    "apikey_": r"[0-9a-f]{64}", "pul-": r"[a-z0-9]{40}", "rubygems_": r"[a-z0-9]{42,52}", "web_": r"[0-9a-z]{32}", "rnd_": r"[A-Za-z0-9]{28,40}", "gql_": r"[A-Za-z0-9_-]{32,64}",
+    "NF-": r"[A-Za-z0-9]{32}", "phr_": r"[A-Za-z0-9]{32,64}", "api_": r"[A-Za-z0-9]{20,24}\.[A-Za-z0-9]{20,24}", "key_": r"[0-9a-f]{64}",
+    "apikey_": r"[0-9a-f]{64}", "pul-": r"[a-z0-9]{40}", "rubygems_": r"[a-z0-9]{42,52}",  "rnd_": r"[A-Za-z0-9]{28,40}", "gql_": r"[A-Za-z0-9_-]{32,64}",
 }  # fmt: skip
 
 
@@ -70,6 +69,6 @@ OTHER_TOKENS: tuple[SanitizerRule, ...] = (
         "likely-token", "what no words make up, behind the prefix of a smaller service (Brave, Canva, Cloudsmith, Deno, Devin, Elastic, Lichess, Neon, Pinterest, Polar, Unkey, WakaTime …)",
         "token", tuple(prefix.lower() for prefix in _MAYBE), _pattern(_MAYBE), check=_random,
         caught=("BSA‹w27›", "csa_‹h30›‹w6›", "ddp_‹w36›", "lip_‹w24›", "napi_‹w64›", "unkey_‹w24›", "waka_‹l36›", "polar_oat_‹w40›", "odt_‹w32›", "key_‹h64›", "phr_‹w44›"),
-        survives=("api_version.number_of_items", "web_0123456789", "prf_of_the_pseudo_random_function", "key_of_the_first_item", "tss_transport_security_settings_for", "lip_of_the_upper_left_corner", "t1.column_name"),
+        survives=("api_version.number_of_items", "prf_of_the_pseudo_random_function", "key_of_the_first_item", "tss_transport_security_settings_for", "lip_of_the_upper_left_corner", "t1.column_name"),
     ),
 )  # fmt: skip

@@ -31,6 +31,11 @@ def _snowflake(match: re.Match[str]) -> bool:
         return False
 
 
+def _numbered(match: re.Match[str]) -> bool:
+    """Check that it is a number of twelve digits and a colon in base64, and bytes behind."""
+    return re.match(rb"\d{12}:", base64.b64decode(match[0])) is not None
+
+
 def _shaped_path(match: re.Match[str]) -> bool:
     parts = match["secret"].split("/", 12)[:12]
     return any(looks_like_token(part) or (part.isdigit() and len(part) >= 6) for part in parts)
@@ -66,6 +71,11 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
         caught=("MTIzNDU2Nzg5MDEyMzQ1Njc4.‹s6›.‹s38›", "OTg3NjU0MzIxMDk4NzY1NDMy.‹s6›.‹s27›"), survives=("MTIzNDU2", "NdArrayBackedExtensionArray.values.shape"),
     ),
     SanitizerRule(
+        "jira-token", "personal access token of Jira, Confluence or Bitbucket Data Center", "token", _SNOWFLAKES,
+        r"[MNO][A-Za-z0-9+/]{43}(?![A-Za-z0-9+/=_.-])", check=_numbered, stuck=True,
+        caught=("NDU2Nzg5MDEyMzQ1OrAB‹w24›", "/token/OTI2NjA3NjU1NTI2Oh2D‹w24›"), survives=("MTIzNDU2", "NDU2Nzg5MDEyMzQ1‹w28›"),
+    ),
+    SanitizerRule(
         "telegram-token", "Telegram bot token", "token", (":aa",), r"(?:bot)?(?P<secret>\d{8,10}:AA[A-Za-z0-9_-]{32,36}+)(?![\w])", before=(13, 12, 11, 10, 9, 8),
         caught=("‹d10›:AA‹s33›", "https://api.telegram.org/bot‹d9›:AA‹s33›/getMe"), survives=("12:AA:34:BB", "fe80::1:aa"),
     ),
@@ -83,7 +93,7 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
         check=_digit, caught=("EAACEdEose0cBA‹w150›", "IGQVJ‹w120›"), survives=("EAA member states", "EAAB"),
     ),
     SanitizerRule(
-        "shopify-token", "Shopify token", "token", ("shpat_", "shpca_", "shppa_", "shpss_", "shptka_", "shpua_", "prtapi_"), r"(?:shp(?:at|ca|pa|ss|tka|ua)_|prtapi_)[a-fA-F0-9]{28,64}",
+        "shopify-token", "Shopify token", "token", ("shpat_", "shpca_", "shppa_", "shpss_", "shptka_", "shpua_", "prtapi_"), r"(?:shp(?:at|ca|pa|ss|tka|ua)_|prtapi_)[a-zA-Z0-9]{28,64}", check=_digit,
         caught=("shpat_‹h32›", "shpss_‹h32›", "shppa_‹h32›"), survives=("shpat_prefix",),
     ),
     SanitizerRule(
@@ -102,14 +112,14 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
         "twilio-key", "Twilio API key", "token", ("sk",), r"SK[0-9a-fA-F]{32}(?![\w])", caught=("SK‹h32›",), survives=("SK", "SKU 12345678"),
     ),
     SanitizerRule(
-        "sendgrid-key", "SendGrid key", "token", ("sg.",), r"SG\.[A-Za-z0-9_=.-]{40,96}+(?![\w])", check=_digit, caught=("SG.‹s22›.‹s43›",), survives=("SG.example.com",),
+        "sendgrid-key", "SendGrid key", "token", ("sg.",), r"SG\.[A-Za-z0-9_=.-]{40,96}+(?![A-Za-z0-9_])", check=_digit, caught=("SG.‹s22›.‹s43›",), survives=("SG.example.com",),
     ),
     SanitizerRule(
         "mailgun-key", "Mailgun key", "token", ("key-", "pubkey-"), r"(?:pub)?key-[0-9a-f]{32}(?![\w])|[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])", caught=("key-‹h32›",), survives=("key-value", "key-3ax6"),
     ),
     SanitizerRule(
         "mail-key", "key of a mail service (Mailchimp, Mandrill, Brevo, Resend, Loops, Postmark)", "token", ("-us", "xkeysib-", "xsmtpsib-", "re_", "md-"),
-        r"(?:[0-9a-f]{32}-us\d{1,2}+(?![\w])|x(?:key|smtp)sib-[a-f0-9]{64}-[A-Za-z0-9]{16}|re_(?=\w{0,30}[A-Z])(?=\w{0,30}\d)[A-Za-z0-9]{8}_[A-Za-z0-9]{20,32}+(?![\w])|md-[A-Za-z0-9_-]{22}(?![\w-]))",
+        r"(?:[0-9a-zA-Z]{32}-us\d{1,2}+(?![\w])|x(?:key|smtp)sib-[a-f0-9]{64}-[A-Za-z0-9]{16}|re_(?=\w{0,30}[A-Z])(?=\w{0,30}\d)[A-Za-z0-9]{8}_[A-Za-z0-9]{20,32}+(?![\w])|md-[A-Za-z0-9_-]{22}(?![\w-]))",
         before=(0, 32), check=lambda match: looks_like_token(match[0]), caught=("‹h32›-us14", "xkeysib-‹h64›-‹w16›", "re_‹w8›_‹w24›"), survives=("en-us", "about-us1", "re_compile_patterns_of_the_module"),
     ),
     SanitizerRule(
