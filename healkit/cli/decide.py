@@ -28,7 +28,9 @@ from healkit.cli.command import (
 from healkit.cli.summarize import KINDS, read_source
 from healkit.parsing import chooser_of, read_aliases, read_steps, split_commas
 
-_DATA_HELP = "A file (.csv, .tsv, .parquet) or a data view, and its name in the decision"
+#: Endings of files of text.
+_TEXTS = (".txt", ".md")
+_DATA_HELP = "A file (.csv, .tsv, .parquet, .txt, .md) or a data view, and its name in the decision"
 _NO_DATA = ("A decision needs data.", "Write healkit decide QUESTION --data NAME=FILE --chooser person")
 
 
@@ -90,13 +92,16 @@ def decide(
 
 
 def _source(text: str) -> tuple[str, Any]:
-    """Read `NAME=SOURCE`: a table for a file's name, else the name of a data view."""
+    """Read `NAME=SOURCE`: a table or a text for a file's name, else the name of a data view."""
     name, sign, source = text.partition("=")
-    if not sign and (stem := Path(text).stem).isidentifier() and Path(text).suffix.lower() in KINDS:
+    ending = Path(source or text).suffix.lower()
+    if not sign and (stem := Path(text).stem).isidentifier() and ending in (*KINDS, *_TEXTS):
         name, source = stem, text
     if not (name and source):
         wrong(f"{text!r} has no name and source.", "Write NAME=SOURCE, such as sales=sales.csv.")
-    kind = KINDS.get(Path(source).suffix.lower())
+    if ending in _TEXTS:
+        return name, [read_source(source, "text")]  # in a list: a text of one word would name a view
+    kind = KINDS.get(ending)
     if kind is None:
         return name, source
     table = read_source(source, kind, "Is it a table of that kind?")

@@ -83,6 +83,22 @@ def test_without_tools_the_operations_answer(deciding: Any, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
 
 
+def test_a_file_of_text_is_a_text_that_tools_read(
+    deciding: Any, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with Healkit(environment["HEALKIT_DB"]) as healkit:
+        healkit.vault.add(
+            "shout", "def shout(texts: list[str]):\n    return [text.upper() for text in texts]\n"
+        )
+    (tmp_path / "letter.txt").write_text("hello")
+    op = {"type": "execute_data_op", "tool": "shout", "params": {"texts": "letter"}, "viewName": "loud"}
+    (tmp_path / "plan.json").write_text(json.dumps([op, {**END, "finalViewName": "loud"}]))
+    words = ("--data", "letter=letter.txt", "--tools", "shout", "--plan", "plan.json", "--json")
+    done = deciding("decide", "How loud?", *words)
+    assert done.returncode == 0, done.stdout
+    assert loaded(environment, json.loads(done.stdout)["raw_data_view_name"])["text"].tolist() == ["HELLO"]
+
+
 def test_a_plan_may_come_from_stdin_and_a_failing_one_exits_1(deciding: Any) -> None:
     words = (*QUESTION, "--data", "sales=kept", "--tools", "totals", "--plan", "-")
     done = deciding(*words, stdin=json.dumps([OP, END]))

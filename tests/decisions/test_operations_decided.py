@@ -179,6 +179,7 @@ class Clumsy:
     """Chooser that makes each mistake once, then goes by the plan."""
 
     name = "clumsy"
+    told_in_full = True
 
     def __init__(self, mistakes: list[tuple[str, Any, str, str]], plan: list[dict[str, Any]]) -> None:
         self._choices = iter([*(choice for _, choice, _, _ in mistakes), *plan])
