@@ -56,11 +56,14 @@ bench-heal: $(BIN)/python
 
 # Hosts killed at random on SQLite and PostgreSQL, and trivial tools on busy processors; `make soak SOAK_SEED=7` again.
 SOAK_KILLS ?= 1000
+SOAK_AUDITED_KILLS ?= 200
 SOAK_SEED ?= $(shell shuf -i 0-999999 -n 1)
 soak: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
 	$(BIN)/python benchmarks/soak_kills.py --kills $(SOAK_KILLS) --seed $(SOAK_SEED)
 	$(BIN)/python benchmarks/soak_kills.py --kills $(SOAK_KILLS) --seed $(SOAK_SEED) --database postgresql
+	$(BIN)/python benchmarks/soak_kills.py --audited --kills $(SOAK_AUDITED_KILLS) --seed $(SOAK_SEED)
+	$(BIN)/python benchmarks/soak_kills.py --audited --kills $(SOAK_AUDITED_KILLS) --seed $(SOAK_SEED) --database postgresql
 	$(BIN)/python benchmarks/soak_crashes.py --seed $(SOAK_SEED)
 
 # A million frames of what a worker may send, at random: `make fuzz`, and `make fuzz FUZZ_SEED=n` to repeat a run.

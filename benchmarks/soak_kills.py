@@ -8,6 +8,10 @@ host notes what it asks for, what its tools do and how they ended, in a file tha
 the log is compared with these notes. Prints one JSON object, with the seed that makes the same moments again, and at
 which moments of an execution the kills came; ends with 1 where something is wrong, or where no kill came at one of
 these moments.
+
+With `--audited`, the hosts heal tools and decide instead. At the end each event of each run folder that makes an entry
+of the audit must be one, once, and the audit must verify. Each decision that was killed is resumed: it must end in its
+view, and no finished step may be executed again.
 """
 
 from __future__ import annotations
@@ -59,6 +63,20 @@ TOOLS = {
     "slow": "import time\ndef slow(token):\n    mcp.host.mark(token=token)\n    time.sleep(0.2)\n    return token",
 }
 
+#: Time until a host that heals and decides is killed, at most, from when it is open, in seconds.
+AUDITED_WITHIN_S = 8.0
+AUDITED_TOOLS = {
+    "totals": "def totals(df, mark):\n    name = df.columns[-1]\n"
+    "    return df.groupby('region', as_index=False)[[name]].sum()",
+    "as_csv": "def as_csv(df, mark):\n    return df.to_csv(index=False)",
+}
+#: Tool that is healed again and again, under other names.
+BROKEN = "def share(total, parts):\n    return total / len(parts)"
+EXAMPLES = [
+    {"arguments": {"total": 9, "parts": []}, "result": 0.0},
+    {"arguments": {"total": 8, "parts": [1, 2]}, "result": 4.0},
+]
+
 
 def host(url: str, notes: str) -> None:
     """Execute tools until killed."""
@@ -94,6 +112,164 @@ def host(url: str, notes: str) -> None:
             thread.start()
         for thread in threads:
             thread.join()
+
+
+def audited_host(url: str, first: str) -> None:
+    """Heal and decide in turns until killed; first: which of the two comes first, 0 or 1."""
+    import pandas as pd
+
+    from healkit import Config, Healkit
+    from healkit.decisions import loop as _
+    from healkit.healing import healer as _  # noqa: F401, F811 - as above
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    frame = pd.DataFrame({"region": ["North", "South"] * 200, "sales": range(400)})
+    with Healkit(url, config=Config(start_timeout_s=120)) as healkit:
+        healkit.execute("totals", arguments={"df": frame, "mark": ""})  # a worker that has pandas loaded
+        print("ready", flush=True)
+        for number in itertools.count(int(first)):
+            name = f"share_{os.getpid()}_{number}"
+            if number % 2:
+                healkit.vault.add(name, BROKEN.replace("share", name), examples=EXAMPLES)
+                healkit.heal(name, auto=True, budget_s=10)
+            else:
+                plan = plan_of(name)
+                healkit.decide("Which region?", {"sales": frame}, tools=["totals", "as_csv"], chooser=plan)
+
+
+def plan_of(mark: str) -> list[dict[str, Any]]:
+    """Return the choices of a decision; each execution's arguments name it and the step."""
+    steps: list[dict[str, Any]] = []
+    for number in range(3):
+        params = {"df": "sales" if not number else f"v{number - 1}", "mark": f"{mark}.{number}"}
+        steps.append(
+            {"type": "execute_data_op", "tool": "totals", "params": params, "viewName": f"v{number}"}
+        )
+    params = {"df": "v2", "mark": f"{mark}.3"}
+    return [
+        *steps,
+        {"type": "execute_output", "tool": "as_csv", "params": params},
+        {"type": "finalize", "finalViewName": "v2"},
+    ]
+
+
+def killed_audited(url: str, rng: random.Random, env: dict[str, str]) -> None:
+    """Start a host that heals and decides, and kill it at a random moment once it is open."""
+    command = [sys.executable, __file__, "--audited-host", url, str(rng.randrange(2))]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, env=env) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(rng.uniform(0, AUDITED_WITHIN_S))
+        if process.poll() is not None:
+            raise SystemExit(f"A host ended by itself, with {process.returncode}.")
+        process.kill()
+
+
+def audited_findings(url: str) -> dict[str, Any]:
+    """Compare the run folders with the audit, then resume each decision that was killed."""
+    from healkit import Healkit
+    from healkit.app import steps_of
+    from healkit.errors import UsageInvalid
+    from healkit.tracing.reader import read_run
+    from healkit.tracing.run_folders import run_folders
+
+    problems: dict[str, list[str]] = {
+        "missing": [],
+        "doubled": [],
+        "not_resumed": [],
+        "repeated": [],
+        "verify": [],
+    }
+    counts = Counter[str]()
+    with Healkit(url) as healkit:  # its start takes what the last ones left
+        runs = [read_run(folder) for folder in run_folders(healkit.runs_dir)]
+        for run in runs:
+            assert run.manifest is not None
+            kind = run.manifest.execution_profile.name
+            counts[f"{kind}: {'ended' if run.finished else 'killed'}"] += 1
+            step_of = steps_of(run.manifest)
+            assert step_of is not None
+            told = [event.seq for event in run.events if step_of(event) is not None]
+            found = Counter(entry.event_seq for entry in healkit.audit.get(run.run_id))
+            counts["events that are entries"] += len(told)
+            problems["missing"] += [f"{run.run_id} event {seq}" for seq in told if not found[seq]]
+            problems["doubled"] += [f"{run.run_id} event {seq}" for seq, times in found.items() if times > 1]
+        fault = healkit.audit.verify().fault
+        problems["verify"] += [] if fault is None else [fault.message]
+        for run in runs:
+            assert run.manifest is not None
+            begun = any(event.metadata.get("kind") == "decision" for event in run.events)
+            if run.manifest.execution_profile.name != "decide" or run.finished or not begun:
+                continue
+            done = [ref for event in run.events for ref in event.evidence_refs if ref.kind == "report"]
+            try:
+                decision = healkit.decide(resume=run.run_id)
+            except UsageInvalid as error:  # killed between its last choice and its end
+                finalized = [event for event in run.events if event.event_type == "trace.finalize"]
+                problems["not_resumed"] += [] if finalized else [f"{run.run_id}: {error.message}"]
+                counts["had their result already"] += bool(finalized)
+                continue
+            counts["resumed"] += 1
+            counts["finished steps that were not taken again"] += len(done)
+            if not decision.ok:
+                problems["not_resumed"].append(f"{run.run_id}: {decision.reason}")
+            if repeated := repeated_steps(healkit, run, len(done)):
+                problems["repeated"].append(f"{run.run_id}: {repeated}")
+        fault = healkit.audit.verify().fault
+        problems["verify"] += [] if fault is None else [fault.message]
+    return {
+        **counts,
+        **{name: len(found) for name, found in problems.items()},
+        "first": {name: found[:3] for name, found in problems.items() if found},
+    }
+
+
+def repeated_steps(healkit: Any, run: Any, done: int) -> list[str]:
+    """Return the finished steps of a killed decision that the log has more than once."""
+    marks = [
+        step["params"]["mark"]
+        for event in run.events
+        for step in (event.metadata.get("plan") or ())
+        if "params" in step
+    ][:done]
+    rows = healkit.database.fetch(
+        "SELECT arguments FROM executionlog WHERE tool_name IN ('totals', 'as_csv')"
+    )
+    found = Counter(row["arguments"].get("mark") for row in rows)
+    return [mark for mark in marks if found[mark] != 1]
+
+
+def soak_audited(url: str, folder: Path, kills: int, hosts: int, seed: int) -> dict[str, Any]:
+    """Kill hosts that heal and decide so often, then compare their run folders with the audit."""
+    from healkit import Healkit
+
+    env = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "XDG_DATA_HOME": str(folder / "data")}
+    env["HEALKIT_RUNS_DIR"] = str(folder / "runs")
+    os.environ.update(env)
+    with Healkit(url) as healkit:
+        for name, code in AUDITED_TOOLS.items():
+            healkit.vault.add(name, code)
+    turns, troubles = itertools.count(), list[BaseException]()
+
+    def one_after_the_other(number: int) -> None:
+        rng = random.Random(f"{seed}-{number}")
+        try:
+            while next(turns) < kills and not troubles:
+                killed_audited(url, rng, env)
+        except BaseException as trouble:
+            troubles.append(trouble)
+
+    threads = [
+        threading.Thread(target=one_after_the_other, args=(number,), daemon=True) for number in range(hosts)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if troubles:
+        raise troubles[0]
+    return audited_findings(url)
 
 
 def end_with_parent() -> None:
@@ -286,8 +462,12 @@ def main() -> int:
     if sys.argv[1:2] == ["--host"]:
         host(*sys.argv[2:])
         return 0
+    if sys.argv[1:2] == ["--audited-host"]:
+        audited_host(*sys.argv[2:])
+        return 0
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
+    parser.add_argument("--audited", action="store_true", help="kill healings and decisions")
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
@@ -295,11 +475,12 @@ def main() -> int:
     print(f"seed {chosen.seed}", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as name, database(chosen.database, Path(name)) as url:
         began = time.monotonic()
-        found = soak(url, Path(name), chosen.kills, chosen.hosts, chosen.seed)
+        run = soak_audited if chosen.audited else soak
+        found = run(url, Path(name), chosen.kills, chosen.hosts, chosen.seed)
         report = {**vars(chosen), "took_s": round(time.monotonic() - began), **found}
     json.dump(report, sys.stdout, indent=2)
     print()
-    return int(bool(report["first"] or report["waits"] or report["no_kill_at"]))
+    return int(bool(report["first"] or report.get("waits") or report.get("no_kill_at")))
 
 
 if __name__ == "__main__":

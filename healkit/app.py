@@ -9,6 +9,7 @@ A process has one of its own for each database that is asked for without one: `d
 from __future__ import annotations
 
 import atexit
+import contextlib
 import dataclasses
 import functools
 import weakref
@@ -18,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 from healkit.config import Config
 from healkit.contracts.records import Grants
 from healkit.decisions.service import DecideService
+from healkit.errors import HealkitError
 from healkit.forwarding import method_of
 from healkit.healing.run_policy import RunPolicy
 from healkit.healing.service import HealService
-from healkit.runtime import background
+from healkit.runtime import background, run_audit
 from healkit.runtime.auto_retention import AutoRetention
 from healkit.runtime.debug_tools import LogTools
 from healkit.runtime.executor import Executor
@@ -45,7 +47,9 @@ from healkit.workers.grant_checks import check_grants
 if TYPE_CHECKING:
     from healkit.contracts.doctor import DoctorReport, Status
     from healkit.contracts.entries import VaultEntry
+    from healkit.contracts.runs import RunManifest
     from healkit.rendering.summaries import ShownFrameSummary, ShownTextSummary
+    from healkit.runtime.run_audit import StepOf
     from healkit.runtime.views import Views
     from healkit.seeding import SeedReport
     from healkit.store.audit import Audit
@@ -114,6 +118,7 @@ class Healkit:
         self.mcp = MCPServers(self.executor.providers, background.loop.submit)
         #: Whether `close` was called; nothing can be executed any more.
         self.closed = False
+        self._recover_audit()
         self.traces.start()
         self.retention = AutoRetention(self.database, self.config)
         self.retention.start()
@@ -151,11 +156,21 @@ class Healkit:
     @functools.cached_property
     def audit(self) -> Audit:
         """Decisions in a hash-chained table: `.get(execution_id)`, `.summary()`, `.verify()`, `.append(…)`."""
+        from healkit.runtime.run_audit import KeptFiles
         from healkit.store.audit import Audit
         from healkit.tracing.run_manifests import anchored_heads
 
+        kept = KeptFiles(
+            self.runs.runs_dir,
+            lambda: self.audit,
+            steps_of,
+            lambda view: self.view_keeper.views.fault(view) if self.view_keeper.has_views else "",
+        )
         return Audit(
-            self.database, lambda: self.traces.tracer.sanitizer, lambda: anchored_heads(self.runs.runs_dir)
+            self.database,
+            lambda: self.traces.tracer.sanitizer,
+            lambda: anchored_heads(self.runs.runs_dir),
+            kept.fault,
         )
 
     @functools.cached_property
@@ -300,10 +315,32 @@ class Healkit:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _recover_audit(self) -> None:
+        """Append the entries that killed processes left in run folders; what cannot be, `audit.verify` names."""
+        with contextlib.suppress(HealkitError):
+            if not self.database.read_only:
+                run_audit.recover(self.runs.runs_dir, lambda: self.audit, steps_of)
+
     def _check_grants(self, grants: Grants) -> None:
         """Raise `ConfigError` for grants that no tool may have on this machine, or beside these records."""
         keep_records_apart(grants, None, [self.runs.runs_dir, views_folder(self.path, self.url)])
         check_grants(grants)
+
+
+def steps_of(manifest: RunManifest) -> StepOf | None:
+    """Return what makes the audit's entries of a run; None for a run that is not audited."""
+    is_clean = manifest.redaction_policy.payload == "sanitised"
+    profile = manifest.execution_profile
+    if profile.name == "decide":
+        from healkit.decisions.record import decide_steps
+
+        return decide_steps(is_clean=is_clean)
+    if profile.name == "heal":
+        from healkit.healing.heal_audit import heal_steps
+
+        contents = profile.parameters.get("logged") is True
+        return heal_steps(manifest.allowlist[0], contents=contents, is_clean=is_clean)
+    return None
 
 
 #: Every Healkit that is open, to be closed when the interpreter ends.

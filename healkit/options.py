@@ -118,6 +118,9 @@ TOOLS = Option(
     metavar="A,B",
 )
 PLAN = Option("plan", "file with the choices, a JSON list", metavar="FILE")
+RESUME = Option(
+    "resume", "go on with a decision whose process was killed; of it, nothing else is needed", metavar="ID"
+)
 CHOOSER = Option("chooser", "who chooses where there is no plan: person or model", metavar="WHO")
 SHARE = Option("share", "column whose distinct values the chooser is told", metavar="COLUMN", many=True)
 ALIAS = Option("alias", "other names of an entity", metavar="NAME=A,B", many=True)

@@ -19,27 +19,46 @@ from healkit.cli.command import (
     print_json,
     put,
     terminal_width,
+    wrong,
 )
+from healkit.contracts.audit import AuditHead
 from healkit.errors import AuditNotFound
 
 app = typer.Typer(
     help="What was decided, in a chain that shows every later change; without a command, the sums.",
     context_settings=HELP_OPTIONS,
 )
+_HEAD_HELP = "What `healkit audit head` printed earlier: it must be a part of the chain."
 _HELP = "The execution's id: a healing's is its run's id."
 
 
-def verify(as_json: JsonOption = False, db: DbOption = None) -> int:
-    """Check that no entry was changed, removed or moved. Exit 0: none was; 1: the first that was is named."""
+def verify(
+    head: Annotated[str | None, typer.Option("--head", metavar="WORD", help=_HEAD_HELP)] = None,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Check entries, and the files that they name. Exit 0: all are as they were; 1: the first that is not is named."""
     from healkit.rendering import audit, text_of
 
+    kept = None if head is None else _head_of(head)
     with open_healkit(db, create=False) as healkit:
-        found = healkit.audit.verify()
+        found = healkit.audit.verify(kept)
     if as_json:
         print_json({"ok": found.ok, **msgspec.to_builtins(found)})
     else:
         put(text_of(audit.verification(found)))
     return OK if found.ok else TOOL_FAILED
+
+
+def head(as_json: JsonOption = False, db: DbOption = None) -> int:
+    """Print the end of the chain, to be kept elsewhere: `healkit audit verify --head WORD` checks it later."""
+    with open_healkit(db, create=False) as healkit:
+        found = healkit.audit.head()
+    if as_json:
+        print_json(msgspec.to_builtins(found))
+    else:
+        put(f"{found.chain}:{found.entries}:{found.hash}")
+    return OK
 
 
 def show(
@@ -84,6 +103,15 @@ def _all(as_json: JsonOption = False, db: DbOption = None) -> int:
     return summary(None, as_json, db)
 
 
+def _head_of(word: str) -> AuditHead:
+    chain, _, rest = word.strip().partition(":")
+    entries, _, digest = rest.partition(":")
+    try:
+        return msgspec.convert({"chain": chain, "entries": entries, "hash": digest}, AuditHead, strict=False)
+    except msgspec.ValidationError:
+        wrong(f"--head {word!r} is not a head.", "Give the word that healkit audit head printed.")
+
+
 def _unknown(execution: str) -> AuditNotFound:
     return AuditNotFound(
         f"The audit has no entry of execution {execution!r}.",
@@ -93,5 +121,6 @@ def _unknown(execution: str) -> AuditNotFound:
 
 alone(app, _all)
 command(app, "verify")(verify)
+command(app, "head")(head)
 command(app, "show")(show)
 command(app, "summary")(summary)

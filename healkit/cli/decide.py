@@ -35,7 +35,7 @@ _NO_DATA = ("A decision needs data.", "Write healkit decide QUESTION --data NAME
 
 
 def decide(
-    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    question: Annotated[str | None, typer.Argument(help="The question, in quotes.")] = None,
     named: Annotated[
         list[str] | None,
         typer.Argument(metavar="[NAME=SOURCE]…", help=f"{_DATA_HELP}; or --data.", show_default=False),
@@ -47,6 +47,7 @@ def decide(
     tools: Annotated[str | None, typed(options.TOOLS)] = None,
     plan: Annotated[str | None, typed(options.PLAN)] = None,
     chooser: Annotated[str | None, typed(options.CHOOSER)] = None,
+    resume: Annotated[str | None, typed(options.RESUME)] = None,
     share: Annotated[list[str] | None, typed(options.SHARE)] = None,
     alias: Annotated[list[str] | None, typed(options.ALIAS)] = None,
     heal: Annotated[bool, typed(options.HEAL_TOOLS)] = False,
@@ -59,13 +60,18 @@ def decide(
     """Answer a question about data by tools, chosen by metadata alone. Exit 0: it ended in a view; 1: it did not."""
     from healkit.decisions.choosers import Person, ask_person
 
-    chosen: Any = chooser_of(None if plan is None else read_steps(read_code(plan), plan), chooser)
+    if resume is None and question is None:
+        wrong("A decision needs a question.", 'Write it in quotes: healkit decide "Which region sells most?"')
+    steps = None if plan is None else read_steps(read_code(plan), plan)
+    has_own = resume is not None and steps is None and chooser is None
+    chosen: Any = None if has_own else chooser_of(steps, chooser)
     person = chosen == "person"
     asks = not person and not as_json and sys.stdin.isatty()
     with open_healkit(db, create=False, many_runs=True) as healkit:
         decision = healkit.decide(
             question,
-            dict(map(_source, [*(named or ()), *(data or ())] or wrong(*_NO_DATA))),
+            _data([*(named or ()), *(data or ())], resume),
+            resume=resume,
             chooser=Person(_read, say) if person else chosen,
             tools=None if tools is None else split_commas(tools),
             persona=persona,
@@ -89,6 +95,12 @@ def decide(
     if decision.interrupted:
         return INTERRUPTED
     return OK if decision.ok else TOOL_FAILED
+
+
+def _data(given: list[str], resume: str | None) -> dict[str, Any] | None:
+    if not given and resume is None:
+        wrong(*_NO_DATA)
+    return dict(map(_source, given)) if given else None
 
 
 def _source(text: str) -> tuple[str, Any]:

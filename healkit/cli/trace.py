@@ -149,9 +149,11 @@ def _folder(run: str, db: str | None) -> Path:
 
 
 def _validated(run: str, db: str | None) -> Run:
+    from healkit.store.locations import resolve_url, sqlite_path, views_folder
     from healkit.tracing.validate import validate_run
 
-    return validate_run(_folder(run, db))
+    url = resolve_url(db)
+    return validate_run(_folder(run, db), views_folder(sqlite_path(url), url))
 
 
 def _run_json(run: Run) -> dict[str, Any]:

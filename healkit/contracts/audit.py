@@ -7,7 +7,7 @@ and how it ended in counts, codes and durations; it holds no data.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -29,6 +29,9 @@ class AuditMetadata(
 ):
     """Facts on how a step ended; what is not known is left out.
 
+    `view_files` are the views that were read or made, by name, with the name of each one's file, which holds the
+    SHA-256 of its value and of its bytes. `run_files` are files of the run's folder with their SHA-256.
+
     `unique_values` counts distinct values by column. `error_message` is an error's code, and the column where there is
     one. `intended_state` and `actual_state` have the same keys in a decision; `asIntended`
     in the latter says whether they agree. `correction_applied` is true only where a
@@ -44,6 +47,8 @@ class AuditMetadata(
     intended_state: dict[str, Any] | None = None
     actual_state: dict[str, Any] | None = None
     correction_applied: bool | None = None
+    view_files: dict[str, str] | None = None
+    run_files: dict[str, str] | None = None
 
 
 class AuditStep(msgspec.Struct, frozen=True):
@@ -107,8 +112,39 @@ class AnchoredHead(msgspec.Struct, frozen=True):
 
 
 #: `changed`: an entry does not fit its hash. `missing`: entries were removed before it. `reordered`: it does not follow
-#: the entry before it. `cut_off`: entries were removed at the end. `rewritten`: a run's manifest has another chain.
-FaultKind = Literal["changed", "missing", "reordered", "cut_off", "rewritten"]
+#: the entry before it. `cut_off`: entries were removed at the end, or a run's folder has an event without one.
+#: `rewritten`: a run's manifest has another chain. `file`: a file that an entry names is not as it was.
+FaultKind = Literal["changed", "missing", "reordered", "cut_off", "rewritten", "file"]
+
+
+class MentionedView(NamedTuple):
+    """View that an entry names, with the name of its file, and the entry's place, execution and time."""
+
+    name: str
+    file_name: str
+    position: int
+    execution_id: str
+    timestamp: datetime
+
+
+class MentionedEvent(NamedTuple):
+    """Event of a run that an entry names: the entry's place in the chain, and its time."""
+
+    position: int
+    timestamp: datetime
+
+
+class MentionedFacts(NamedTuple):
+    """Things outside of the database that entries name: runs, their events (by number) and files, and views.
+
+    `files` are the SHA-256 and the entry's place by run and name. `last` is the place of the last entry.
+    """
+
+    runs: set[str]
+    events: dict[str, dict[int, MentionedEvent]]
+    files: dict[str, dict[str, tuple[str, int]]]
+    views: list[MentionedView]
+    last: int
 
 
 class AuditFault(msgspec.Struct, frozen=True, rename="camel"):

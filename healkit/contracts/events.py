@@ -69,7 +69,7 @@ CONTRACT_KEYS = frozenset(
         "isolation", "kind", "line", "log_id", "manifest_uri", "mode", "not_kept", "origin", "outcome", "passed",
         "phase", "policy", "proposal_count", "proposal_source", "report_ref", "request_id", "revision", "rule", "same",
         "state_key", "status", "steps", "think_time_ms", "threshold", "total", "trace_id", "tried", "truncated_from",
-        "verdict", "wait_ms",
+        "verdict", "wait_ms", "run_files", "view_files",
     }
 )  # fmt: skip
 

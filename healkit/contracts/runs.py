@@ -80,10 +80,11 @@ class ExecutionProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RunManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Contents of run_manifest.json: written before the first event, and with `audit` once more at the end.
+    """Contents of run_manifest.json: written before the first event, and with another `audit` at the end.
 
     `allowlist` are the tools that the run may execute, as patterns. `app_version` is healkit's, with `+g` and the
-    commit where that is known. `audit` is the head of the audit's chain at the end of a run that is audited.
+    commit where that is known. `audit` is the head of the audit's chain, where the run is audited: as it began, and
+    once it has ended, as it ended.
     """
 
     schema_version: SchemaVersion

@@ -64,23 +64,24 @@ def ask_person(
 class Plan:
     """Steps that are known beforehand, taken in order; the plan ends with the first that fails.
 
-    steps: choices, each data operation with an `intended` state where one is expected.
+    steps: choices, each data operation with an `intended` state where one is expected. taken: how many of them an
+    earlier run of the decision has taken.
     """
 
     name = "plan"
     told_in_full = True
 
-    def __init__(self, steps: Iterable[Mapping[str, Any]]) -> None:
-        self._steps = list(steps)
-        self._next = 0
+    def __init__(self, steps: Iterable[Mapping[str, Any]], taken: int = 0) -> None:
+        self.steps = list(steps)
+        self._next = taken
 
     def choose(self, turn: Turn) -> Mapping[str, Any] | None:
         """Return the next step; None after one that failed or could not be taken, and at the end."""
         failed = bool(turn.steps) and not turn.steps[-1].success
-        if turn.problem is not None or failed or self._next >= len(self._steps):
+        if turn.problem is not None or failed or self._next >= len(self.steps):
             return None
         self._next += 1
-        return self._steps[self._next - 1]
+        return self.steps[self._next - 1]
 
 
 class Person:

@@ -35,8 +35,17 @@ from healkit.decisions.correction import Corrected, Corrector
 from healkit.decisions.decision import INTERRUPTED
 from healkit.decisions.intent import Missing, actual_state, entities_of, gap_of
 from healkit.decisions.metadata import as_frame
-from healkit.decisions.performing import Attempt, ChoiceRefused, Workshop, kind_of, unique_counts
+from healkit.decisions.performing import (
+    Attempt,
+    ChoiceRefused,
+    HeldView,
+    Workshop,
+    kind_of,
+    text_form,
+    unique_counts,
+)
 from healkit.decisions.record import DecideRecord, StepResult, StepType
+from healkit.decisions.resuming import DoneStep, Resumed
 from healkit.decisions.telling import tell
 from healkit.errors import HealkitError, PolicyHalted
 from healkit.runtime.runs import OpenRun
@@ -69,8 +78,28 @@ class DecideLoop:
         self._tools, self._shared, self._hard_cap, self._stop = tools, shared, hard_cap, stop
         self._in_full = bool(getattr(chooser, "told_in_full", False))
         self._steps: list[StepFacts] = []
+        self._problem: str | None = None
         self._made: Counter[bytes] = Counter()
         self._effects_of = effects_of
+
+    def restore(self, resumed: Resumed) -> None:
+        """Take the turns and the steps of the run that is resumed as this one's own; raise as `views.load` does."""
+        for turn in resumed.turns:
+            self._record.sent(turn)
+            self.sent.append(turn)
+        for done in resumed.done:
+            choice = done.step.choice
+            if done.view is not None:
+                self._shop.restore(
+                    choice["viewName"], choice["tool"], choice["params"], done.view, done.texts
+                )
+            if done.stand_ins is not None:
+                self._shop.restore_stand_ins(done.stand_ins)
+            if done.step.differs or done.step.corrected is False:
+                self.marked.append(f"The view {choice['viewName']} does not have the intended state.")
+            self._steps.append(done.step)
+            self._record.finished(done)
+        self._problem = resumed.problem
 
     def go(self) -> Ended:
         """Take turns until the end; what a chooser of the caller's own raises goes through."""
@@ -82,7 +111,7 @@ class DecideLoop:
             return Ended("stopped", INTERRUPTED)
 
     def _turns(self) -> Ended:
-        problem: str | None = None
+        problem = self._problem
         while True:
             if self._stop.is_set():
                 return Ended("stopped", "It was stopped by the caller.")
@@ -211,6 +240,7 @@ class DecideLoop:
                 columns=held.facts.column_count,
                 unique_values=unique_counts(held.facts),
                 known={"view": held.kept_as},
+                view_files={held.kept_as: held.file_name},
             ),
             in_run=False,
         )
@@ -241,7 +271,7 @@ class DecideLoop:
                 code = "OUTPUT_NOT_WRITTEN"
             if code:
                 attempt = Attempt(attempt.duration_ms, code=code, log_id=attempt.log_id)
-        self._note("execute_output", choice, attempt, known={"file": file.name} if file else {})
+        self._note("execute_output", choice, attempt, known={"file": file.name} if file else {}, file=file)
 
     def _data_op(self, choice: ExecuteDataOp) -> Ended | None:
         attempt = self._shop.perform(choice.tool, choice.params)
@@ -274,6 +304,7 @@ class DecideLoop:
             differs=gap or None,
             corrected=None if corrected is None else corrected.applied,
             found=_found_of(choice.intended, [] if corrected is not None and corrected.applied else missing),
+            view=facts,
         )  # fmt: skip
         if corrected is not None and corrected.question is not None:
             asked = corrected.question
@@ -307,26 +338,33 @@ class DecideLoop:
                 if frame is None
                 else actual_state(choice.intended, frame, missing, self._shop.names),
                 known={"viewName": choice.view_name, "log_id": attempt.log_id},
+                view_files={held.kept_as: held.file_name} if held else {},
             ),
         )
 
     def _note(
         self, kind: StepType, choice: GatherInfo | ExecuteOutput, attempt: Attempt, *, rows: int | None = None,
         columns: int | None = None, known: Mapping[str, Any] | None = None, found: FoundEntities | None = None,
+        file: Path | None = None,
     ) -> None:  # fmt: skip
+        written = f"{file.parent.name}/{file.name}" if file else ""
         result = StepResult(
             tool=choice.tool, params=self._params(choice), sentence=_sentence(choice.tool, attempt),
             success=attempt.code is None, code=attempt.code, column=attempt.column, duration_ms=attempt.duration_ms,
             rows=rows, columns=columns, actual=_actual(found), known={**(known or {}), "log_id": attempt.log_id},
+            run_files={written: self._shop.run_files[written]} if written else {},
         )  # fmt: skip
         self._record.step(kind, result)
         returned = kind_of(attempt.value) if attempt.code is None else None
-        self._remember(choice, attempt, result=returned, row_count=rows, column_count=columns, found=found)
+        self._remember(
+            choice, attempt, written, result=returned, row_count=rows, column_count=columns, found=found
+        )
 
     def _remember(
-        self, choice: GatherInfo | ExecuteDataOp | ExecuteOutput, attempt: Attempt, **facts: Any
-    ) -> None:
-        """Add a step to what later turns tell."""
+        self, choice: GatherInfo | ExecuteDataOp | ExecuteOutput, attempt: Attempt, written: str = "", *,
+        view: HeldView | None = None, **facts: Any,
+    ) -> None:  # fmt: skip
+        """Add a step to what later turns tell; it is finished now."""
         own = msgspec.to_builtins(choice)
         own["params"] = self._params(choice)
         step = StepFacts(
@@ -334,6 +372,18 @@ class DecideLoop:
             attempt.column, **facts,
         )  # fmt: skip
         self._steps.append(step)
+        told = [] if step.found is None else [one.name for one in step.found.candidates]
+        stand_ins = [name for name in told if isinstance(name, str) and self._shop.names.is_stand_in(name)]
+        self._record.finished(
+            DoneStep(
+                step,
+                None if view is None else view.kept_as,
+                "" if view is None else text_form(view.value, view.texts),
+                f"{self._run.run_id}/{written}" if written else None,
+                self._shop.run_files.get(written),
+                self._shop.keep_stand_ins(step.number, stand_ins),
+            )
+        )
 
     def _params(self, choice: GatherInfo | ExecuteDataOp | ExecuteOutput) -> dict[str, Any]:
         """Return a choice's parameters; none for a tool that is kept off the record."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -24,6 +26,7 @@ from healkit.contracts.entries import VaultEntry
 from healkit.decisions.labels import KnownNames, folded, look_like_cells, words_in_code, words_of_choice
 from healkit.decisions.metadata import (
     COLUMNS_MAX,
+    Counts,
     as_frame,
     counts_of,
     distinct_values,
@@ -36,6 +39,7 @@ from healkit.decisions.metadata import (
 )
 from healkit.decisions.operations.catalogue import Operation, built_in
 from healkit.decisions.outputs import write_output
+from healkit.decisions.resuming import TextForm
 from healkit.decisions.telling import Origin
 from healkit.errors import HealkitError, PolicyHalted, ViewError
 from healkit.runtime.execution import Execution
@@ -70,6 +74,8 @@ class Keeps(Protocol):
     """Part of `hk.views` that a decision uses."""
 
     def put(self, value: Any, name: str, *, created_by: str = ...) -> DataView: ...
+    def get(self, name: str) -> DataView: ...
+    def load(self, name: str) -> Any: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +102,8 @@ class Attempt:
 class HeldView:
     """View of a decision: its value, its name in `hk.views`, and the facts on it.
 
-    told: labels that are told as they are. texts: what a view of texts holds; its frame has a row for each.
+    told: labels that are told as they are. texts: what a view of texts holds; its frame has a row for each. file_name:
+    the name of its file in `hk.views`, which holds the hash of its content.
     """
 
     value: Any
@@ -105,6 +112,7 @@ class HeldView:
     facts: ViewFacts
     origin: Origin
     told: frozenset[str]
+    file_name: str
     texts: Sequence[str] | None = None
 
     @property
@@ -134,6 +142,17 @@ class Given(NamedTuple):
         return self.value if self.texts is None else self.frame
 
 
+def text_form(value: Any, texts: Sequence[str] | None) -> TextForm:
+    """Return how a view of texts is kept apart from a table in the record of a decision."""
+    return "" if texts is None else "text" if isinstance(value, str) else "texts"
+
+
+def as_texts(kept: Any, form: TextForm) -> tuple[pd.DataFrame, Any, Sequence[str]]:
+    """Return a view of texts as its frame, its value and its texts."""
+    texts = [str(text) for text in kept[TEXT_COLUMN]]
+    return kept, texts[0] if form == "text" else texts, texts
+
+
 class Bound(NamedTuple):
     """Arguments of a tool, and the views among them."""
 
@@ -156,6 +175,8 @@ class Workshop:
         self.tools = dict(tools)
         self.names = KnownNames(cleaner)
         self.files: list[Path] = []
+        #: Files of the run's folder with the SHA-256 of what was written.
+        self.run_files: dict[str, str] = {}
         self._runner, self._keeps, self._run, self._cleaner = runner, keeps, run, cleaner
         self._shared, self._persona, self._timeout_s = shared, persona, timeout_s
         self._shared_values: dict[str, list[tuple[set[Any], list[Any]]]] = {}
@@ -180,7 +201,10 @@ class Workshop:
                 text = text_facts(given.texts, self._cleaner, is_shared=shares_text)
                 facts = msgspec.structs.replace(facts, text=text)
             kept_as = given.kept_as or self._keep(name, given.kept, "user")
-            self.views[name] = HeldView(given.value, given.frame, kept_as, facts, "given", told, given.texts)
+            file_name = self._file_name(kept_as)
+            self.views[name] = HeldView(
+                given.value, given.frame, kept_as, facts, "given", told, file_name, given.texts
+            )
 
     def _share(self, label: str, frame: pd.DataFrame) -> list[Any]:
         """Return the values to tell of a shared column, and keep what a result's column is compared with."""
@@ -292,18 +316,54 @@ class Workshop:
                 kept_as = self._keep(name, value if texts is None else frame, tool)
             except ViewError as error:
                 return str(error.code)
-        views, operation = self.bound(tool, params).views, self.operation(tool)
+        self._hold(name, tool, params, value, texts, frame, kept_as, counting.result())
+        return None
+
+    def restore(self, name: str, tool: str, params: Mapping[str, Any], kept_as: str, texts: TextForm) -> None:
+        """Hold a view that an earlier run of the decision made; raise as `views.load` does, and `ViewError`."""
+        value = self._keeps.load(kept_as)
+        frame, value, found = as_texts(value, texts) if texts else (as_frame(value), value, None)
+        if frame is None:
+            raise ViewError(f"The view {kept_as!r} is no table.")
+        self._hold(name, tool, params, value, found, frame, kept_as, counts_of(frame))
+
+    def keep_stand_ins(self, number: int, names: Sequence[str]) -> str | None:
+        """Keep what stands behind names of ours that a step has told; return the view's name, None for none of them."""
+        if not names:
+            return None
+        behind = pd.DataFrame(
+            {"name": list(names), "value": pd.Series(self.names.restored(list(names)), dtype=object)}
+        )
+        with suppress(ViewError):  # then a resumed decision says that it is missing
+            self._keep(f"step_{number}", behind, "user")
+        return f"{self._run.run_id}/step_{number}"
+
+    def restore_stand_ins(self, kept_as: str) -> None:
+        """Let the names of an earlier run's step stand for what they stood for; raise as `views.load` does."""
+        behind = self._keeps.load(kept_as)
+        for name, value in zip(behind["name"], behind["value"], strict=True):
+            self.names.stand_in(name, value)
+
+    def _hold(
+        self, name: str, tool: str, params: Mapping[str, Any], value: Any, texts: Sequence[str] | None,
+        frame: pd.DataFrame, kept_as: str, counts: Sequence[Counts],
+    ) -> None:  # fmt: skip
+        """Hold a result as a view, and find what may be told of it."""
+        views, operation = list(self.views.values()), self.operation(tool)
+        # Parameters that are kept off the record name no views: then those of all are looked at.
+        with suppress(ChoiceRefused):
+            views = self.bound(tool, params).views if self.tools[tool].logged or params else views
         is_free = (operation is not None and operation.is_free) or any(
             held.origin == "free" for held in views
         )
         told = self._told_of(tool, params, frame, views)
         values = {} if is_free else self._values_of(frame, told)
-        facts = facts_of(name, frame, self.names, told, values, counting.result())
+        facts = facts_of(name, frame, self.names, told, values, counts)
         if texts is not None:
             facts = msgspec.structs.replace(facts, text=text_facts(texts, self._cleaner))
         origin: Origin = "free" if is_free else "made"
-        self.views[name] = HeldView(value, frame, kept_as, facts, origin, told, texts)
-        return None
+        file_name = self._file_name(kept_as)
+        self.views[name] = HeldView(value, frame, kept_as, facts, origin, told, file_name, texts)
 
     def _told_of(
         self, tool: str, params: Mapping[str, Any], frame: pd.DataFrame, views: Sequence[HeldView]
@@ -404,10 +464,15 @@ class Workshop:
         stem = re.sub(r"[^A-Za-z0-9_-]", "_", tool)[:80]
         file = write_output(content, folder, f"{len(self.files) + 1}_{stem}{_suffix(tool, value, content)}")
         self.files.append(file)
+        self.run_files[f"{folder.name}/{file.name}"] = hashlib.sha256(content).hexdigest()
         return file
 
     def _keep(self, name: str, value: Any, created_by: str) -> str:
         return self._keeps.put(value, f"{self._run.run_id}/{name}", created_by=created_by).name
+
+    def _file_name(self, kept_as: str) -> str:
+        view = self._keeps.get(kept_as)
+        return view.file.name if view.file else view.sha256
 
     def _attempt(self, execution: Execution, tool: str, params: Mapping[str, Any]) -> Attempt:
         took, failure = round(execution.duration_ms or 0.0, 3), execution.failure

@@ -17,6 +17,7 @@ from healkit.contracts.catalogue import catalogue
 from healkit.contracts.decisions import Intended, Turn
 from healkit.contracts.events import EventType, TraceEvent, error_object
 from healkit.contracts.records import utc_now
+from healkit.decisions.resuming import DoneStep
 from healkit.plain_text import count
 from healkit.runtime.runs import OpenRun
 
@@ -38,7 +39,8 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Facts of a step for its record; `sentence` is made by code.
 
     `rows`, `columns` and `unique_values` are those of the resulting frame. `actual` is the state reached.
-    `known` is what else the run keeps. `applied` is set for a correction.
+    `known` is what else the run keeps. `applied` is set for a correction. `view_files` and `run_files` are those of
+    `AuditMetadata`.
     """
 
     tool: str = ""
@@ -55,6 +57,8 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     actual: dict[str, Any] | None = None
     applied: bool | None = None
     known: dict[str, Any] = {}
+    view_files: dict[str, str] = {}
+    run_files: dict[str, str] = {}
 
 
 class DecideRecord:
@@ -70,17 +74,33 @@ class DecideRecord:
         views: Mapping[str, str],
         tools: Sequence[str],
         shared: Sequence[str],
+        view_files: Mapping[str, str],
+        more: Mapping[str, Any],
     ) -> None:
-        """Record what is asked, of whom, over which views, and which columns' values it is told."""
+        """Record what is asked, of whom, over which views, and which columns' values it is told.
+
+        more: what else it takes to resume the decision.
+        """
         known = {"question": question, "chooser": chooser, "views": dict(views), "tools": list(tools)}
         self.run.append(
             "observation_captured",
-            metadata={"kind": "decision", "phase": "before", **known, "shared": list(shared)},
+            metadata={
+                "kind": "decision",
+                "phase": "before",
+                **known,
+                "shared": list(shared),
+                "view_files": dict(view_files),
+                **more,
+            },
         )
 
     def sent(self, turn: Turn) -> None:
         """Keep what a chooser is told, before it is told."""
         self.run.keep([("turn", msgspec.to_builtins(turn))])
+
+    def finished(self, done: DoneStep) -> None:
+        """Keep a step that needs not be taken again, where the decision is resumed."""
+        self.run.keep([("report", msgspec.to_builtins(done))])
 
     def analysed(
         self, analyst: str, turn_number: int, text: str, filled: int, struck: int, problem: str
@@ -151,6 +171,8 @@ def _chosen(event: TraceEvent) -> _Told:
         intended_state=intended if isinstance(intended, dict) else None,
         actual_state=came["actual"] if isinstance(came.get("actual"), dict) else None,
         correction_applied=came.get("applied"),
+        view_files=came.get("view_files"),
+        run_files=came.get("run_files"),
     )
     params = came.get("params")
     choice = "choice_refused" if code == "CHOICE_INVALID" else event.event_type.removeprefix(_PREFIX)
@@ -176,7 +198,10 @@ def _observed(event: TraceEvent) -> _Told | None:
     )
     params = {name: known.get(name) for name in ("question", "views", "tools", "shared")}
     said = f"The decision begins with {counts}; chooser: {known.get('chooser')}.{told}"
-    return "decision_started", "", params, AuditMetadata(), said
+    if resumed := known.get("resumes"):
+        params["resumes"] = resumed
+        said += f" It continues decision {resumed}."
+    return "decision_started", "", params, AuditMetadata(view_files=known.get("view_files")), said
 
 
 def _analysed(known: Mapping[str, Any]) -> _Told:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from healkit.decisions.correction import Ask, HealConsent, Heals
     from healkit.decisions.decision import Decision
     from healkit.decisions.performing import Given, Shared
+    from healkit.decisions.resuming import Resumed
     from healkit.runtime.views import Views
     from healkit.store.audit import Audit
     from healkit.store.vault import Vault
@@ -60,10 +61,11 @@ class DecideService:
 
     def decide(
         self,
-        question: str,
-        data: Mapping[str, Any],
+        question: str | None = None,
+        data: Mapping[str, Any] | None = None,
         *,
-        chooser: Chooser | Sequence[Mapping[str, Any]] | str,
+        chooser: Chooser | Sequence[Mapping[str, Any]] | str | None = None,
+        resume: str | None = None,
         tools: Sequence[str] | None = None,
         persona: str = "default",
         share: Sequence[str] = (),
@@ -92,19 +94,32 @@ class DecideService:
         metadata only. policy: the caps of the run. timeout: seconds of each execution. stop: set it, from any thread,
         to end after the step that is going on.
 
+        resume: the id of a decision whose process was killed. It goes on in a run of its own behind its last finished
+        step: the views that it made are loaded, and no finished step is taken again. It has its question, data, tools,
+        persona and shared columns; its chooser too, unless that was an object of the caller's.
+
         Raises `UsageInvalid` for a call that cannot be answered, and as `vault.lookup`, `views.put` and `runs` do. What
         a tool or a choice does is never raised; it is in the `Decision`.
         """
+        from healkit.decisions.choosers import Plan
         from healkit.decisions.correction import Corrector
         from healkit.decisions.loop import DecideLoop
-        from healkit.decisions.performing import Workshop
+        from healkit.decisions.performing import Workshop, text_form
         from healkit.decisions.record import DecideRecord, decide_steps
+        from healkit.decisions.resuming import read_back, refused, written_files
 
         parts, stop = self._parts, stop or threading.Event()
+        resumed: Resumed | None = None
+        if resume is not None:
+            refused({"question": question, "data": data, "tools": tools, "shared columns": share})
+            resumed = read_back(parts.runs.runs_dir, resume)
+            question, tools, persona, share = resumed.question, resumed.tools, resumed.persona, resumed.shared
+            chooser = _chooser_again(chooser, resumed)
+        files = [] if resumed is None else written_files(parts.runs.runs_dir, resumed.done)
         who = _chooser(chooser, parts.config, stop)
         writer = _analyst(analyst, parts.config, stop)
         entries = self._entries(tools, persona, in_full=bool(getattr(who, "told_in_full", False)))
-        given = self._given(data)
+        given = self._given(data) if resumed is None else self._given_again(resumed)
         shared = _shared(share, given)
         others = _aliases(aliases)
         cleaner = parts.traces.tracer.sanitizer
@@ -120,13 +135,21 @@ class DecideService:
         with run:
             shop = Workshop(parts.runner, parts.views, run, cleaner, entries, shared, persona, timeout)
             shop.begin(given)
+            shop.files += files
             record = DecideRecord(run)
+            texts = {
+                name: form for name, one in shop.views.items() if (form := text_form(one.value, one.texts))
+            }
+            plan = who.steps if isinstance(who, Plan) else None
+            more = {"persona": persona, "plan": plan, "texts": texts}
             record.begun(
                 asked,
                 who.name,
                 {name: held.kept_as for name, held in shop.views.items()},
                 list(entries),
                 share,
+                {held.kept_as: held.file_name for held in shop.views.values()},
+                more if resumed is None else {**more, "resumes": resumed.run_id},
             )
             lookup = functools.partial(parts.vault.lookup, persona=persona)
             corrector = Corrector(shop, record, parts.healing, lookup, others, heal, ask, stop)
@@ -143,6 +166,8 @@ class DecideService:
                 stop,
                 functools.partial(_effects_of, entries=entries, lookup=lookup),
             )
+            if resumed is not None:
+                loop.restore(resumed)
             ended = loop.go()
             analysis = (
                 _analysis(writer, loop, shop, record, cleaner) if ended.outcome == "finalized" else None
@@ -177,7 +202,20 @@ class DecideService:
             )
         return {name: vault.lookup(name, persona) for name in tools}
 
-    def _given(self, data: Mapping[str, Any]) -> dict[str, Given]:
+    def _given_again(self, resumed: Resumed) -> dict[str, Given]:
+        """Return the data of a decision that is resumed; raise as `views.load` does."""
+        from healkit.decisions.performing import Given, as_texts
+
+        found: dict[str, Given] = {}
+        for name, kept_as in resumed.views.items():
+            if form := resumed.texts.get(name, ""):
+                frame, value, texts = as_texts(self._parts.views.load(kept_as), form)
+                found[name] = Given(value, frame, texts, kept_as)
+            else:
+                found[name] = self._read(name, kept_as)
+        return found
+
+    def _given(self, data: Mapping[str, Any] | None) -> dict[str, Given]:
         import msgspec
 
         from healkit.contracts.decisions import ViewName
@@ -262,6 +300,27 @@ def _installed(vault: Vault) -> list[str]:
 
     install_in(vault)
     return _of_group(vault)
+
+
+def _chooser_again(given: Any, resumed: Resumed) -> Any:
+    """Return the chooser of a decision that is resumed: the one that is given, or the one it had."""
+    from healkit.decisions.choosers import Plan
+
+    if given is None and resumed.plan is not None:
+        given = resumed.plan
+    if isinstance(given, list | tuple):
+        return Plan(given, len(resumed.turns))
+    if given is None and resumed.chooser == Plan.name:
+        raise UsageInvalid(
+            f"The plan of decision {resumed.run_id!r} is not whole on record: a part of it was hidden or cut.",
+            hint="Give it again: hk.decide(resume=…, chooser=plan).",
+        )
+    if given is None and resumed.chooser not in {"person", "model"}:
+        raise UsageInvalid(
+            f"The chooser of decision {resumed.run_id!r} was {resumed.chooser!r}, which is not on record.",
+            hint="Give it again: hk.decide(resume=…, chooser=…).",
+        )
+    return resumed.chooser if given is None else given
 
 
 def _chooser(given: Any, config: Config, stop: threading.Event) -> Chooser:

@@ -72,7 +72,8 @@ def _observed(event: TraceEvent) -> Told | None:
         return None
     failure = f" after the failure in log row {known['log_id']}" if known.get("log_id") else ""
     checks = count(known.get("total", 0), "check")
-    return {"log_id": known.get("log_id")}, AuditMetadata(), f"The healing begins{failure}, with {checks}."
+    metadata = AuditMetadata(view_files=known.get("view_files"))
+    return {"log_id": known.get("log_id")}, metadata, f"The healing begins{failure}, with {checks}."
 
 
 def _raised(event: TraceEvent) -> Told:

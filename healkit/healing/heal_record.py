@@ -7,7 +7,7 @@ this file.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from healkit import values
@@ -50,11 +50,13 @@ _REJECTED = {
 class HealRecord:
     """Writes one healing into its run, and asks its policy. `policy` is the run's own.
 
-    `state` is the state that the tool is in, as far as the healing has got.
+    `state` is the state that the tool is in, as far as the healing has got. read: the views that the case was made of,
+    by name, with their files' names.
     """
 
-    def __init__(self, run: OpenRun, policy: RunPolicy, case: Case) -> None:
+    def __init__(self, run: OpenRun, policy: RunPolicy, case: Case, read: Mapping[str, str]) -> None:
         self.run = run
+        self._read = dict(read)
         self._case = case
         self._policy = policy
         failing = case.failing[0].arguments if case.failing else {}
@@ -72,6 +74,7 @@ class HealRecord:
         before = self._before
         known: dict[str, Any] = {"phase": "before", "log_id": log_id, "total": len(self._case.checks)}
         known["policy"] = self.run.policy_facts(before.state_key)
+        known |= {"view_files": self._read} if self._read else {}
         self.run.append("observation_captured", step_id=step, before=before, metadata=known)
         pieces: list[Any] = [("state_before", _state(self._case, before)), ("code", entry.code)]
         pieces += [("arguments", self._arguments)]

@@ -34,6 +34,7 @@ from healkit.healing.loop import HealLoop, Listeners
 from healkit.healing.report import HealReport, LoopResult, nothing_cures, report_of, total_cost
 from healkit.healing.run_policy import HEAL_CAPS, RunPolicy
 from healkit.healing.workbench import Bench
+from healkit.runtime import view_keeper
 from healkit.runtime.execution import Execution
 from healkit.runtime.runs import Runs
 from healkit.store.log_reader import Log
@@ -100,7 +101,8 @@ class Healer:
         if not request.budget_s > 0:
             raise ConfigError(f"budget_s={request.budget_s!r} must be greater than 0 seconds.")
         advisors, notes = advisors_for(request.advisors, self.config)
-        case, log_id = gather(self.vault, self.log, request.tool, request.persona, request.log_id)
+        with view_keeper.noting() as read:
+            case, log_id = gather(self.vault, self.log, request.tool, request.persona, request.log_id)
         started = time.monotonic()
         policy = RunPolicy(request.policy, HEAL_CAPS)
         counter = _TriedCounter(on_tried)
@@ -116,13 +118,14 @@ class Healer:
             "advisors": [advisor.name for advisor in advisors],
             "budget_s": request.budget_s,
             "auto": request.auto,
+            "logged": case.entry.logged,
         }
         entry, is_clean = case.entry, not self.config.trace_raw
         audited = heal_steps(entry.tool_name, contents=entry.logged, is_clean=is_clean)
         with self.runs.begin(
             "heal", allow=request.tool, policy=policy, mode=mode, parameters=asked, audited=audited
         ) as run:
-            record = HealRecord(run, policy, case)
+            record = HealRecord(run, policy, case, read)
             try_code: TryCode = functools.partial(self.try_code, case.entry)
             validator = Validator(case.entry, validating, try_code, stop)
             loop = HealLoop(self.vault, self.log, advisors, bench, validator, record, listeners, stop)

@@ -40,7 +40,11 @@ def decide(
     Without a plan and a chooser, in a notebook, the panel opens in which a person chooses. A person who chooses is not
     asked which value is meant: the candidates are cells.
     """
-    if not data:
+    if options.question is None and options.resume is None:
+        raise UsageInvalid(
+            "A decision needs a question.", hint='Write it in quotes: %decide "Which?" sales=frame'
+        )
+    if not data and options.resume is None:
         raise UsageInvalid(
             "A decision needs data.", hint='Name a frame after the question: %decide "Which?" sales=frame'
         )
@@ -48,9 +52,10 @@ def decide(
         if plan is not None:
             raise UsageInvalid("There are two plans: --plan and the cell's body.", hint="Leave one out.")
         plan = read_steps(_text_of(options.plan), options.plan)
-    if plan is None and options.chooser is None and has_page:
+    has_own = plan is None and options.chooser is None and options.resume is not None
+    if plan is None and options.chooser is None and has_page and not has_own:
         options.chooser, options.panel = "person", True
-    chooser: Any = chooser_of(plan, options.chooser)
+    chooser: Any = None if has_own else chooser_of(plan, options.chooser)
     given: dict[str, Any] = {
         "tools": None if options.tools is None else split_commas(options.tools),
         "persona": options.persona,
@@ -61,11 +66,12 @@ def decide(
         "timeout": options.timeout,
     }
     by_person = chooser == "person"
-    if by_person and options.panel:
+    if by_person and options.panel and options.resume is None:
         return healkit.decide_panel(options.question, data, **given)
     decision = healkit.decide(
         options.question,
-        data,
+        data or None,
+        resume=options.resume,
         chooser=Person(said) if by_person else chooser,
         ask=None if by_person else lambda question: ask_person(question, said),
         **given,

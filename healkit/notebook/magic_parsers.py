@@ -262,8 +262,10 @@ def decide_parser() -> MagicParser:
         "Python twin: hk.decide(question, data={…}, tools=[…], chooser=…)",
         '%decide "Which region sells most?" sales=frame --chooser person',
     )
-    parser.add_argument("question", help="the question, in quotes; name=value data follow")
-    parser.take(o.TOOLS, o.PLAN, o.CHOOSER, o.SHARE, o.ALIAS, o.HEAL_TOOLS, o.ANALYSIS, o.PERSONA, o.TIMEOUT)
+    parser.add_argument("question", nargs="?", help="the question, in quotes; name=value data follow")
+    parser.take(
+        o.TOOLS, o.PLAN, o.CHOOSER, o.RESUME, o.SHARE, o.ALIAS, o.HEAL_TOOLS, o.ANALYSIS, o.PERSONA, o.TIMEOUT
+    )
     parser.add_argument(
         "--panel", action="store_true", help="show it in a panel; with --chooser person, choose there"
     )

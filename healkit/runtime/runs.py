@@ -16,14 +16,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import msgspec
+
 from healkit.config import Config
-from healkit.contracts.events import EventType, TraceEvent, details_of, error_object
+from healkit.contracts.events import details_of, error_object
 from healkit.contracts.records import Finished, utc_now
 from healkit.contracts.run_policy import Halt, Observation, PolicyVerdict, StepPolicy
 from healkit.contracts.runs import ExecutionMode, PolicyDefaults
 from healkit.contracts.signature import StateSignature
 from healkit.errors import PolicyHalted, RunFolderError, RunNotAllowed
 from healkit.rendering import plain
+from healkit.runtime import run_audit
 from healkit.runtime.run_audit import Appends, RunAudit, StepOf
 from healkit.runtime.step_listener import UNRECORDED, StepListener
 from healkit.runtime.steps import Retried, RunStep, StepKind
@@ -57,7 +60,7 @@ class OpenRun:
         self.folder: Path = writer.folder
         self.cleaner = owner.cleaner
         self.result_max_bytes = config.result_max_bytes
-        self.append = writer.append if audit is None else functools.partial(_audited, writer, audit)
+        self.append = writer.append
         self.keep = writer.keep
         self._writer, self._audit = writer, audit
         self._policy = policy
@@ -174,11 +177,16 @@ class OpenRun:
         """
         outcome = "halted" if self._halted else outcome
         came: dict[str, Any] = {"outcome": outcome, "steps": self._steps, "failures": self._failures}
-        ended = self._writer.finish({**came, "reason": reason} if reason else came, after or self._last_state)
-        if self._audit is not None and ended is not None:
-            self._audit.heard(ended)
-            if (head := self._audit.finish()) is not None:
+        ended = self._writer.finish(
+            {**came, "reason": reason} if reason else came, after or self._last_state, hold=True
+        )
+        try:
+            head = None if self._audit is None or ended is None else self._audit.finish()
+            if head is not None:
                 self._writer.anchor(head)
+                run_audit.unmark(self.owner.runs_dir, self.run_id)
+        finally:
+            self._writer.release()
         self.owner.forget(self)
 
     def halt(
@@ -228,14 +236,6 @@ class OpenRun:
     def __repr__(self) -> str:
         state = "halted" if self._halted else "ended" if self._writer.closed else "going on"
         return f"<run {self.run_id}, {state}, {plain.count(self._steps, 'step')}, in {str(self.folder)!r}>"
-
-
-def _audited(writer: RunWriter, audit: RunAudit, event_type: EventType, **known: Any) -> TraceEvent | None:
-    """Write one event as `RunWriter.append` does, and hand it on to the audit."""
-    event = writer.append(event_type, **known)
-    if event is not None:
-        audit.heard(event)
-    return event
 
 
 class Runs:
@@ -297,9 +297,16 @@ class Runs:
             allow=allow,
             parameters=parameters or {},
         )
-        durable = self.config.synchronous == "FULL"
-        writer = RunWriter(self.runs_dir, manifest, self.cleaner, durable=durable)
         audit = None if audited is None else RunAudit(self._audit(), audited)
+        head = None if audit is None else audit.begin()
+        if head is not None:
+            manifest = msgspec.structs.replace(manifest, audit=head)
+        durable = self.config.synchronous == "FULL"
+        listeners = {} if audit is None else {"heard": audit.heard}
+        writer = RunWriter(self.runs_dir, manifest, self.cleaner, durable=durable, **listeners)
+        if head is not None:
+            with contextlib.suppress(OSError):  # a disk that is full now is told by the events
+                run_audit.mark(self.runs_dir, writer.run_id)
         run = OpenRun(self, writer, judge, allow, self.config, audit)
         self._open.add(run)
         return run

@@ -13,8 +13,9 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -57,6 +58,21 @@ class _Job(msgspec.Struct, frozen=True, eq=False):
 _keepers: weakref.WeakSet[ViewKeeper] = weakref.WeakSet()
 
 
+#: Gets the views that are loaded while something is on, by name; None outside of `noting`.
+_noted: ContextVar[dict[str, str] | None] = ContextVar("healkit_views_read", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[dict[str, str]]:
+    """Yield what gets each view that is loaded for an execution's record in this block: name → its file's name."""
+    read: dict[str, str] = {}
+    token = _noted.set(read)
+    try:
+        yield read
+    finally:
+        _noted.reset(token)
+
+
 def data_behind(
     trace_id: str, preview: values.Preview, *, side: Side = "arguments", items_max: float = math.inf
 ) -> Any:
@@ -71,7 +87,11 @@ def data_behind(
     for keeper in list(_keepers):
         keeper.wait()  # for data that was evicted, and is being kept again
         if keeper.has_views and preview.number in (used := keeper.views.used(trace_id, side)):
-            return keeper.views.load(used[preview.number])
+            view = used[preview.number]
+            value = keeper.views.load(view)
+            if (read := _noted.get()) is not None and view.file is not None:
+                read[view.name] = view.file.name
+            return value
     raise ViewGone(f"{preview!r}: its data was not kept.", hint=" ".join(problems))
 
 

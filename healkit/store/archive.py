@@ -120,6 +120,11 @@ class Retention:
         archives: list[Path] = []
         resumed = 0
         for verified in sorted(folder.glob(f"executions-{name}-*.verified")):
+            if verified.is_symlink():
+                raise LogFileError(
+                    f"{str(verified)!r} is a link, and links are not followed.",
+                    hint="Nothing was deleted. Remove it, or put the archive's file in its place.",
+                )
             resumed += self._delete_archived(verified, archives)
         for partial in folder.glob(f"executions-{name}-*.partial"):
             partial.unlink()

@@ -25,11 +25,12 @@ from healkit.contracts.audit import (
     AuditSummary,
     AuditVerification,
     ExecutionType,
+    MentionedFacts,
 )
 from healkit.errors import check_text
 from healkit.sanitizer.cleaner import Cleaner
-from healkit.store.audit_chain import COLUMNS, HASHED, ChainWalk, entry_hash
-from healkit.store.audit_rows import columns_of, counted_of, entry_of, metadata_of, summed
+from healkit.store.audit_chain import COLUMNS, HASHED, KEPT_ELSEWHERE, ChainWalk, entry_hash
+from healkit.store.audit_rows import Mentioned, columns_of, counted_of, entry_of, metadata_of, summed
 from healkit.store.database import Database
 from healkit.store.database_errors import mapped
 from healkit.store.log_writer import LogWriter
@@ -64,7 +65,8 @@ class Audit:
     """Audit of one database; `hk.audit`. Several threads and processes may append.
 
     cleaner: hides secrets in what an entry keeps; called with the first one. anchored: reads the heads that the
-    manifests of runs name. All methods raise `DatabaseError`s.
+    manifests of runs name. outside: compares what entries name with the run folders and the files of views, and returns
+    the first that is not as it was. All methods raise `DatabaseError`s.
     """
 
     def __init__(
@@ -72,10 +74,12 @@ class Audit:
         database: Database,
         cleaner: Callable[[], Cleaner],
         anchored: Callable[[], Iterable[AnchoredHead]] = tuple,
+        outside: Callable[[MentionedFacts], AuditFault | None] = lambda _: None,
     ) -> None:
         self._database = database
         self._cleaner = cleaner
         self._anchored = anchored
+        self._outside = outside
         self._writer = LogWriter(database)
         self._insert = prepared(database.dialect_name, _INSERT)
         self._last = prepared(database.dialect_name, _LAST_AND_SEQ)
@@ -151,23 +155,31 @@ class Audit:
             check_text("execution_id", execution_id)
         return summed(counted_of(row) for row in self._summed(execution_id))
 
-    def verify(self) -> AuditVerification:
+    def verify(self, head: AuditHead | None = None) -> AuditVerification:
         """Check every entry, and return the first that was changed, removed, moved or cut off, if any.
 
-        The heads in the manifests of runs are checked too. Without one, entries that were cut off the end are not
-        missed, nor a chain that was written anew as a whole.
+        head: one that `head` returned earlier, kept elsewhere; it must be a part of the chain.
+
+        The heads in the manifests of runs are checked too, then whether each event of a run's folder that makes an
+        entry has one, and last the files that entries name: those of views, evidence and outputs. Where the manifests
+        are gone too, entries that were cut off the end are not missed, nor a chain that was written anew as a whole.
         """
         anchored = list(
             self._anchored()
         )  # first: a run that ends meanwhile has a head beyond what is read below
         chains = [row["chain"] for row in self._database.fetch(_CHAIN)]
-        walk = ChainWalk(chains[0] if len(chains) == 1 else None, anchored)
+        kept = [] if head is None else [AnchoredHead(KEPT_ELSEWHERE, head)]
+        walk = ChainWalk(chains[0] if len(chains) == 1 else None, [*anchored, *kept])
+        mentioned = Mentioned({anchor.run_id for anchor in anchored})
         fault: AuditFault | None = None
         with closing(self._walked()) as pages:
             for page in pages:
                 if (fault := walk.step(page)) is not None:
                     break
-        return walk.result(walk.end() if fault is None else fault)
+                mentioned.take(page)
+        if fault is None and (fault := walk.end()) is None:
+            fault = self._outside(mentioned.facts(walk.position))
+        return walk.result(fault)
 
     def head(self) -> AuditHead:
         """Return the end of the chain as it is now."""

@@ -24,6 +24,8 @@ HASHED = (
     "execution_id", "execution_type", "seq", "timestamp", "choice_type", "tool_name", "tool_params", "metadata",
     "description", "run_id", "event_seq",
 )  # fmt: skip
+#: In the place of a run's id: a head that a person kept, and not a run's manifest.
+KEPT_ELSEWHERE = ""
 COLUMNS = ("id", *HASHED, "previous_hash", "hash")
 
 _encode = msgspec.json.Encoder().encode
@@ -48,11 +50,15 @@ class ChainWalk:
         self._seqs: dict[Any, int] = {}
         self._anchors: dict[int, list[AnchoredHead]] = {}
         self._foreign: set[str] = set()
+        self._is_other = False
         self._many_anchors = 0
         for anchor in anchored:
+            kept_elsewhere = anchor.run_id == KEPT_ELSEWHERE
             if anchor.head.chain == chain:
                 self._anchors.setdefault(anchor.head.entries, []).append(anchor)
-                self._many_anchors += 1
+                self._many_anchors += not kept_elsewhere
+            elif kept_elsewhere:
+                self._is_other = True
             else:
                 self._foreign.add(anchor.run_id)
 
@@ -77,11 +83,15 @@ class ChainWalk:
         """Return what is wrong after the last row."""
         if self._chain is None:
             return AuditFault("rewritten", 1, "The id of the chain is missing, or there is more than one.")
+        if self._is_other:
+            return AuditFault(
+                "rewritten", 1, "The chain has another id than the head that was kept elsewhere."
+            )
         beyond = [(entries, anchors) for entries, anchors in self._anchors.items() if entries > self.position]
         if not beyond:
             return None
         entries, anchors = max(beyond, key=lambda found: found[0])
-        said = f"the manifest of run {anchors[0].run_id!r} says {entries:,}"
+        said = f"{_named_head(anchors[0])} says {entries:,}"
         said = f"The audit has {self.position:,} entries, and {said}: the last ones were removed."
         return AuditFault("cut_off", self.position + 1, said)
 
@@ -115,7 +125,7 @@ class ChainWalk:
         elif (
             wrong := next((a for a in self._anchors.get(position, ()) if a.head.hash != row[13]), None)
         ) is not None:
-            kind, said = "rewritten", f"the manifest of run {wrong.run_id!r} has another hash for it"
+            kind, said = "rewritten", f"{_named_head(wrong)} has another hash for it"
         elif row[1] in self._foreign:
             kind, said = "rewritten", f"the manifest of run {row[1]!r} names another chain"
         else:
@@ -129,6 +139,11 @@ def _fits(row: tuple[Any, ...]) -> bool:
         return bool(_sha256(_encode([row[12], *row[1:12]])).hexdigest() == row[13])
     except (TypeError, ValueError, OverflowError):  # a value of a kind that is never stored
         return False
+
+
+def _named_head(anchor: AnchoredHead) -> str:
+    kept_elsewhere = anchor.run_id == KEPT_ELSEWHERE
+    return "the head that was kept elsewhere" if kept_elsewhere else f"the manifest of run {anchor.run_id!r}"
 
 
 def _named(row: tuple[Any, ...]) -> str:

@@ -9,12 +9,21 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, get_args
 
 import msgspec
 
-from healkit.contracts.audit import AuditEntry, AuditMetadata, AuditStep, AuditSummary, ExecutionType
+from healkit.contracts.audit import (
+    AuditEntry,
+    AuditMetadata,
+    AuditStep,
+    AuditSummary,
+    ExecutionType,
+    MentionedEvent,
+    MentionedFacts,
+    MentionedView,
+)
 from healkit.contracts.records import escaped, utc_now
 from healkit.errors import AuditEntryInvalid
 from healkit.sanitizer.cleaner import Cleaner, Verbatim, clean_bounded
@@ -175,6 +184,43 @@ def metadata_of(given: AuditMetadata | Mapping[str, Any] | None) -> AuditMetadat
         return msgspec.convert({} if given is None else dict(given), AuditMetadata)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise _invalid(f"metadata: {error}") from None
+
+
+class Mentioned:
+    """Names of what is outside of the database, from the rows of a walk along the chain.
+
+    run_ids: the runs whose folders are there.
+    """
+
+    def __init__(self, run_ids: set[str]) -> None:
+        self._runs = run_ids
+        self._events: dict[str, dict[int, MentionedEvent]] = {}
+        self._files: dict[str, dict[str, tuple[str, int]]] = {}
+        self._views: dict[tuple[str, str], MentionedView] = {}
+
+    def take(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Take rows of `COLUMNS`, of which none is wrong."""
+        for row in rows:
+            run_id, known = row[10], row[8]
+            if run_id in self._runs and row[11] is not None:
+                event = MentionedEvent(row[0], datetime.fromisoformat(row[4]).replace(tzinfo=UTC))
+                self._events.setdefault(run_id, {})[row[11]] = event
+            if '"viewFiles"' in known or '"runFiles"' in known:
+                self._take_files(row, msgspec.json.decode(known, type=AuditMetadata))
+
+    def facts(self, last: int) -> MentionedFacts:
+        """Return what they name; last: the place of the last entry."""
+        return MentionedFacts(self._runs, self._events, self._files, list(self._views.values()), last)
+
+    def _take_files(self, row: tuple[Any, ...], known: AuditMetadata) -> None:
+        if row[10] in self._runs:
+            files = self._files.setdefault(row[10], {})
+            for name, sha256 in (known.run_files or {}).items():
+                files.setdefault(name, (sha256, row[0]))
+        for name, file_name in (known.view_files or {}).items():
+            time = datetime.fromisoformat(row[4]).replace(tzinfo=UTC)
+            view = MentionedView(name, file_name, row[0], row[1], time)
+            self._views.setdefault((name, file_name), view)
 
 
 def _invalid(said: str) -> AuditEntryInvalid:

@@ -27,6 +27,7 @@ from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from healkit import plain_files
+from healkit.contracts.audit import MentionedView
 from healkit.contracts.data_views import DataView, ViewColumn
 from healkit.contracts.records import utc_now
 from healkit.errors import (
@@ -171,6 +172,39 @@ class DataViews:
                 f"The file of view {view.name!r} is not what was kept: {why}. It is {str(view.file)!r}.",
                 hint=f"Nothing was done with it. Give the same data again, or hk.views.remove({view.name!r}).",
             ) from None
+
+    def fault(self, mentioned: MentionedView) -> str:
+        """Say what is wrong with a view that an entry of the audit names; empty for nothing.
+
+        One that was evicted or removed is not wrong, nor one whose file is on another machine.
+        """
+        name, digest = mentioned.name, view_files.digest_in(mentioned.file_name)
+        with self._database.read() as session:
+            named = session.execute(select(VIEWS).where(VIEWS.c.view_name == name)).first()
+            here = VIEWS.c.sha256 == digest, VIEWS.c.evicted_at.is_(None)
+            row = session.execute(select(VIEWS).where(*here).limit(1)).first()
+        said = f"Entry {mentioned.position} names the view {name!r}"
+        written_once = named is not None and (
+            named.created_at <= mentioned.timestamp or name.startswith(f"{mentioned.execution_id}/")
+        )
+        if named is not None and written_once and named.sha256 != digest:
+            return f"{said} with SHA-256 {str(digest)[:12]}…, and its row says {named.sha256[:12]}…."
+        if row is None:
+            return ""
+        try:
+            if row.file_name == mentioned.file_name:
+                view_files.check(self.folder, row.file_name)
+            elif (
+                view_files.identity(view_files.encoded(view_files.read(self.folder, _file_name(row))))
+                != digest
+            ):
+                return f"{said}; its file {_file_name(row)!r} holds other data than was kept."
+        except FileNotFoundError:
+            return f"{said}; its file is not there." if self._database.path is not None else ""
+        except (BadValue, OSError) as error:
+            why = error.strerror or error if isinstance(error, OSError) else error
+            return f"{said}; its file {_file_name(row)!r} is not what was kept: {why}."
+        return ""
 
     def remove(self, name: str) -> None:
         """Remove a name, and its data where no other name stands for it; raise `ViewNotFound`."""

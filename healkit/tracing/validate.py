@@ -8,6 +8,7 @@ manifest. Times are not checked: a clock may be set back, and the numbers give t
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Callable, Iterator
 from inspect import cleandoc
@@ -31,8 +32,11 @@ from healkit.contracts.runs import (
     RunManifest,
 )
 from healkit.contracts.signature import ALGORITHM, StateSignature, state_key
+from healkit.errors import EvidenceChanged
 from healkit.tracing.reader import KNOWN_VERSIONS, read_run
 from healkit.tracing.run_folders import is_being_written
+from healkit.values import view_files
+from healkit.values.plain import BadValue
 
 Rule = Callable[[Run], Iterator[Problem]]
 _READ_BYTES = 1 << 20
@@ -45,10 +49,14 @@ FILES: dict[str, type[msgspec.Struct]] = {
 }
 
 
-def validate_run(run: Run | str | Path) -> Run:
-    """Return the run with every problem found, those of reading it first; raise `RunNotFound`."""
+def validate_run(run: Run | str | Path, views: Path | None = None) -> Run:
+    """Return the run with every problem found, those of reading it first; raise `RunNotFound`.
+
+    views: the folder of the files of views; without it, those that the run names are not checked.
+    """
     read = run if isinstance(run, Run) else read_run(run)
-    found = [problem for rule in RULES for problem in _spared(rule, read)]
+    rules: tuple[Rule, ...] = RULES if views is None else (*RULES, functools.partial(_views, views))
+    found = [problem for rule in rules for problem in _spared(rule, read)]
     return dataclasses.replace(read, problems=[*read.problems, *found])
 
 
@@ -62,7 +70,8 @@ def _spared(rule: Rule, run: Run) -> Iterator[Problem]:
     try:
         yield from rule(run)
     except Exception as error:  # noqa: BLE001 - a folder may hold anything
-        said = f"{rule.__name__.strip('_')} could not be checked to the end: {error or type(error).__name__}."
+        name = getattr(rule, "__name__", "views").strip("_")
+        said = f"{name} could not be checked to the end: {error or type(error).__name__}."
         yield Problem("unchecked", TRACE, None, said)
 
 
@@ -172,6 +181,42 @@ def _evidence_fault(run: Run, item: EvidenceItem) -> tuple[bool, str] | None:
     return None
 
 
+def _run_files(run: Run) -> Iterator[Problem]:
+    """Check the files that tools' outputs were written to."""
+    for line, event in _numbered(run):
+        for name, sha256 in _named_files(event, "run_files"):
+            try:
+                run.read_file(name, sha256)
+            except EvidenceChanged as error:
+                yield Problem("evidence_changed", name, None, error.message)
+            except OSError as error:
+                said = f"line {line} of {TRACE} names it, and it cannot be read: {error.strerror or error}."
+                yield Problem("evidence_missing", name, None, said)
+
+
+def _views(folder: Path, run: Run) -> Iterator[Problem]:
+    """Check the files of the views that the run names; one that is not there may have been evicted or removed."""
+    named = {file: name for _, event in _numbered(run) for name, file in _named_files(event, "view_files")}
+    for file, name in named.items():
+        try:
+            view_files.check(folder, file)
+        except FileNotFoundError:
+            said = f"the file of view {name!r} is not in {str(folder)!r}: removed, evicted, or on another machine."
+            yield Problem("evidence_missing", file, None, said, fault=False)
+        except (OSError, BadValue) as error:
+            why = error.strerror or error if isinstance(error, OSError) else error
+            yield Problem(
+                "evidence_changed", file, None, f"the file of view {name!r} is not what was kept: {why}."
+            )
+
+
+def _named_files(event: TraceEvent, key: str) -> list[tuple[str, str]]:
+    """Return the files that an event names, with what stands beside each; what is no text is left out."""
+    pairs = [*event.metadata.items(), *(event.result or {}).items()]
+    found = [files for name, files in pairs if name == key and isinstance(files, dict)]
+    return [(name, text) for files in found for name, text in files.items() if isinstance(text, str)]
+
+
 def _extra(run: Run) -> Iterator[Problem]:
     listed = {item.path for item in run.evidence}
     names = sorted(p.name for p in (run.path / EVIDENCE).iterdir()) if (run.path / EVIDENCE).is_dir() else []
@@ -215,7 +260,7 @@ def _numbered(run: Run) -> Iterator[tuple[int, TraceEvent]]:
 
 #: In the order in which a person would check.
 RULES: tuple[Rule, ...] = (
-    _order, _numbers, _identity, _codes, _signatures, _references, _evidence, _extra,
+    _order, _numbers, _identity, _codes, _signatures, _references, _evidence, _run_files, _extra,
 )  # fmt: skip
 
 

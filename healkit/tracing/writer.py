@@ -17,7 +17,7 @@ import errno
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,8 @@ class RunWriter:
     Raises `RunFolderError`, `RunExists` or `RunLocked` when it cannot begin. After that it raises nothing for the disk:
     `problem` holds one sentence on what could not be written.
 
-    durable: sync evidence files to the disk whenever the trace is synced; each costs as much time again.
+    durable: sync evidence files to the disk whenever the trace is synced; each costs as much time again. heard: gets
+    each event that was written, in order.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class RunWriter:
         cleaner: Cleaner,
         *,
         durable: bool = False,
+        heard: Callable[[TraceEvent], None] = lambda _: None,
     ) -> None:
         self.run_id = manifest.run_id
         self._manifest = manifest
@@ -108,6 +110,8 @@ class RunWriter:
         self._payload_max_bytes = manifest.redaction_policy.payload_max_bytes
         self._lock = threading.RLock()
         self._owner = os.getpid()
+        self._heard = heard
+        self._held = -1
         self._seq = 0
         self._size_bytes = 0
         self._waiting: deque[bytes] = deque()
@@ -197,6 +201,7 @@ class RunWriter:
             self._put(_line(event))
             if event_type in _SYNCED:
                 self._sync()
+            self._heard(event)
             return event
 
     def keep(
@@ -227,19 +232,29 @@ class RunWriter:
                 )
             return refs
 
-    def finish(self, result: Mapping[str, Any], after: StateSignature | None = None) -> TraceEvent | None:
+    def finish(
+        self, result: Mapping[str, Any], after: StateSignature | None = None, *, hold: bool = False
+    ) -> TraceEvent | None:
         """Write `run_finished`, sync, release the folder, and return the event; a second call does nothing.
 
-        after: the last state that was observed.
+        after: the last state that was observed. hold: keep the lock until `release`, for what belongs to the run's end.
         """
         with self._lock:
             if self._descriptor < 0:
                 return None
             known = {"status": result.get("outcome", "completed")}
             event = self.append("run_finished", after=after, result=result, metadata=known)
-            os.close(self._descriptor)
-            self._descriptor = -1
+            self._held, self._descriptor = self._descriptor, -1
+            if not hold:
+                self.release()
             return event
+
+    def release(self) -> None:
+        """Let go of a folder that `finish` has held; safe to call twice."""
+        with self._lock:
+            if self._held >= 0:
+                os.close(self._held)
+                self._held = -1
 
     def anchor(self, head: AuditHead) -> None:
         """Write the head of the audit's chain into the manifest; called once the run has ended."""

@@ -57,6 +57,18 @@ def test_a_changed_entry_is_named_and_the_exit_code_is_1(audited, environment: d
     assert (said["ok"], said["fault"]["kind"], said["fault"]["position"]) == (False, "changed", 2)
 
 
+@pytest.mark.requirement("DECIDE-3")
+def test_a_head_that_was_printed_is_checked_later(audited, environment: dict[str, str]):
+    word = audited("audit", "head").stdout.strip()
+    with Healkit(environment["HEALKIT_DB"]) as healkit:
+        healkit.audit.append("q-2", "decide", "finalize")
+    assert audited("audit", "verify", "--head", word).returncode == 0
+    chain, entries, _ = word.split(":")
+    done = audited("audit", "verify", "--head", f"{chain}:{entries}:{'0' * 64}")
+    assert (done.returncode, "the head that was kept elsewhere has another hash" in done.stdout) == (1, True)
+    assert "is not a head. Give the word" in audited("audit", "verify", "--head", "nonsense").stderr
+
+
 def test_json_has_the_names_of_the_contract(audited):
     entries = json.loads(audited("audit", "show", "q-1", "--json").stdout)
     assert [entry["choiceType"] for entry in entries] == ["gather_info", "execute_data_op", "finalize"]

@@ -5,6 +5,7 @@ They leave a chain that verifies.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,9 @@ import pytest
 from healkit import Config, Healkit
 from healkit.decisions import Turn
 from healkit.tracing.reader import read_run
+from healkit.tracing.run_folders import run_folders
 
+SOAK = Path(__file__).parents[2] / "benchmarks" / "soak_kills.py"
 SCRIPT = """
 import os, signal, sys
 import pandas as pd
@@ -42,7 +45,7 @@ def test_a_kill_between_two_entries_leaves_a_chain_that_verifies(deciding: Healk
     done = subprocess.run([sys.executable, "-c", SCRIPT, str(deciding.path)], timeout=100, check=False)
     assert done.returncode == -9
     assert deciding.audit.verify().ok
-    (folder,) = [path for path in Path(deciding.runs_dir).iterdir() if path.name != ".new"]
+    (folder,) = run_folders(deciding.runs_dir)
     entries = deciding.audit.get(folder.name)
     assert [entry.choice_type for entry in entries] == [
         "decision_started",
@@ -78,3 +81,12 @@ def test_an_output_that_finds_a_full_disk_fails_as_a_step(deciding: Healkit, sma
         assert [step.error_code for step in decision.sent[-1].steps] == ["OUTPUT_NOT_WRITTEN"]
         assert (decision.files, list((small_disk).rglob("*.partial"))) == ((), [])
         assert healkit.audit.verify().ok
+
+
+@pytest.mark.requirement("DECIDE-1", "DECIDE-3", "DATA-7")
+@pytest.mark.slow
+def test_healings_and_decisions_that_are_killed_at_random_are_in_the_audit_and_go_on() -> None:
+    words = [sys.executable, str(SOAK), "--audited", "--kills", "8", "--hosts", "2", "--seed", "20261125"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["events that are entries"] > 0

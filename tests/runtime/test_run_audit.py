@@ -8,14 +8,23 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import subprocess
+import sys
 import threading
+from datetime import timedelta
+from pathlib import Path
 
+import msgspec
 import pytest
+from side_by_side import Meet, at_once
 
-from healkit import Healkit
+from healkit import Config, Healkit
 from healkit.contracts.audit import AuditStep
 from healkit.contracts.events import TraceEvent
+from healkit.healing.heal_audit import heal_steps
 from healkit.runtime.runs import OpenRun
+from healkit.tracing.reader import read_run
+from healkit.tracing.run_folders import run_folders
 from healkit.tracing.validate import in_order, validate_run
 
 
@@ -98,3 +107,118 @@ def test_pruning_the_log_leaves_the_audit_alone(healkit: Healkit) -> None:
     assert healkit.log.prune(keep=1).deleted == 2
     found = healkit.audit.verify()
     assert (found.ok, found.entries) == (True, 3)
+
+
+KILLED = """
+import os, signal, sys
+from healkit import Healkit
+healkit = Healkit(sys.argv[1])
+healkit.vault.add("half", "def half(n):\\n    return n / 0\\n", examples=[{"arguments": {"n": 4}, "result": 2.0}])
+from healkit.tracing.writer import RunWriter
+write, left = RunWriter.append, [int(sys.argv[2])]
+def append(self, *args, **known):
+    event = write(self, *args, **known)
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return event
+RunWriter.append = append
+healkit.heal("half", auto=True, budget_s=5)
+"""
+
+
+def killed_healing(path: Path | None, after: int) -> str:
+    """Kill a healing once so many events are in its folder; return the run's id."""
+    assert path is not None
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path), str(after)], timeout=100, check=False)
+    assert done.returncode == -9
+    (folder,) = run_folders(path.parent / "runs")
+    assert len(read_run(folder).events) == after
+    return folder.name
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DECIDE-3", "DATA-7")
+@pytest.mark.parametrize("after", [2, 9, 14])
+def test_each_event_of_a_killed_healing_is_an_entry_once_the_next_healkit_is_opened(
+    healkit: Healkit, after: int
+) -> None:
+    run_id = killed_healing(healkit.path, after)
+    with Healkit(healkit.path) as again:
+        told = [
+            event.seq for event in read_run(again.runs_dir / run_id).events if heal_entry(event) is not None
+        ]
+        assert [entry.event_seq for entry in again.audit.get(run_id)] == told
+        assert told
+        assert again.audit.verify().ok
+    with Healkit(healkit.path) as third:  # and only once
+        assert [entry.event_seq for entry in third.audit.get(run_id)] == told
+
+
+def heal_entry(event: TraceEvent) -> AuditStep | None:
+    return heal_steps("half", contents=True, is_clean=True)(event)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DECIDE-3", "DATA-7")
+def test_processes_that_are_opened_at_once_take_each_event_once(healkit: Healkit) -> None:
+    run_id = killed_healing(healkit.path, 9)
+    at_once(opened, *[(healkit.url,)] * 3)
+    entries = [entry.event_seq for entry in healkit.audit.get(run_id)]
+    assert entries == sorted(set(entries))
+    assert len(entries) > 2
+    assert healkit.audit.verify().ok
+
+
+def opened(meet: Meet, url: str) -> None:
+    meet()
+    Healkit(url).close()
+
+
+@pytest.mark.requirement("DECIDE-3", "DATA-7")
+def test_verify_names_what_was_cut_off_a_run_and_what_goes_beyond_it(healkit: Healkit) -> None:
+    healkit.vault.add(
+        "half", "def half(n):\n    return n / 0\n", examples=[{"arguments": {"n": 4}, "result": 2.0}]
+    )
+    report = healkit.heal("half", auto=True, budget_s=5)
+    trace = healkit.runs_dir / report.run_id / "trace.jsonl"
+    lines = trace.read_bytes().splitlines(keepends=True)
+    last = read_run(trace.parent).events[-1]
+    further = msgspec.structs.replace(last, seq=last.seq + 1, event_type="policy_halt")
+    trace.write_bytes(b"".join(lines) + msgspec.json.encode(further) + b"\n")
+    fault = healkit.audit.verify().fault
+    assert fault is not None
+    assert fault.kind == "cut_off"
+    assert f"Event {further.seq} of run {report.run_id!r} (policy_halt) has no entry" in fault.message
+    trace.write_bytes(b"".join(lines[:-1]))
+    fault = healkit.audit.verify().fault
+    assert fault is not None
+    assert fault.kind == "file"
+    assert (
+        f"names event {last.seq} of run {report.run_id!r}, which its trace.jsonl does not have"
+        in fault.message
+    )
+    moved = msgspec.structs.replace(last, ts_utc=last.ts_utc + timedelta(seconds=1))
+    trace.write_bytes(b"".join(lines[:-1]) + msgspec.json.encode(moved) + b"\n")
+    fault = healkit.audit.verify().fault
+    assert fault is not None
+    assert "is not the one that entry" in fault.message
+
+
+@pytest.mark.requirement("DECIDE-3", "DATA-7")
+def test_a_run_that_goes_on_and_one_of_another_database_are_left_alone(
+    healkit: Healkit, tmp_path: Path
+) -> None:
+    config = Config(runs_dir=str(healkit.runs_dir))
+    run = healkit.runs.begin("heal", audited=heal_entry, allow="half")
+    run.append("proposal_received", metadata={"author": "rules"})
+    with Healkit(healkit.path) as beside, Healkit(tmp_path / "another.db", config=config) as another:
+        assert beside.audit.get(run.run_id) == another.audit.get(run.run_id) == []
+        assert beside.audit.verify().ok
+        assert another.audit.verify().ok
+    run.finish()
+    assert [entry.choice_type for entry in healkit.audit.get(run.run_id)] == [
+        "proposal_received",
+        "run_finished",
+    ]
+    assert healkit.audit.verify().ok

@@ -12,6 +12,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from audit_samples import audit_of, filled, head_at, unguarded
 from hypothesis import HealthCheck, given, settings
@@ -182,3 +183,26 @@ def test_tampering_is_found_on_each_kind_of_database(
     audit.close()
     assert found.fault is not None
     assert (found.fault.kind, found.fault.position) == (kind, position)
+
+
+def test_a_head_that_was_kept_elsewhere_finds_a_chain_that_was_written_anew(
+    sqlite_database: Database,
+) -> None:
+    audit = audit_of(sqlite_database)
+    filled(audit, "one", "two")
+    kept = audit.head()
+    filled(audit, "three")
+    assert audit.verify(kept).ok
+    assert audit.verify(kept).anchors == 0
+    longer = msgspec.structs.replace(kept, entries=9)
+    fault = audit.verify(longer).fault
+    assert fault is not None
+    assert (fault.kind, "the head that was kept elsewhere says 9" in fault.message) == ("cut_off", True)
+    other = msgspec.structs.replace(kept, hash="0" * 64)
+    fault = audit.verify(other).fault
+    assert fault is not None
+    assert (fault.kind, fault.position) == ("rewritten", 2)
+    fault = audit.verify(msgspec.structs.replace(kept, chain="0" * 64)).fault
+    assert fault is not None
+    assert fault.kind == "rewritten"
+    audit.close()

@@ -5,6 +5,7 @@ Nothing gets a value from a file that does not hold what was kept.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sqlite3
@@ -16,10 +17,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from cli_samples import call
 from pandas.testing import assert_frame_equal
 
 from healkit import Config, Healkit
-from healkit.errors import HealkitError, ViewChanged, ViewError, ViewGone
+from healkit.decisions.decision import Decision
+from healkit.errors import EvidenceChanged, HealkitError, ViewChanged, ViewError, ViewGone
+from healkit.rendering.timeline import story_of
+from healkit.tracing.reader import read_run
+from healkit.tracing.validate import in_order, validate_run
 
 pytestmark = pytest.mark.requirement("DATA-7")
 
@@ -143,6 +149,147 @@ def test_a_changed_row_leads_to_no_other_file(tmp_path: Path, name: str) -> None
         assert healkit.log.prune(keep=0).deleted == 0
         healkit.views.remove(view.name)
         assert victim.read_text() == "not healkit's"
+
+
+DECIDED = [
+    {"type": "execute_data_op", "tool": "twice", "params": {"df": "sales"}, "viewName": "twofold"},
+    {"type": "execute_output", "tool": "to_csv", "params": {"df": "twofold"}},
+    {"type": "finalize", "finalViewName": "twofold"},
+]
+HEALED = "def mean(df):\n    return float(df['A'].mean())\n"
+
+
+@pytest.fixture
+def decided(healkit: Healkit) -> Decision:
+    """Make a decision that keeps a view, an output and evidence."""
+    healkit.vault.add("twice", "def twice(df):\n    return df[['a']] * 2\n")
+    healkit.vault.add("to_csv", "def to_csv(df):\n    return df.to_csv()\n")
+    tools = ["twice", "to_csv"]
+    return healkit.decide("Which?", {"sales": DATA["parquet"](0.0)}, tools=tools, chooser=DECIDED)
+
+
+def kept_file(healkit: Healkit, decision: Decision, kind: str) -> Path:
+    if kind in {"given", "made"}:
+        name = decision.views["sales" if kind == "given" else "twofold"]
+        file = healkit.views.get(name).file
+    else:
+        file = next((decision.run.folder / kind).iterdir())
+    assert file is not None
+    return file
+
+
+def other_content(file: Path, healkit: Healkit) -> None:
+    """Put another valid file in a file's place."""
+    if file.suffix == ".parquet":
+        other_file(file, healkit)
+    else:
+        file.write_bytes(b'{"n": 1}' if file.suffix == ".json" else b"a,b\n1,2\n")
+
+
+REPLACED: dict[str, Callable[[Path, Healkit], object]] = {
+    "another valid one": other_content,
+    "a truncated one": SWAPS["a truncated one"][0],
+    "a missing one": SWAPS["a missing one"][0],
+    "a link to the same content": link,
+}
+
+
+@pytest.mark.parametrize("kind", ["given", "made", "outputs", "evidence"])
+@pytest.mark.parametrize("swap", REPLACED)
+def test_the_audit_and_the_run_folder_name_each_kept_file_that_was_swapped(
+    healkit: Healkit, decided: Decision, kind: str, swap: str
+) -> None:
+    db, run = str(healkit.path), decided.run.run_id
+    commands = [("audit", "verify"), ("trace", "validate", run)]
+    assert [call(*words, "--db", db).returncode for words in commands] == [0, 0]
+    file = kept_file(healkit, decided, kind)
+    REPLACED[swap](file, healkit)
+    fault = healkit.audit.verify().fault
+    assert fault is not None
+    assert (fault.kind, fault.execution_id) == ("file", run)
+    view = {"given": f"{run}/sales", "made": f"{run}/twofold"}.get(kind)
+    assert (view or f"{kind}/{file.name}") in fault.message
+    told = [call(*words, "--db", db) for words in commands]
+    may_be_evicted = view is not None and swap == "a missing one"
+    assert [done.returncode for done in told] == [1, 0 if may_be_evicted else 1]
+    assert all((view or file.name) in done.stdout.replace("\n", "") for done in told)
+
+
+@pytest.mark.parametrize("swap", REPLACED)
+def test_the_story_of_a_run_tells_nothing_of_evidence_that_was_swapped(healkit: Healkit, swap: str) -> None:
+    healkit.vault.add("mean", HEALED)
+    healkit.execute("mean", arguments={"df": DATA["parquet"](0.0)})
+    folder = healkit.runs_dir / healkit.heal("mean", dry_run=True, budget_s=5).run_id
+    read = read_run(folder)
+    (item,) = [item for item in read.evidence if item.kind == "code"]
+    REPLACED[swap](folder / item.path, healkit)
+    story = str(story_of(read_run(folder)))
+    if swap != "a missing one":
+        assert f"The file '{item.path}' of run '{read.run_id}' is not as the run recorded it" in story
+        with pytest.raises(EvidenceChanged, match=item.path) as raised:
+            read.read_evidence(item)
+        assert raised.value.code == "EVIDENCE_CHANGED"
+
+
+def test_entries_and_events_hold_the_hashes_of_what_they_read_and_made(
+    healkit: Healkit, decided: Decision
+) -> None:
+    views = {name: healkit.views.get(name) for name in decided.views.values()}
+    entries = {entry.choice_type: entry.metadata for entry in decided.audit_log}
+    given, made = decided.views["sales"], decided.views["twofold"]
+    for view in views.values():
+        assert view.file is not None
+        assert view.file.name.startswith(view.sha256)
+        assert hashlib.sha256(view.file.read_bytes()).hexdigest() in view.file.name
+    assert entries["decision_started"].view_files == {given: getattr(views[given].file, "name", "")}
+    assert entries["execute_data_op"].view_files == {made: getattr(views[made].file, "name", "")}
+    (output,) = decided.files
+    written = {f"outputs/{output.name}": hashlib.sha256(output.read_bytes()).hexdigest()}
+    run = read_run(decided.run.folder)
+    (event,) = [event for event in run.events if event.event_type == "trace.execute_output"]
+    assert event.result is not None
+    assert event.result["run_files"] == written
+    named = [name for known in entries.values() for name in known.run_files or {}]
+    assert set(named) >= {item.path for item in run.evidence if item.kind == "turn"} | set(written)
+
+
+def test_a_healing_names_the_views_that_it_read(healkit: Healkit) -> None:
+    healkit.vault.add("mean", HEALED)
+    healkit.execute("mean", arguments={"df": DATA["parquet"](0.0)})
+    report = healkit.heal("mean", auto=True, budget_s=5)
+    (view, *_) = healkit.views.list()
+    assert view.file is not None
+    begun = healkit.audit.get(report.run_id)[0]
+    assert begun.metadata.view_files == {view.name: view.file.name}
+    assert healkit.audit.verify().ok
+    other_file(view.file, healkit)
+    fault = healkit.audit.verify().fault
+    assert fault is not None
+    assert view.name in fault.message
+
+
+def test_a_view_that_was_removed_or_evicted_is_no_fault(healkit: Healkit, decided: Decision) -> None:
+    healkit.views.remove(decided.views["twofold"])
+    changed_row(
+        healkit, "UPDATE dataview SET evicted_at = created_at WHERE view_name = ?", decided.views["sales"]
+    )
+    assert healkit.audit.verify().ok
+    assert in_order(validate_run(decided.run.folder, healkit.view_keeper.views.folder))
+
+
+def test_a_row_that_leads_a_name_to_other_data_is_found(healkit: Healkit, decided: Decision) -> None:
+    other = healkit.views.put(DATA["parquet"](5.0), "other")
+    assert other.file is not None
+    changed_row(
+        healkit,
+        "UPDATE dataview SET sha256 = ?, file_name = ? WHERE view_name = ?",
+        other.sha256,
+        other.file.name,
+        decided.views["sales"],
+    )
+    fault = healkit.audit.verify().fault
+    assert fault is not None
+    assert decided.views["sales"] in fault.message
 
 
 def test_the_look_for_room_removes_files_of_views_only(tmp_path: Path) -> None:
