@@ -156,8 +156,7 @@ def report_facts(report: HealReportData) -> list[tuple[str, str]]:
 def _next(report: HealReportData, face: Face) -> list[tuple[str, Fact]]:
     """Say where it is on record, and what can be done next, as each face types it."""
     told, tool = f'hk.timeline("{report.run_id}")', report.label.partition(" ")[0]
-    elsewhere = f", or healkit trace show {report.run_id}" if face == "terminal" else ""
-    found = [("record", f"`{told}`", f"{told}{elsewhere}")]
+    found = [("record", f"`{told}`", f"healkit trace show {report.run_id}")]
     if report.outcome == "pending":
         words = [f"healkit requests {word} {report.request_id}" for word in ("accept", "decline")]
         found.append(("next", " or ".join(f"`%{word}`" for word in words), " or ".join(words)))
