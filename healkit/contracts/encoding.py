@@ -79,6 +79,11 @@ class Preview:
     __hash__ = None  # type: ignore[assignment]  # what it shows is a dict
 
 
+def is_from_library(error: BaseException) -> bool:
+    """Return whether an error is one of a library or of a value's own code: polars' panics are no `Exception`."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
 class ValueTooLarge(Exception):
     """Error for a value longer than its limit, raised before anything of that size is built."""
 
@@ -208,7 +213,9 @@ class _Walker:
             return self.compound(value, path, depth)
         except ValueTooLarge:
             raise
-        except Exception as error:  # noqa: BLE001 - a hostile subclass may raise anything from any method
+        except BaseException as error:
+            if not is_from_library(error):
+                raise
             self.note(path, f"{type_only(value)} raised {type(error).__name__} while it was read")
             return type_only(value)
         finally:
@@ -244,7 +251,7 @@ class _Walker:
         if type(value) in _WRITTEN:
             return str(value)
         if isinstance(value, _PLAIN):
-            return value.isoformat() if hasattr(value, "isoformat") else str(value)
+            return self.text(value.isoformat() if hasattr(value, "isoformat") else str(value), path)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
             self.note(path, f"{type(value).__name__} shown as its fields")
@@ -287,7 +294,7 @@ class _Walker:
         records = frame.head(MAX_ROWS).itertuples(index=False, name=None)
         return {
             "shape": [rows, columns],
-            "columns": [str(name) for name in frame.columns],
+            "columns": [self.text(str(name), path) for name in frame.columns],
             "rows": [[self.walk(cell, f"{path}.rows", depth + 1) for cell in record] for record in records],
         }
 

@@ -67,7 +67,8 @@ class Init(msgspec.Struct, frozen=True, tag="init"):
     `call` is Python source that is evaluated beside the code instead of calling its entry: statements and a last
     expression, whose value counts. `watch` asks for the executed lines and the types of names too. `exact` says that
     arguments and result are encoded by `contracts.values`, else as JSON; `contents` is where the contents of frames and
-    arrays are in the region that comes with the message.
+    arrays are in the region that comes with the message. `data_max_bytes` is how much the frames and arrays of the
+    result may take in the host.
     """
 
     entry: EntryRef
@@ -84,6 +85,7 @@ class Init(msgspec.Struct, frozen=True, tag="init"):
     watch: bool = False
     exact: bool = False
     contents: list[tuple[int, int]] = []
+    data_max_bytes: int = 1024**3
 
 
 class RpcCall(msgspec.Struct, frozen=True, tag="rpc_call", forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from healkit.contracts.decisions import ColumnFacts, TextFacts, ViewFacts
+from healkit.contracts.encoding import is_from_library
 from healkit.decisions.labels import KnownNames, folded, words_of
 from healkit.sanitizer.cleaner import Cleaner
 
@@ -23,7 +24,7 @@ COLUMNS_MAX, VALUES_MAX = 200, 100
 THREADS_FROM_ROWS, THREADS_MAX = 200_000, 4
 _KINDS = ("period", "interval", "Sparse", "list", "struct", "decimal")
 _DTYPE = re.compile(
-    r"(u?int\d{1,2}|float\d{1,3}|complex\d{1,3}|bool|boolean|object|str|string|category|double|date32|timestamp)"
+    r"(u?int\d{1,2}|float\d{1,3}|complex\d{1,3}|bool|boolean|object|str|string|category|double|halffloat|float|date32|date64|time32|time64|timestamp|duration|binary|null)"
     r"|(datetime64|timedelta64)\[(s|ms|us|ns)\]",
     re.IGNORECASE,
 )
@@ -39,15 +40,33 @@ def as_frame(value: Any) -> pd.DataFrame | None:
     if isinstance(value, pd.Series):
         return value.to_frame()
     package = type(value).__module__.partition(".")[0]
-    if package in {"pyarrow", "polars"} and hasattr(value, "to_pandas"):
-        found = value.to_pandas()
+    try:
+        if package == "polars" and hasattr(value, "to_arrow"):
+            value, package = value.to_arrow(), "pyarrow"
+        if package != "pyarrow" or not hasattr(value, "to_pandas"):
+            return None
+        # In Arrow's own types: nothing is converted, which would take memory, and fails for some values.
+        found = value.to_pandas(types_mapper=_dtype_of)
         return found if isinstance(found, pd.DataFrame) else pd.DataFrame(found)
-    return None
+    except BaseException as error:  # a worker's table need not be one that can be read
+        if not is_from_library(error):
+            raise
+        return None
+
+
+def _dtype_of(kind: Any) -> Any:
+    """Return pandas' dtype of an Arrow type; None for texts as a dictionary, which pandas has as a category."""
+    texts = {"string", "large_string"}
+    is_category = str(kind).startswith("dictionary") and str(kind.value_type) in texts
+    return None if is_category else pd.ArrowDtype(kind)
 
 
 def dtype_word(dtype: Any) -> str:
     """Return a word of a closed list for a dtype."""
-    text = str(dtype).removesuffix("[pyarrow]")
+    text = str(dtype)
+    if text.endswith("[pyarrow]"):
+        text = text.partition("[")[0].partition("<")[0].removeprefix("large_")
+        text = "category" if text == "dictionary" else text
     if _DTYPE.fullmatch(text):
         return text
     if text.startswith("datetime64"):
@@ -193,7 +212,7 @@ def _count(column: pd.Series[Any]) -> Counts:
     nulls = int(column.isna().sum())
     try:
         return nulls, int(column.nunique())
-    except (TypeError, ValueError, NotImplementedError):  # lists and structs of Arrow raise the last one
+    except Exception:  # noqa: BLE001 - values of any class, and those of Arrow that pandas has no class for
         return nulls, None
 
 

@@ -367,4 +367,5 @@ def _init(call: _Call, definitions: list[ToolDefinition], config: Config) -> Ini
         output_max_bytes=config.output_max_bytes,
         exact=True,
         contents=regions.places_of(call.arguments.contents),
+        data_max_bytes=config.data_mb * MIB,
     )

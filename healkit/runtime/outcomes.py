@@ -69,8 +69,9 @@ def _conclude(outcome: Outcome, init: Init) -> tuple[Any, Failure | None]:
         if len(value) > init.result_max_bytes:
             raise claims.BadClaim(f"{len(value):,} bytes; {init.result_max_bytes:,} are allowed")
         # It was counted with the message that it is a part of.
-        found = values.decode(value, outcome.contents) if init.exact else claims.decode_checked(value, _value)
-        return found, None
+        if init.exact:
+            return values.decode(value, outcome.contents, limit_bytes=init.data_max_bytes), None
+        return claims.decode_checked(value, _value), None
     except (claims.BadClaim, values.BadValue) as error:
         detail = f"its result breaks a limit or cannot be read: {error}"
         return None, failure_of(Outcome("protocol", detail=detail, crash_text=outcome.crash_text), init)

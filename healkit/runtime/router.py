@@ -205,7 +205,7 @@ class CallRouter:
             )
         provider.expect(call.tool)
         try:
-            arguments = values.decode(call.args)
+            arguments = values.decode(call.args, limit_bytes=values.EXPANDED_MAX_BYTES)
         except values.BadValue as error:
             raise CallRefused(
                 f"The arguments of mcp.{call.server}.{call.tool} cannot be read: {error}."

@@ -247,6 +247,7 @@ class Searches:
             call=check.call,
             watch=watch,
             exact=is_exact(check),
+            data_max_bytes=config.data_mb * MIB,
         )
 
     @contextlib.asynccontextmanager

@@ -274,7 +274,7 @@ def _bounded(trace_id: str, init: Init, claim: bytes, took_s: float) -> TrialRes
     value = None if failure is not None else reply.value
     if init.exact:
         try:
-            value = values.restore(value)
+            value = values.restore(value, limit_bytes=init.data_max_bytes)
         except values.BadValue as error:
             raise BadClaim(f"its value cannot be read: {error}") from None
     printed, own_s = reply.printed[-LAST_CHARS:], min(max(reply.took_s, 0.0), duration_ms / 1000)
@@ -309,4 +309,5 @@ def _init(trial: Trial, sent: bytes, exact: bool, config: Config) -> Init:
         output_max_bytes=config.output_max_bytes,
         call=trial.call,
         exact=exact,
+        data_max_bytes=config.data_mb * MIB,
     )

@@ -22,6 +22,7 @@ import msgspec
 
 from healkit import values
 from healkit.config import MIB, Config
+from healkit.contracts.encoding import is_from_library
 from healkit.errors import HealkitError, ViewGone
 from healkit.store.database import Database
 from healkit.store.locations import views_folder
@@ -201,7 +202,9 @@ class ViewKeeper:
                 self._keep(job)
             except HealkitError as error:
                 self.problem = f"Some data of executions was not kept: {error.message}"
-            except Exception as error:  # noqa: BLE001 - the thread must outlive any error
+            except BaseException as error:  # the thread must outlive any error, polars' panics too
+                if not is_from_library(error):
+                    raise
                 self.problem = f"Some data of executions was not kept: {type(error).__name__}: {error}"
             with self._changed:
                 self._jobs.popleft()

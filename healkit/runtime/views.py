@@ -95,7 +95,7 @@ class Views:
         if isinstance(value, pd.DataFrame):
             return value
         if hasattr(value, "to_pandas"):
-            return value.to_pandas()
+            return _converted(value)
         if hasattr(value, "to_frame"):
             return value.to_frame()
         try:
@@ -147,3 +147,15 @@ class Views:
             else values.preview(self._keeper.views.load(view), self._recorder.secret_columns)
         )
         return data_views.card(view, shown)
+
+
+def _converted(table: Any) -> Any:
+    """Return a table of Arrow's or polars' as a DataFrame; in Arrow's own types where pandas has none for a value."""
+    import pandas as pd
+    import pyarrow as pa
+
+    try:
+        return table.to_pandas()
+    except Exception:  # noqa: BLE001 - Arrow's own, and those of Python's classes for its values
+        arrow = table if isinstance(table, pa.Table | pa.RecordBatch) else table.to_arrow()
+        return arrow.to_pandas(types_mapper=pd.ArrowDtype)

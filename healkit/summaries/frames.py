@@ -100,9 +100,19 @@ def _of_array(array: Any) -> _Source:
     if array.dtype.kind == "V":
         array = array.astype(object)
     if array.ndim == 2:
-        columns = (_Column(i, dtype, pd.Series(array[:, i])) for i in range(array.shape[1]))
+        columns = (_Column(i, dtype, _series(array[:, i])) for i in range(array.shape[1]))
         return _Source(array.shape, columns)
-    return _Source(array.shape, iter([_Column("values", dtype, pd.Series(array.ravel()))]))
+    return _Source(array.shape, iter([_Column("values", dtype, _series(array.ravel()))]))
+
+
+def _series(items: Any) -> pd.Series[Any]:
+    """Return an array's items as a series; as Python's where pandas has no type for them, such as a far year."""
+    import pandas as pd
+
+    try:
+        return pd.Series(items)
+    except (ValueError, OverflowError):
+        return pd.Series(items.astype(object), dtype=object)
 
 
 def _of_polars(frame: Any) -> Iterator[_Column]:

@@ -37,12 +37,21 @@ from healkit.values.kept import (
     why_different,
     with_texts,
 )
-from healkit.values.plain import MARK, BadValue, Buffers, CannotCross, is_whole, outweighs
+from healkit.values.plain import (
+    EXPANDED_MAX_BYTES,
+    MARK,
+    BadValue,
+    Buffers,
+    CannotCross,
+    TooLarge,
+    is_whole,
+    outweighs,
+)
 
 __all__ = [
-    "MARK", "TAG", "BadValue", "Buffers", "CannotCross", "Preview", "SecretColumns", "adopted", "as_parts",
-    "as_text", "call_text", "decode", "encode", "encode_for_log", "equal", "for_schema", "has_tags",
-    "is_frame_outline", "is_plain", "is_tabular", "is_whole", "kept", "large_parts", "meets", "outweighs",
-    "preview", "readable", "readable_json", "recorded_frame", "recorded_text", "remade", "restore", "same",
-    "shown", "table_of", "text_of", "why_different", "with_texts",
+    "EXPANDED_MAX_BYTES", "MARK", "TAG", "BadValue", "Buffers", "CannotCross", "Preview", "SecretColumns",
+    "TooLarge", "adopted", "as_parts", "as_text", "call_text", "decode", "encode", "encode_for_log", "equal",
+    "for_schema", "has_tags", "is_frame_outline", "is_plain", "is_tabular", "is_whole", "kept", "large_parts",
+    "meets", "outweighs", "preview", "readable", "readable_json", "recorded_frame", "recorded_text", "remade",
+    "restore", "same", "shown", "table_of", "text_of", "why_different", "with_texts",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from healkit.contracts import claims
-from healkit.contracts.encoding import TAG, Preview, is_plain, to_jsonable
+from healkit.contracts.encoding import TAG, Preview, is_from_library, is_plain, to_jsonable
 from healkit.errors import HealkitError
 from healkit.values.decoder import Decoder
 from healkit.values.encoder import Encoder
@@ -23,18 +23,21 @@ _encode_json = msgspec.json.Encoder().encode
 _decode_json = msgspec.json.Decoder().decode
 
 
-def encode(value: object, buffers: Buffers | None = None, root: str = "$") -> tuple[bytes, list[str]]:
+def encode(
+    value: object, buffers: Buffers | None = None, root: str = "$", limit_bytes: int | None = None
+) -> tuple[bytes, list[str]]:
     """Return the encoded value, and notes of what arrives as what it holds.
 
     buffers: gets the contents of arrays and frames, as bytes-like objects, in the order of their numbers. root: how
-    paths in errors and notes begin. Raises `CannotCross`.
+    paths in errors and notes begin. limit_bytes: what it may take where it arrives, as `decode` counts it. Raises
+    `CannotCross`, and beyond that limit `TooLarge`.
     """
     try:
         if is_plain(value):
             return _encode_json(value), []
     except (RecursionError, UnicodeEncodeError):
         pass  # the longer way tells where
-    encoder = Encoder(buffers, encode_foreign)
+    encoder = Encoder(buffers, encode_foreign, limit_bytes)
     tagged = encoder.item(value, root, 0)
     return _encode_json(tagged), encoder.notes
 
@@ -95,35 +98,48 @@ def _outline(value: object) -> Any:
         return None
     from healkit.values import previews
 
-    return previews.outline(value)
+    try:
+        return previews.outline(value)
+    except BaseException as error:
+        if not is_from_library(error):
+            raise
+        return None
 
 
-def decode(data: bytes | memoryview | msgspec.Raw, buffers: Sequence[Any] = ()) -> Any:
+def decode(
+    data: bytes | memoryview | msgspec.Raw, buffers: Sequence[Any] = (), limit_bytes: int | None = None
+) -> Any:
     """Return the value that `encode` has encoded, from the other process. Raises `BadValue` for anything else.
 
-    The bytes must have been checked by `claims.check` where they come from a worker.
+    limit_bytes: for a worker's value, whose bytes `claims.check` must have checked: what its frames and arrays may
+    take, all that is shared in them counted as often as it is referred to.
     """
     try:
         plain = claims.decode_checked(data, _decode_json)
     except claims.BadClaim as error:
         raise BadValue(str(error)) from None
-    return restore(plain, buffers) if MARK in bytes(data) else plain
+    return restore(plain, buffers, limit_bytes=limit_bytes) if MARK in bytes(data) else plain
 
 
 def restore(
-    plain: Any, buffers: Sequence[Any] = (), whole: Callable[[Preview], Any] = lambda preview: preview
+    plain: Any,
+    buffers: Sequence[Any] = (),
+    whole: Callable[[Preview], Any] = lambda preview: preview,
+    limit_bytes: int | None = None,
 ) -> Any:
     """Return the value of a decoded JSON value with tags. Raises `BadValue`, and what `whole` raises.
 
-    whole: returns what stands for a preview; by default that itself.
+    whole: returns what stands for a preview; by default that itself. limit_bytes: as `decode` has it.
     """
     try:
-        return Decoder(buffers, _frame_of, whole).item(plain)
+        return Decoder(buffers, _frame_of, whole, limit_bytes).item(plain)
     except (BadValue, HealkitError):
         raise
     except RecursionError:
         raise BadValue("nested too deeply") from None
-    except Exception as error:  # noqa: BLE001 - constructors raise what they like for a wrong value
+    except BaseException as error:  # constructors raise what they like for a wrong value
+        if not is_from_library(error):
+            raise
         raise BadValue(f"{type(error).__name__}: {str(error)[:500]}") from None
 
 
@@ -157,7 +173,12 @@ def preview(value: object, secret_columns: SecretColumns | None = None) -> Any:
         return None
     from healkit.values import previews
 
-    return previews.preview(value, secret_columns)
+    try:
+        return previews.preview(value, secret_columns)
+    except BaseException as error:  # a value can be of the right form, and none that its library can show
+        if not is_from_library(error):
+            raise
+        return previews.outside_of(value)
 
 
 def _frame_of(decoder: Decoder, name: str, rest: list[Any]) -> Any:

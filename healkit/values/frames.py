@@ -11,10 +11,22 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from healkit.contracts.encoding import is_from_library
 from healkit.values import arrow_streams, numpy_arrays, pandas_arrays
 from healkit.values.decoder import zone_of
 from healkit.values.encoder import zone_parts
-from healkit.values.pandas_arrays import array, checked_unit, is_extension_array
+from healkit.values.pandas_arrays import (
+    array,
+    check_codes,
+    checked_unit,
+    column_of,
+    freq_of,
+    index_of,
+    is_extension_array,
+    is_unique,
+    refusing,
+    with_freq,
+)
 from healkit.values.plain import BadValue, CannotCross
 
 if TYPE_CHECKING:
@@ -23,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Limit of the columns of a frame.
 COLUMNS_MAX = 100_000
+#: What a label of a range takes for whoever writes it out, in bytes.
+_LABEL_BYTES = 8
 
 
 def encoded(encoder: Encoder, value: Any, path: str, depth: int) -> Any:
@@ -32,20 +46,54 @@ def encoded(encoder: Encoder, value: Any, path: str, depth: int) -> Any:
     numpy = sys.modules.get("numpy")
     if numpy is not None and (parts := numpy_arrays.of_numpy(encoder, value, path, depth, numpy)) is not None:
         return {"@": parts}
-    if package == "pandas" and name in _PANDAS:
-        return {"@": [name, *_PANDAS[name](encoder, value, path, depth + 2)]}
-    if package == "pandas" and is_extension_array(value):
-        return array(encoder, value, path, depth)
-    if package == "pyarrow" and name in {"Table", "RecordBatch"}:
-        return {"@": [name, encoder.content(arrow_streams.written(value, path))]}
-    if package == "polars" and name == "DataFrame":
-        return {"@": ["polars", encoder.content(arrow_streams.written(value.to_arrow(), path))]}
-    if hasattr(value, "__arrow_c_stream__") and not _is_frame(value):
-        import pyarrow as pa
+    with refusing(path):
+        if package == "pandas" and name in _PANDAS:
+            return {"@": [name, *_PANDAS[name](encoder, value, path, depth + 2)]}
+        if package == "pandas" and is_extension_array(value):
+            return _bare_array(encoder, value, path, depth)
+        if package == "pyarrow":
+            return _table_tag(encoder, name, value, path) if name in {"Table", "RecordBatch"} else None
+        if package == "polars" and name == "DataFrame":
+            return _table_tag(encoder, "polars", _arrow_of(value, path), path)
+        if hasattr(value, "__arrow_c_stream__") and not _is_frame(value):
+            import pyarrow as pa
 
-        encoder.note(path, f"{name} arrives as a pyarrow Table")
-        return {"@": ["Table", encoder.content(arrow_streams.written(pa.table(value), path))]}
+            tag = _table_tag(encoder, "Table", pa.table(value), path)
+            encoder.note(path, f"{name} arrives as a pyarrow Table")
+            return tag
     return None
+
+
+def _table_tag(encoder: Encoder, name: str, table: Any, path: str) -> Any:
+    return {"@": [name, encoder.content(arrow_streams.written(table, path, encoder.spend(path)))]}
+
+
+def _bare_array(encoder: Encoder, values: Any, path: str, depth: int) -> Any:
+    """Return the tag of an array of pandas' by itself, which may have a frequency; as a column it has none."""
+    tag = array(encoder, values, path, depth)
+    if (freq := freq_of(values, path)) is not None:
+        tag["@"].append(freq)
+    return tag
+
+
+def _arrow_of(frame: Any, path: str) -> Any:
+    """Return a frame of polars' as Arrow's. Raises `CannotCross` with the first column that would not come back."""
+    import polars as pl
+
+    def comes_back(part: Any) -> bool:
+        try:
+            back = pl.from_arrow(part.clear().to_arrow())
+        except BaseException as error:  # Arrow's, or polars'
+            if not is_from_library(error):
+                raise
+            return False
+        return isinstance(back, pl.DataFrame) and repr(back.schema) == repr(part.schema)
+
+    if pl.Object in frame.dtypes or not comes_back(frame):
+        for name, dtype in frame.schema.items():
+            if dtype == pl.Object or not comes_back(frame.select(name)):
+                raise CannotCross(f"{path} column {label(name)}", f"values of dtype {dtype}"[:300])
+    return frame.to_arrow()
 
 
 def _is_frame(value: Any) -> bool:
@@ -66,22 +114,46 @@ def _values_of(labelled: Any) -> Any:
 
 def _index(encoder: Encoder, index: Any, path: str, depth: int) -> list[Any]:
     values = array(encoder, _values_of(index), path, depth)
-    freq = (
-        getattr(index, "freqstr", None)
-        if type(index).__name__ in {"DatetimeIndex", "TimedeltaIndex"}
-        else None
-    )
-    return [values, encoder.item(index.name, f"{path} name", depth), freq]
+    return [values, encoder.item(index.name, f"{path} name", depth), freq_of(index, path)]
 
 
 def _index_of(decoder: Decoder, values: Any, name: Any, freq: Any) -> Any:
     import pandas as pd
 
-    found = decoder.item(values)
+    found = column_of(decoder, values)
     index = pd.Index(found, dtype=found.dtype, name=decoder.item(name), copy=False, tupleize_cols=False)
-    if freq is not None:
-        index.freq = freq
-    return index
+    return with_freq(index, freq)
+
+
+def _range(encoder: Encoder, index: Any, path: str, depth: int, *, counted: bool = True) -> list[Any]:
+    if counted and (spend := encoder.spend(path)) is not None:
+        spend(len(index) * _LABEL_BYTES)
+    return [index.start, index.stop, index.step, encoder.item(index.name, f"{path} name", depth)]
+
+
+def _range_of(decoder: Decoder, start: Any, stop: Any, step: Any, name: Any, *, counted: bool = True) -> Any:
+    import pandas as pd
+
+    if not all(type(one) is int and abs(one) < 2**62 for one in (start, stop, step)):
+        raise BadValue("a range of other numbers than an index has")
+    found = pd.RangeIndex(start, stop, step, name=decoder.item(name))
+    if counted:
+        decoder.take(len(found) * _LABEL_BYTES)
+    return found
+
+
+def _rows(encoder: Encoder, index: Any, path: str, depth: int, columns: int) -> Any:
+    """Return the tag of an index of rows; a range beside columns takes nothing that those do not."""
+    if type(index).__name__ == "RangeIndex" and columns:
+        return {"@": ["RangeIndex", *_range(encoder, index, f"{path} index", depth, counted=False)]}
+    return encoder.item(index, f"{path} index", depth)
+
+
+def _rows_of(decoder: Decoder, index: Any, columns: int) -> Any:
+    tag = index.get("@") if type(index) is dict and columns else None
+    if type(tag) is list and tag and tag[0] == "RangeIndex":
+        return _range_of(decoder, *tag[1:], counted=False)
+    return index_of(decoder, index)
 
 
 def _levels(encoder: Encoder, index: Any, path: str, depth: int) -> list[Any]:
@@ -98,28 +170,56 @@ def _levels(encoder: Encoder, index: Any, path: str, depth: int) -> list[Any]:
 def _levels_of(decoder: Decoder, levels: Any, codes: Any, names: Any) -> Any:
     import pandas as pd
 
-    return pd.MultiIndex(
-        [decoder.item(level) for level in levels], [decoder.item(one) for one in codes],
-        names=decoder.item(names), verify_integrity=True,
-    )  # fmt: skip
+    found, places = (
+        [index_of(decoder, level) for level in levels],
+        [column_of(decoder, one, "i") for one in codes],
+    )
+    for level, one in zip(found, places, strict=True):
+        if isinstance(level, pd.MultiIndex) or len(one) != len(places[0]):
+            raise BadValue("levels of the wrong form")
+        check_codes(decoder, one, level)
+    checked = [is_unique(decoder, level) for level in found]  # of long ones: pandas would hash them all
+    names = decoder.item(names)
+    return pd.MultiIndex(found, places, names=names, verify_integrity=not any(checked))
 
 
 def _series(encoder: Encoder, series: Any, path: str, depth: int) -> list[Any]:
     return [
         array(encoder, _values_of(series), path, depth),
-        encoder.item(series.index, f"{path} index", depth),
+        _rows(encoder, series.index, path, depth, 1),
         encoder.item(series.name, f"{path} name", depth),
         encoder.item(dict(series.attrs), f"{path} attrs", depth),
+        *_flags(series),
     ]
 
 
-def _series_of(decoder: Decoder, values: Any, index: Any, name: Any, attrs: Any) -> Any:
+def _series_of(decoder: Decoder, values: Any, index: Any, name: Any, attrs: Any, flags: Any = None) -> Any:
     import pandas as pd
 
-    found = decoder.item(values)
-    series = pd.Series(found, decoder.item(index), found.dtype, decoder.item(name), copy=False)
+    found, rows = column_of(decoder, values), _rows_of(decoder, index, 1)
+    if len(found) != len(rows):
+        raise BadValue("an index of another length")
+    series = pd.Series(found, rows, found.dtype, decoder.item(name), copy=False)
     series.attrs = decoder.item(attrs)
-    return series
+    return _flagged(decoder, series, flags)
+
+
+def _flags(labelled: Any) -> list[Any]:
+    """Return what a tag has more, of a frame or a series with flags that are not the usual ones."""
+    return [] if labelled.flags.allows_duplicate_labels else [{"allows_duplicate_labels": False}]
+
+
+def _flagged(decoder: Decoder, labelled: Any, flags: Any) -> Any:
+    if flags is None:
+        return labelled
+    if flags != {"allows_duplicate_labels": False}:
+        raise BadValue("flags that are not known")
+    seen = [is_unique(decoder, axis) for axis in labelled.axes if not hasattr(axis, "levels")]
+    if any(seen):
+        labelled.flags._allows_duplicate_labels = False  # it was looked at
+    else:
+        labelled.flags.allows_duplicate_labels = False
+    return labelled
 
 
 def _frame(encoder: Encoder, frame: Any, path: str, depth: int) -> list[Any]:
@@ -129,9 +229,10 @@ def _frame(encoder: Encoder, frame: Any, path: str, depth: int) -> list[Any]:
     ]
     return [
         columns,
-        encoder.item(frame.index, f"{path} index", depth),
+        _rows(encoder, frame.index, path, depth, len(columns)),
         encoder.item(frame.columns, f"{path} columns", depth),
         encoder.item(dict(frame.attrs), f"{path} attrs", depth),
+        *_flags(frame),
     ]
 
 
@@ -140,14 +241,14 @@ def label(name: Any) -> str:
     return repr(name)[:100] if type(name) in {str, int, float, bool} else type(name).__name__
 
 
-def _frame_of(decoder: Decoder, columns: Any, index: Any, labels: Any, attrs: Any) -> Any:
+def _frame_of(decoder: Decoder, columns: Any, index: Any, labels: Any, attrs: Any, flags: Any = None) -> Any:
     import pandas as pd
 
     if len(columns) > COLUMNS_MAX:
         raise BadValue(f"more than {COLUMNS_MAX:,} columns")
-    rows, names = decoder.item(index), decoder.item(labels)
-    found = [decoder.item(column) for column in columns]
-    if len(names) != len(found) or any(len(column) != len(rows) or column.ndim != 1 for column in found):
+    rows, names = _rows_of(decoder, index, len(columns)), index_of(decoder, labels)
+    found = [column_of(decoder, column) for column in columns]
+    if len(names) != len(found) or any(len(column) != len(rows) for column in found):
         raise BadValue("columns of different lengths")
     # Numbers keep their dtype in a frame; of other arrays a series keeps it.
     series = {
@@ -157,7 +258,7 @@ def _frame_of(decoder: Decoder, columns: Any, index: Any, labels: Any, attrs: An
     frame = pd.DataFrame(series, rows, copy=False)
     frame.columns = names
     frame.attrs = decoder.item(attrs)
-    return frame
+    return _flagged(decoder, frame, flags)
 
 
 def _timestamp(_encoder: Encoder, value: Any, path: str, _depth: int) -> list[Any]:
@@ -196,9 +297,7 @@ _PANDAS: dict[str, Callable[[Any, Any, str, int], list[Any]]] = {
     "Index": _index, "DatetimeIndex": _index, "TimedeltaIndex": _index, "PeriodIndex": _index,
     "CategoricalIndex": _index, "IntervalIndex": _index,
     "MultiIndex": _levels,
-    "RangeIndex": lambda encoder, index, path, depth: [
-        index.start, index.stop, index.step, encoder.item(index.name, f"{path} name", depth),
-    ],
+    "RangeIndex": _range,
     "Timestamp": _timestamp,
     "Timedelta": lambda _encoder, value, _path, _depth: [value._value, value.unit],
     "Period": lambda _encoder, value, _path, _depth: [value.ordinal, value.freqstr],
@@ -216,13 +315,15 @@ def _pandas() -> Any:
 
 
 def _table(decoder: Decoder, reference: Any) -> Any:
-    return arrow_streams.read(decoder.content(reference))
+    return arrow_streams.read(decoder.content(reference), decoder.spend)
 
 
 def _polars(decoder: Decoder, reference: Any) -> Any:
     import polars
 
-    return polars.from_arrow(_table(decoder, reference))
+    found = polars.from_arrow(_table(decoder, reference))
+    found.clear().to_arrow()  # fails where a name cannot be given to Arrow, as whoever reads the frame will do
+    return found
 
 
 DECODERS: dict[str, Callable[..., Any]] = {
@@ -232,9 +333,7 @@ DECODERS: dict[str, Callable[..., Any]] = {
         ("Index", "DatetimeIndex", "TimedeltaIndex", "PeriodIndex", "CategoricalIndex", "IntervalIndex"), _index_of
     ),
     "MultiIndex": _levels_of,
-    "RangeIndex": lambda decoder, start, stop, step, name: _pandas().RangeIndex(
-        start, stop, step, name=decoder.item(name)
-    ),
+    "RangeIndex": _range_of,
     "Series": _series_of,
     "DataFrame": _frame_of,
     "Timestamp": _timestamp_of,
@@ -244,6 +343,6 @@ DECODERS: dict[str, Callable[..., Any]] = {
     "NaTType": lambda _: _pandas().NaT,
     "NAType": lambda _: _pandas().NA,
     "Table": _table,
-    "RecordBatch": lambda decoder, reference: arrow_streams.batch(decoder.content(reference)),
+    "RecordBatch": lambda decoder, reference: arrow_streams.batch(decoder.content(reference), decoder.spend),
     "polars": _polars,
 }  # fmt: skip

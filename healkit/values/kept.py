@@ -12,7 +12,15 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts.encoding import DECIMAL_BITS, TAG, Preview, is_plain, to_jsonable
+from healkit.contracts.encoding import (
+    DECIMAL_BITS,
+    TAG,
+    Preview,
+    is_from_library,
+    is_plain,
+    to_jsonable,
+    type_only,
+)
 from healkit.contracts.healing import same_value
 from healkit.values import comparing, crossing
 from healkit.values.plain import BadValue, CannotCross
@@ -138,7 +146,12 @@ def text_of(plain: Any) -> str:
 
 def as_text(value: Any) -> str:
     """Return a live value as Python writes it; of a frame or an array the first items, of a preview its shape."""
-    return repr(value) if is_plain(value) else _text(value)
+    try:
+        return repr(value) if is_plain(value) else _text(value)
+    except BaseException as error:  # a date of a library's beyond Python's years, and the like
+        if not is_from_library(error):
+            raise
+        return type_only(value)
 
 
 def recorded_text(plain: Any) -> str:
@@ -167,9 +180,18 @@ def _recorded(plain: Any) -> Any:
 
 
 def table_of(value: Any) -> str:
-    """Return a frame or a series as the lines of a table; empty for another value."""
+    """Return a frame or a series as the lines of a table; empty for another value, or one that cannot be shown."""
     if type(value).__module__.partition(".")[0] != "pandas" or not hasattr(value, "to_string"):
         return ""
+    try:
+        return _table(value)
+    except BaseException as error:
+        if not is_from_library(error):
+            raise
+        return ""
+
+
+def _table(value: Any) -> str:
     frame = value.to_frame() if value.ndim == 1 else value
     if frame.empty:
         return f"no rows; columns {', '.join(map(str, frame.columns))}"

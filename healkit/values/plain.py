@@ -24,6 +24,10 @@ MARK = f'"{TAG}"'.encode()
 FRAME = "@frame"
 
 Buffers = list[Any]
+#: Limit of what frames and arrays take where they arrive, for whoever names no other, in bytes.
+EXPANDED_MAX_BYTES = 1024**3
+#: Limit of the numbers of a Fraction, in bits: to reduce it takes the square of their size.
+FRACTION_BITS = 2**15
 #: What makes the empty containers of a `defaultdict`.
 FACTORIES: dict[str, Any] = {kind.__name__: kind for kind in (list, dict, set, int, float, str, bool, tuple)}
 PATHS: dict[str, Any] = {
@@ -37,6 +41,10 @@ class CannotCross(ValueError):
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"{path}: {why}")
         self.path, self.why = path, why
+
+
+class TooLarge(CannotCross):
+    """Error for a value that would take more than is allowed where it arrives."""
 
 
 class BadValue(ValueError):

@@ -12,6 +12,8 @@ from healkit.values.plain import FRAME
 
 #: Up to this many items a frame or an array is kept whole in a record; of a larger one, this many rows are shown.
 _WHOLE_ITEMS, _PREVIEW_ROWS = 200, 5
+#: Longest text of an item that a preview shows.
+_TEXT_CHARS = 1000
 #: Up to this many items, nulls are counted while the caller waits; the view of a larger frame has the counts.
 _COUNTED_ITEMS = 100_000
 #: Stands in a preview for each value of a column that holds secrets.
@@ -26,7 +28,7 @@ def preview(
 
     secret_columns: asked with the first values of each column; returns the names of those that are not shown.
     """
-    if not is_tabular(value) or _items(value) <= _WHOLE_ITEMS:
+    if not is_tabular(value) or _is_small(value):
         return None
     name = type(value).__name__
     if name in {"DataFrame", "Series"} and hasattr(value, "iloc"):
@@ -37,6 +39,34 @@ def preview(
         first = value.ravel()[:_PREVIEW_ROWS].tolist()
         return _preview(name, list(value.shape), first, dtype=str(value.dtype))
     return _preview(name, [len(value)], list(value[:_PREVIEW_ROWS]))
+
+
+def _is_small(value: Any) -> bool:
+    """Return whether a record keeps a value whole: it and its labels and categories are few, and none of these is long.
+
+    Written out, each item has its category's text by itself.
+    """
+    if max((math.prod(value.shape), *value.shape)) > _WHOLE_ITEMS:
+        return False
+    if type(value).__module__.partition(".")[0] != "pandas":
+        return True
+    parts = [value, *getattr(value, "axes", ())]
+    dtypes = [*getattr(value, "dtypes", ())] if getattr(value, "ndim", 1) == 2 else []
+    dtypes += [getattr(one, "dtype", None) for one in parts]
+    shared = [level for one in parts for level in getattr(one, "levels", ())]
+    shared += [dtype.categories for dtype in dtypes if hasattr(dtype, "categories")]
+    return all(len(one) <= _WHOLE_ITEMS for one in shared) and not any(
+        isinstance(text, str) and len(text) > _TEXT_CHARS for one in shared for text in one
+    )
+
+
+def _cut(item: Any) -> Any:
+    return item[:_TEXT_CHARS] + "…" if isinstance(item, str) and len(item) > _TEXT_CHARS else item
+
+
+def outside_of(value: Any) -> dict[str, Any]:
+    """Return what can be shown of a value whose items cannot: its class and its shape."""
+    return _preview(type(value).__name__, [int(size) for size in value.shape], [])
 
 
 def first_rows(
@@ -56,10 +86,6 @@ def is_tabular(value: Any) -> bool:
     return (package, name) == ("numpy", "ndarray") or (package in {"pyarrow", "polars"} and name in _TABLES)
 
 
-def _items(value: Any) -> int:
-    return math.prod(value.shape)
-
-
 def outline(value: Any) -> Any:
     """Return what a schema is held against: a frame's columns, an array's first items; None for another value."""
     package, name = type(value).__module__.partition(".")[0], type(value).__name__
@@ -76,7 +102,7 @@ def outline(value: Any) -> Any:
 
 
 def _preview(name: str, shape: list[int], first: list[Any], **more: Any) -> dict[str, Any]:
-    return {"type": name, "shape": shape, **more, "first": first}
+    return {"type": name, "shape": shape, **more, "first": list(map(_cut, first))}
 
 
 def _frame_preview(value: Any, secret_columns: Any) -> dict[str, Any]:
@@ -111,7 +137,7 @@ def _rows(columns: list[str], first: list[list[Any]], secret_columns: Any) -> li
     shown = {name: values for name, values in zip(columns, first, strict=True) if values}
     hidden = secret_columns(shown) if secret_columns is not None else ()
     masked = [
-        [HIDDEN] * len(values) if name in hidden else values
+        [HIDDEN] * len(values) if name in hidden else list(map(_cut, values))
         for name, values in zip(columns, first, strict=True)
     ]
     return [list(row) for row in zip(*masked, strict=True)]

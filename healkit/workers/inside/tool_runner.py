@@ -75,7 +75,8 @@ class ToolRunner:
         with contextlib.suppress(Exception):  # a failing display must not lose the report
             self.finish()
         watched = msgspec.Raw(b"null") if self.watch is None else rpc.raw(self.watch.seen())
-        return msgspec.structs.replace(complete, shown=capture.Output.shown, watched=watched, took_s=took_s)
+        seen = {"shown": capture.Output.shown, "watched": watched, "took_s": took_s}
+        return _as_the_host_counts(msgspec.structs.replace(complete, **seen))
 
     def _execute(self, init: rpc.Init) -> rpc.ExecutionComplete:
         capture.show_source(init.entry, init.code)
@@ -103,10 +104,6 @@ class ToolRunner:
         encoded = msgspec.json.encode(jsonable)
         if len(encoded) > init.result_max_bytes:
             return rpc.ExecutionComplete(failure=_too_large(f"{len(encoded):,}", init))
-        try:
-            claims.check(encoded)
-        except claims.BadClaim as error:  # the host would refuse it
-            return rpc.ExecutionComplete(failure=_refused(f"the result has {error}"))
         return rpc.ExecutionComplete(
             value=msgspec.Raw(encoded), conversions=conversions, outline=outline[: rpc.OUTLINE_MAX_CHARS]
         )
@@ -121,16 +118,16 @@ class ToolRunner:
         if values.outweighs(value, init.result_max_bytes):
             return rpc.ExecutionComplete(failure=_too_large(f"more than {init.result_max_bytes:,}", init))
         try:
-            encoded, notes = values.encode(value, contents if self.endpoint.regions else None)
+            encoded, notes = values.encode(
+                value, contents if self.endpoint.regions else None, limit_bytes=init.data_max_bytes
+            )
+        except values.TooLarge as error:
+            return rpc.ExecutionComplete(failure=_refused(f"the result has {error.why}, at {error.path}"))
         except values.CannotCross as error:
             return rpc.ExecutionComplete(failure=_unsupported(error))
         lockdown.lift_for_report()
         if len(encoded) > init.result_max_bytes:
             return rpc.ExecutionComplete(failure=_too_large(f"{len(encoded):,}", init))
-        try:
-            claims.check(encoded)
-        except claims.BadClaim as error:  # the host would refuse it
-            return rpc.ExecutionComplete(failure=_refused(f"the result has {error}"))
         if not self.endpoint.regions:
             return rpc.ExecutionComplete(value=msgspec.Raw(encoded), conversions=notes)
         places = regions.places_of(contents)
@@ -175,6 +172,18 @@ class ToolRunner:
                 return call.evaluate(namespace)
             assert shape is not None
             return call_entry(namespace, shape, arguments)
+
+
+def _as_the_host_counts(complete: rpc.ExecutionComplete) -> rpc.ExecutionComplete:
+    """Return a report, or the failure that stands for one with so many elements that the host would refuse it."""
+    if len(complete.value) <= claims.MAX_DEPTH:  # fewer bytes break no limit
+        return complete
+    try:
+        claims.check(msgspec.json.encode(complete))
+    except claims.BadClaim as error:
+        failure = _refused(f"the result has {error}")
+        return rpc.ExecutionComplete(failure=failure, shown=complete.shown, took_s=complete.took_s)
+    return complete
 
 
 def _unsupported(error: values.CannotCross) -> Failure:

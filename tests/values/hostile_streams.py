@@ -1,0 +1,591 @@
+"""What a worker may send in the place of frames, arrays and tables.
+
+Each is the JSON of a value and the contents it refers to, as bytes; all are made without this package's checks.
+Run as a program, it decodes them all, gives what arrives to everything that the host reads values with, and prints how
+much memory each has cost.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import decimal
+import itertools
+import json
+import resource
+import struct
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+Claim = tuple[Any, list[bytes]]
+LIMIT = 2**30
+
+FLAT = [
+    pa.null(), pa.bool_(), pa.int8(), pa.uint64(), pa.float16(), pa.float64(), pa.decimal32(5, 2), pa.decimal64(9, 2),
+    pa.decimal128(38, 2), pa.decimal256(70, 2), pa.date32(), pa.date64(), pa.time32("s"), pa.time64("ns"), pa.timestamp("s"),
+    pa.timestamp("ns", "Mars/Base"), pa.timestamp("us", "+25:99"), pa.duration("ns"), pa.month_day_nano_interval(), pa.string(),
+    pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(0), pa.binary(3), pa.uuid(), pa.json_(),
+    pa.bool8(), pa.opaque(pa.int8(), "a", "b"),
+]  # fmt: skip
+
+
+def nested(kind: Any) -> Iterator[Any]:
+    """Yield types that are made of another."""
+    yield from (
+        pa.list_(kind),
+        pa.large_list(kind),
+        pa.list_view(kind),
+        pa.large_list_view(kind),
+        pa.list_(kind, 3),
+    )
+    yield from (pa.list_(kind, 0), pa.struct([("a", kind)]), pa.map_(pa.string(), kind))
+    yield from (pa.dense_union([pa.field("a", kind)]), pa.sparse_union([pa.field("a", kind)]))
+    try:
+        yield pa.map_(kind, pa.int8())
+        yield pa.dictionary(pa.int8(), kind)
+        yield pa.run_end_encoded(pa.int32(), kind)
+    except (pa.ArrowException, TypeError, ValueError):
+        pass
+
+
+def stream(table: Any, **options: Any) -> bytes:
+    """Return a stream of Arrow's, unchecked."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write(table)
+    return bytes(sink.getvalue())
+
+
+def of(*arrays: Any) -> bytes:
+    return stream(pa.table(list(arrays), names=[f"c{i}" for i in range(len(arrays))]))
+
+
+def patched(data: bytes, was: bytes, becomes: bytes) -> bytes:
+    """Return a stream in which something valid, which stands there once, has become something else."""
+    assert data.count(was) == 1
+    assert len(was) == len(becomes)
+    return data.replace(was, becomes)
+
+
+def raw(kind: Any, length: int, buffers: list[bytes | None], children: list[Any] | None = None) -> Any:
+    """Return an array of these buffers."""
+    parts = [None if one is None else pa.py_buffer(one) for one in buffers]
+    return pa.Array.from_buffers(kind, length, parts, children=children)
+
+
+def types() -> Iterator[tuple[str, bytes]]:
+    """Yield a stream of each type, without rows and with nulls."""
+    kinds = [
+        *FLAT,
+        *(two for one in FLAT for two in nested(one)),
+        *(three for two in nested(pa.int8()) for three in nested(two)),
+    ]
+    for kind in (*kinds, pa.struct([])):
+        schema = pa.schema([("a", kind)])
+        for name, batches in (("nothing", []), ("no rows", None), ("nulls", 3)):
+            try:
+                if batches == []:
+                    yield f"{kind}, {name}", stream(pa.Table.from_batches([], schema))
+                else:
+                    yield f"{kind}, {name}", stream(pa.table([pa.nulls(batches or 0, kind)], schema))
+            except (pa.ArrowException, TypeError):
+                pass
+
+
+def wrong() -> Iterator[tuple[str, bytes]]:
+    """Yield streams of allowed types that hold what they must not."""
+    far, i4, i8 = 2**62, struct.Struct("<4i").pack, struct.Struct("<4q").pack
+    words, three = pa.array(["a", "b", "c"]), i4(0, 1, 2, 3)
+    texts, larger = of(words), of(words.cast(pa.large_string()))
+    codes = of(pa.DictionaryArray.from_arrays(pa.array([2, 1, 0, 1], pa.int32()), words))
+    yield "codes out of range", patched(codes, i4(2, 1, 0, 1), i4(2, 3, -7, 2**30))
+    yield "offsets out of range", patched(texts, three, i4(0, 5, 2**30, 2**31 - 1))
+    yield "offsets backwards", patched(texts, three, i4(0, 3, 1, 2))
+    yield "negative offsets", patched(larger, i8(0, 1, 2, 3), i8(-5, 0, 1, far))
+    yield "no UTF-8", patched(texts, b"abc\0", b"\xff\xfe\xed\0")
+    yield "no UTF-8 among codes", patched(codes, b"abc\0", b"\xff\xfe\xed\0")
+    yield (
+        "list out of range",
+        patched(of(pa.array([[1], [2], [3]], pa.list_(pa.int8()))), three, i4(0, 1, 2, 99)),
+    )
+    keys = of(pa.array([[("a", 77)], [("b", 77)], [("c", 77)]], pa.map_(pa.string(), pa.int8())))
+    yield "maps out of range", keys.replace(three, i4(0, 1, 9, 2))
+    node, nulls = struct.pack("<qq", 3, 0), struct.pack("<qq", 3, 2)
+    same = of(pa.array([[("a", 1), ("b", 2), ("c", 3)]], pa.map_(pa.string(), pa.int8())))
+    yield "null entries", patched(same, node * 3, nulls + node * 2)
+    yield "null keys", patched(same, node * 3, node + nulls + node)
+    yield "null values", patched(same, node * 3, node * 2 + nulls)
+    yield (
+        "decimals too large",
+        patched(
+            of(pa.array([decimal.Decimal(777)], pa.decimal128(3, 0))),
+            (777).to_bytes(16, "little"),
+            b"\xff" * 15 + b"\x7f",
+        ),
+    )
+    for kind in (
+        pa.date64(),
+        pa.time64("us"),
+        pa.time64("ns"),
+        pa.timestamp("s", "UTC"),
+        pa.timestamp("ns"),
+        pa.duration("s"),
+    ):
+        for number in (1, far, -far, -(2**63)):
+            yield (
+                f"{number} as {kind}",
+                patched(
+                    of(pa.array([864 * 10**5 if kind == pa.date64() else 77777], kind)),
+                    struct.pack("<q", 864 * 10**5 if kind == pa.date64() else 77777),
+                    struct.pack("<q", number),
+                ),
+            )
+    for kind in (pa.date32(), pa.time32("s")):
+        for number in (2**31 - 1, -(2**31)):
+            yield (
+                f"{number} as {kind}",
+                patched(of(pa.array([77777], kind)), struct.pack("<q", 77777), struct.pack("<iI", number, 0)),
+            )
+    yield (
+        "months beyond",
+        of(raw(pa.month_day_nano_interval(), 1, [None, struct.pack("<iiq", 2**31 - 1, -(2**31), far)])),
+    )
+    few, child = 7777, 7777 * 1000
+    grows = {
+        "nulls": pa.nulls(few), "structs of nothing": raw(pa.struct([]), few, [None]), "texts of no width": raw(pa.binary(0), few, [None, b""]),
+        "lists of nulls": raw(pa.list_(pa.null(), 1000), few, [None], [pa.nulls(child)]),
+        "structs of nulls": pa.StructArray.from_arrays([pa.nulls(few)], names=["a"]),
+        "long list of nulls": pa.array([[None] * few], pa.list_(pa.null())), "longer list of nulls": pa.array([[None] * few], pa.large_list(pa.null())),
+    }  # fmt: skip
+    for rows in (10**6, 2**31 - 1, 2**50):
+        for name, array in grows.items():
+            data = (
+                of(array)
+                .replace(struct.pack("<q", few), struct.pack("<q", rows))
+                .replace(struct.pack("<q", child), struct.pack("<q", rows * 1000))
+            )
+            if rows < 2**31:
+                data = data.replace(struct.pack("<ii", 0, few), struct.pack("<ii", 0, rows))
+            yield f"{rows:,} {name}", data
+    yield (
+        "a thousand columns of nulls",
+        stream(pa.table([pa.nulls(10**6)] * 1000, names=[str(i) for i in range(1000)])),
+    )
+    long = pa.array(["x" * 1_000_000])
+    yield (
+        "run ends of a long text",
+        of(pa.RunEndEncodedArray.from_arrays(pa.array([10**6], pa.int32()), long)),
+    )
+    yield "codes of a long text", of(pa.DictionaryArray.from_arrays(pa.array(np.zeros(10**6, "i1")), long))
+    yield (
+        "lists of codes of a long text",
+        of(
+            raw(
+                pa.list_(pa.dictionary(pa.int8(), pa.string())),
+                1,
+                [None, i4(0, 10**6, 0, 0)],
+                [pa.DictionaryArray.from_arrays(pa.array(np.zeros(10**6, "i1")), long)],
+            )
+        ),
+    )
+    yield "views of a long text", of(pa.array(["x" * 100_000] * 10).cast(pa.string_view()))
+    yield "compressed", stream(pa.table({"a": np.zeros(10_000_000)}), compression="zstd")
+    yield "dictionary in parts", in_parts()
+    yield "columns of the same bytes", one_over_the_other()
+    for name, data in shared_schemas():
+        yield name, data
+
+
+def in_parts() -> bytes:
+    sink = pa.BufferOutputStream()
+    kind = pa.dictionary(pa.int32(), pa.string())
+    words = [str(i) for i in range(500)]
+    with pa.ipc.new_stream(
+        sink, pa.schema([("a", kind)]), options=pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+    ) as writer:
+        for n in (100, 500):
+            writer.write(
+                pa.record_batch(
+                    [pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), pa.array(words[:n]))],
+                    names=["a"],
+                )
+            )
+    return bytes(sink.getvalue())
+
+
+def one_over_the_other() -> bytes:
+    """Return a stream of a hundred columns, all of whose buffers are the same million bytes."""
+    size, columns = 1_000_000, 100
+    data = bytearray(of(*(np.zeros(size, "i1") for _ in range(columns))))
+    for i in range(1, columns):  # where the bitmap and the bytes of a column are: begin and length of each
+        place = data.find(struct.pack("<qqqq", i * size, 0, i * size, size))
+        assert place > 0
+        data[place : place + 24] = bytes(24)
+    end = data[-8:]
+    data = patched(
+        bytes(data[: -8 - (columns - 1) * size]), struct.pack("<q", columns * size), struct.pack("<q", size)
+    )
+    return data + bytes(end)
+
+
+def shared_schemas() -> Iterator[tuple[str, bytes]]:
+    """Yield streams whose schema refers to one of its parts again and again."""
+    fields, name = 2000, "n" * 1_000_000
+    data = bytearray(
+        stream(
+            pa.Table.from_batches(
+                [], pa.schema([(name, pa.int8()), *((f"f{i:06}", pa.int8()) for i in range(fields))])
+            )
+        )
+    )
+    at = data.find(struct.pack("<I", len(name)) + name.encode())
+    done = 0
+    for i in range(fields):
+        text = data.find(struct.pack("<I", 7) + f"f{i:06}".encode())
+        for place in range(max(text - 4000, 0), text, 4):  # the offsets that lead to that text
+            if place + struct.unpack_from("<I", data, place)[0] == text and 0 < at - place < 2**32:
+                struct.pack_into("<I", data, place, at - place)
+                done += 1
+    yield f"{done} names that are one long text", bytes(data)
+    schema = pa.schema([("a", pa.int8())]).with_metadata(
+        {"k": name, **{f"k{i:06}": "v" for i in range(fields)}}
+    )
+    data = bytearray(stream(pa.Table.from_batches([], schema)))
+    at = data.find(struct.pack("<I", len(name)) + name.encode())
+    done = 0
+    for i in range(fields):
+        text = data.find(struct.pack("<I", 7) + f"k{i:06}".encode())
+        for place in range(max(text - 400, 0), text, 4):
+            if place + struct.unpack_from("<I", data, place)[0] == text and 0 < at - place < 2**32:
+                struct.pack_into("<I", data, place, at - place)
+                done += 1
+    yield f"{done} keys that are one long text", bytes(data)
+
+
+def tag(name: str, *rest: Any) -> dict[str, Any]:
+    return {"@": [name, *rest]}
+
+
+def b64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def mutated(count: int, seed: int) -> Iterator[tuple[str, Claim]]:
+    """Yield streams of types that cross, with a few of their bytes changed at random."""
+    random, samples = np.random.default_rng(seed), []
+    items = [
+        None,
+        [1, 2, 3],
+        [[1], [], None, [2, 3]],
+        ["a", None, "bcd"],
+        [{"a": 1, "b": "x"}, None],
+        [1.5, None],
+        [b"x", b""],
+    ]
+    samples += [stream(pa.table({"a": pa.array(one)})) for one in items[1:]]
+    samples += [
+        of(
+            pa.array(["x", "y", "x"]).dictionary_encode(),
+            pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.int8())).take([0, 1, 0]),
+        )
+    ]
+    samples += [
+        of(
+            pa.array([decimal.Decimal("1.5"), None]),
+            pa.array([1, 2], pa.timestamp("ns", "UTC")),
+            pa.array([1, None], pa.date32()),
+            pa.array([True, None]),
+        )
+    ]
+    samples += [of(pa.array([[["a"]], [None]], pa.list_(pa.list_(pa.dictionary(pa.int8(), pa.string())), 1)))]
+    numbers = [
+        0,
+        1,
+        2,
+        255,
+        2**15,
+        2**16 - 1,
+        2**31 - 1,
+        2**31,
+        2**32 - 1,
+        2**40,
+        2**62,
+        2**63 - 1,
+        2**64 - 1,
+    ]
+    for i in range(count):
+        data = bytearray(samples[random.integers(len(samples))])
+        for _ in range(random.integers(1, 4)):
+            if random.integers(2):
+                data[random.integers(len(data))] = random.integers(256)
+            else:
+                width = int(random.choice([2, 4, 8]))
+                place = int(random.integers(0, len(data) - 8)) // width * width
+                data[place : place + width] = (
+                    numbers[random.integers(len(numbers))] % 2 ** (8 * width)
+                ).to_bytes(width, "little")
+        name = ("Table", "RecordBatch", "polars")[random.integers(3)]
+        yield f"{name}, changed, {i} of {seed}", (tag(name, 0), [bytes(data)])
+
+
+def claims(short: bool = False) -> Iterator[tuple[str, Claim]]:
+    """Yield each claim with its name; short: without those of each type, and as tables only."""
+    for name, data in itertools.chain(() if short else types(), wrong()):
+        yield f"Table: {name}", (tag("Table", 0), [data])
+    for name, data in () if short else wrong():
+        yield f"RecordBatch: {name}", (tag("RecordBatch", 0), [data])
+        yield f"polars: {name}", (tag("polars", 0), [data])
+        yield f"arrow column: {name}", (tag("extension", ["arrow"], 0), [data])
+        yield f"string column: {name}", (tag("extension", ["string", "python", "NA"], 0), [data])
+        yield f"Float64 column: {name}", (tag("extension", ["Float64"], 0), [data])
+        yield f"texts: {name}", (tag("texts", [10**6], 0), [data])
+    yield from arrays()
+
+
+def arrays() -> Iterator[tuple[str, Claim]]:
+    """Yield claims about numpy's and pandas' values."""
+    endless = tag("RangeIndex", 0, 10**12, 1, None)
+    one = tag("ndarray", "<i8", [1], b64(bytes(8)))
+    none = tag("ndarray", "<i8", [0], "")
+    yield "RangeIndex", (endless, [])
+    yield "RangeIndex beyond", (tag("RangeIndex", 0, 10**40, 1, None), [])
+    yield "Series of a range", (tag("Series", endless, endless, None, {}), [])
+    yield (
+        "Series of Python's range",
+        (tag("Series", tag("range", "0x0", hex(10**12), "0x1"), endless, None, {}), []),
+    )
+    yield "Index of a range", (tag("Index", endless, None, None), [])
+    yield "frame of a range", (tag("DataFrame", [endless], endless, tag("Index", one, None, None), {}), [])
+    yield "frame of rows only", (tag("DataFrame", [], endless, tag("Index", none, None, None), {}), [])
+    yield "intervals of a range", (tag("IntervalArray", endless, endless, "left"), [])
+    yield (
+        "IntervalIndex of a range",
+        (tag("IntervalIndex", tag("IntervalArray", endless, endless, "left"), None, None), []),
+    )
+    yield (
+        "categories of a range",
+        (tag("Categorical", tag("ndarray", "|i1", [1], "AA=="), endless, False), []),
+    )
+    yield (
+        "levels of a range",
+        (tag("MultiIndex", [endless], [tag("ndarray", "|i1", [1], "AA==")], [None]), []),
+    )
+    yield "timedeltas of a range", (tag("TimedeltaArray", endless), [])
+    for descr in (
+        "|S0",
+        "<U0",
+        "|V0",
+        [["a", "|S0"]],
+        [["a", "|i1"], ["b", "|V0", [2**31 - 1]]],
+        ["|S0", [10**9]],
+        [],
+    ):
+        yield f"array of {descr}", (tag("ndarray", descr, [10**9], ""), [])
+        yield f"scalar of {descr}", (tag("numpy", descr, ""), [])
+    for shape in ([10**9, 0], [2**61, 0], [0, 2**61], [1, 10**9, 0, 1], [0] * 32, [0] * 33):
+        yield f"array of shape {shape}", (tag("ndarray", "<f8", shape, ""), [])
+        yield f"objects of shape {shape}", (tag("objects", shape, []), [])
+    yield "a subarray of nothing", (tag("ndarray", ["<f8", [10**9]], [0], ""), [])
+    yield "code points beyond", (tag("ndarray", "<U1", [300], 0), [b"\xff\xff\xff\x7f" * 300])
+    yield (
+        "code points beyond, the other way round",
+        (tag("ndarray", ">U1", [300], 0), [b"\x7f\xff\xff\xff" * 300]),
+    )
+    yield (
+        "code points beyond, in a field",
+        (tag("ndarray", [["a", "<U1"], ["b", "|b1"]], [1], 0), [b"\xff\xff\xff\x7f\x01"]),
+    )
+    yield "a scalar beyond", (tag("numpy", "<U1", b64(b"\xff\xff\xff\x7f")), [])
+    yield "surrogates", (tag("ndarray", "<U1", [300], 0), [b"\x00\xd8\x00\x00" * 300])
+    yield "truth of 2, in a field", (tag("ndarray", [["b", "|b1"]], [1], 0), [b"\x02"])
+    yield "StringDType", (tag("ndarray", "T", [1], b64(bytes(16))), [])
+    yield "bytes twice", ([tag("ndarray", "|u1", [8], 0)] * 2, [bytes(8)])
+    yield "times out of range", (tag("ndarray", "<M8[Y]", [300], 0), [struct.pack("<q", 2**62) * 300])
+    moments = tag("DatetimeArray", 0, "s", [])
+    yield (
+        "moments out of range",
+        (
+            tag("Series", moments, tag("RangeIndex", 0, 300, 1, None), None, {}),
+            [struct.pack("<q", 2**62) * 300],
+        ),
+    )
+    yield (
+        "zoned moments out of range",
+        (tag("DatetimeArray", 0, "s", ["Europe/Zurich"]), [struct.pack("<q", 2**62) * 300]),
+    )
+    yield "periods out of range", (tag("PeriodArray", 0, "D"), [struct.pack("<q", 2**62) * 300])
+    yield "period out of range", (tag("Period", 2**62, "D"), [])
+    yield "a strange frequency", (tag("PeriodArray", 0, "99999999999999D"), [bytes(2400)])
+    yield "Timestamp out of range", (tag("Timestamp", 2**62, "s", []), [])
+    for shown in (
+        1,
+        None,
+        [],
+        {},
+        {"shape": 1},
+        {"type": 1, "shape": []},
+        {"type": "x", "shape": ["a"]},
+        {"type": "x", "shape": [1], "first": 1},
+    ):
+        yield f"preview of {shown!r}", (tag("preview", shown, 0), [])
+    long = tag("Index", tag("objects", [1], ["x" * 1_000_000]), None, None)
+    codes = tag("ndarray", "|i1", [1_000_000], 0)
+    yield "codes of a long category", (tag("Categorical", codes, long, False), [bytes(1_000_000)])
+    yield "codes of a long label", (tag("MultiIndex", [long], [codes], [None]), [bytes(1_000_000)])
+    few_codes = tag("Categorical", tag("ndarray", "|i1", [200], 0), long, False)
+    yield "few codes of a long category", (few_codes, [bytes(200)])
+    yield (
+        "a series of a long category",
+        (tag("Series", few_codes, tag("RangeIndex", 0, 200, 1, None), None, {}), [bytes(200)]),
+    )
+    yield (
+        "few codes of a long label",
+        (tag("MultiIndex", [long], [tag("ndarray", "|i1", [200], 0)], [None]), [bytes(200)]),
+    )
+    same = [hex(i * (2**61 - 1)) for i in range(1, 25_000)]
+    for kind in ("set", "frozenset"):
+        yield f"colliding ints in a {kind}", (tag(kind, [tag("int", digits) for digits in same]), [])
+    yield "colliding keys", (tag("dict", [[tag("int", digits), 0] for digits in same]), [])
+    yield "a Fraction of large numbers", (tag("Fraction", "0x" + "7" * 2_000_000, "0x" + "3" * 2_000_000), [])
+    alike = np.array(murmured(50_000), "<i8").tobytes()
+    yield (
+        "categories that collide in pandas",
+        (
+            tag(
+                "Categorical",
+                tag("ndarray", "|i1", [1], "AA=="),
+                tag("Index", tag("ndarray", "<i8", [50_000], 0), None, None),
+                False,
+            ),
+            [alike],
+        ),
+    )
+    yield (
+        "labels that collide in pandas",
+        (
+            tag(
+                "MultiIndex",
+                [tag("Index", tag("ndarray", "<i8", [50_000], 0), None, None)],
+                [tag("ndarray", "|i1", [1], "AA==")],
+                [None],
+            ),
+            [alike],
+        ),
+    )
+
+
+def murmured(count: int) -> list[int]:
+    """Return numbers with one hash in pandas' tables (its murmur2 of 64 bits to 32, undone for the second half)."""
+    mask, factor = 2**32 - 1, 0x5BD1E995
+    back = pow(factor, -1, 2**32)
+
+    def mixed(half: int) -> int:
+        half = half * factor & mask
+        return (half ^ half >> 24) * factor & mask
+
+    def unmixed(half: int) -> int:
+        half = half * back & mask
+        return (half ^ half >> 24) * back & mask
+
+    found = []
+    for low in range(1, count + 1):
+        first = (0xC70F6907 ^ 8) * factor & mask ^ mixed(low)
+        found.append(unmixed(first * factor & mask) << 32 | low)
+    return [number - 2**64 if number >= 2**63 else number for number in found]
+
+
+def readers(folder: Path) -> dict[str, Callable[[Any], object]]:
+    """Return everything that the host reads a worker's value with."""
+    import pandas as pd
+    import polars as pl
+
+    from healkit import values
+    from healkit.decisions.metadata import as_frame, counts_of
+    from healkit.runtime.views import _converted
+    from healkit.sanitizer.cleaner import Verbatim
+    from healkit.summaries.frames import summary_of
+    from healkit.values import view_files
+
+    def kept(value: Any) -> None:
+        whole = view_files.encoded(value)
+        file, _ = view_files.write(value, whole, view_files.identity(whole), folder)
+        view_files.read(file)
+
+    def converted(value: Any) -> None:
+        if isinstance(value, pa.Table | pa.RecordBatch | pl.DataFrame):
+            _converted(value)
+
+    def counted(value: Any) -> None:
+        frame = as_frame(value)
+        if isinstance(frame, pd.DataFrame):
+            counts_of(frame)
+
+    return {
+        "record": lambda value: values.readable_json(value, lambda columns: list(columns)[:1]),
+        "log": values.encode_for_log, "kept": values.kept, "text": lambda value: values.text_of(values.kept(value)), "table": values.table_of,
+        "schema": values.for_schema, "equal": lambda value: values.meets(values.kept(value), value), "facts": counted, "view": kept,
+        "to_pandas": converted, "summary": lambda value: summary_of(value, Verbatim(), 5) if values.is_tabular(value) else None,
+    }  # fmt: skip
+
+
+#: Readers that must not raise, whatever has arrived: cards, records and checks.
+NEVER_RAISE = {"record", "log", "kept", "text", "table", "schema", "equal", "facts", "to_pandas"}
+
+
+def memory_mb(field: str) -> float:
+    return int(Path("/proc/self/status").read_text().split(f"{field}:")[1].split()[0]) / 1000
+
+
+def main() -> None:
+    """Decode each claim and read what arrives; print a line of JSON for each, before and after.
+
+    Arguments: `short`, `all`, or how many changed streams, and the seed of the changes.
+    """
+    from healkit import values
+
+    warnings.simplefilter("ignore")
+    resource.setrlimit(resource.RLIMIT_AS, (5 * 2**30, 5 * 2**30))
+    what = sys.argv[1]
+    made = mutated(int(what), int(sys.argv[2])) if what.isdigit() else claims(short=what == "short")
+    with tempfile.TemporaryDirectory() as folder:
+        reading = readers(Path(folder))
+        for name, (plain, contents) in made:
+            encoded = json.dumps(plain).encode()
+            sent = len(encoded) + sum(map(len, contents))
+            print(json.dumps({"begins": name, "bytes": sent}), flush=True)
+            ctypes.CDLL(None).malloc_trim(0)
+            pa.default_memory_pool().release_unused()
+            Path("/proc/self/clear_refs").write_text("5")
+            before, began = memory_mb("VmRSS"), time.process_time()
+            raised: dict[str, str] = {}
+            try:
+                value = values.decode(encoded, [bytearray(one) for one in contents], limit_bytes=LIMIT)
+                ended = "arrived"
+            except values.BadValue as error:
+                ended = str(error)
+            decoded_mb, decoded_s = memory_mb("VmHWM") - before, time.process_time() - began
+            if ended == "arrived":
+                for reader, read in reading.items():
+                    try:
+                        read(value)
+                    except Exception as error:
+                        raised[reader] = f"{type(error).__name__}: {error}"[:200]
+                del value
+            cost = {"decoded_mb": round(decoded_mb, 1), "decoded_s": round(decoded_s, 2)}
+            cost |= {"mb": round(memory_mb("VmHWM") - before, 1), "s": round(time.process_time() - began, 2)}
+            print(
+                json.dumps({"name": name, "bytes": sent, "ended": ended, "raised": raised, **cost}),
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
