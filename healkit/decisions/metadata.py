@@ -85,7 +85,7 @@ def distinct_values(column: pd.Series[Any]) -> list[Any] | None:
     """Return the distinct values without nulls; None where they cannot be compared."""
     try:
         return column.drop_duplicates().dropna().tolist()
-    except TypeError:
+    except (TypeError, NotImplementedError):
         return None
 
 
@@ -124,7 +124,7 @@ def _texts_in(frames: Iterable[pd.DataFrame]) -> Iterator[Iterable[str]]:
             elif is_text(column):
                 distinct = distinct_values(column)
                 yield words_of(column.tolist() if distinct is None else distinct)
-            elif str(column.dtype).startswith(("list", "struct", "large_list", "map")):
+            elif str(column.dtype).startswith(("list", "struct", "large_list", "fixed_size_list", "map")):
                 yield words_of(column.tolist())
 
 
