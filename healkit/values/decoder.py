@@ -58,7 +58,7 @@ class Decoder:
 
     @property
     def spend(self) -> Callable[[int], None] | None:
-        """What counts memory beside a value's own bytes, for a worker's value."""
+        """Counter of memory beside a value's own bytes, for a worker's value."""
         return None if self._limit_bytes is None else self.take
 
     def take(self, size: int) -> None:

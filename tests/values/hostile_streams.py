@@ -1,4 +1,4 @@
-"""What a worker may send in the place of frames, arrays and tables.
+"""Forged frames, arrays and tables of a worker.
 
 Each is the JSON of a value and the contents it refers to, as bytes; all are made without this package's checks.
 Run as a program, it decodes them all, gives what arrives to everything that the host reads values with, and prints how

@@ -1,4 +1,4 @@
-"""Values of every kind that a tool may be given or may return, and what becomes of each.
+"""Values of every kind, and what becomes of each.
 
 `ARRIVES` holds those that arrive equal and of the same type, `CONVERTED` those that arrive as what they hold, with a note,
 `REFUSED` those that are refused, with the path below the argument. Each is made when it is asked for.
@@ -81,7 +81,7 @@ class Half:
 
 
 @dataclasses.dataclass
-class Named(dict):  # type: ignore[type-arg]
+class Named(dict[str, Any]):
     name: str
 
 
@@ -102,19 +102,19 @@ class Real(float):
     pass
 
 
-class Items(list):  # type: ignore[type-arg]
+class Items(list[Any]):
     pass
 
 
-class Fields(dict):  # type: ignore[type-arg]
+class Fields(dict[str, Any]):
     pass
 
 
-class Row(tuple):  # type: ignore[type-arg]
+class Row(tuple[Any, ...]):
     pass
 
 
-class Bag(set):  # type: ignore[type-arg]
+class Bag(set[Any]):
     pass
 
 
@@ -122,7 +122,7 @@ class Raw(bytes):
     pass
 
 
-class Count(collections.Counter):  # type: ignore[type-arg]
+class Count(collections.Counter[str]):
     pass
 
 
