@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from healkit import values
 from healkit.contracts.rpc import MAX_FRAME_BYTES
 from healkit.errors import ArgumentsInvalid, SchemaInvalid, did_you_mean, near_misses
+from healkit.sanitizer.secret_names import Secrecy, secrecy_of
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -235,17 +236,19 @@ def _problems(error: ValidationError) -> Iterator[str]:
             return  # said for its format
         case "type":
             wanted = " or ".join([rule] if isinstance(rule, str) else rule)
-            yield f"{_path(error)} must be {wanted}, got {_shown(value)}"
+            yield f"{_path(error)} must be {wanted}, got {_shown(error)}"
         case "columns":
             for column in [column for column in rule if column not in value["columns"]]:
                 near = did_you_mean(column, map(str, value["columns"]))
                 yield f"{_path(error)} has no column {column!r}" + (f": {near.strip()}" if near else "")
         case "format":
-            yield f"{_path(error)} must be a DataFrame, got {_shown(value)}"
+            yield f"{_path(error)} must be a DataFrame, got {_shown(error)}"
         case "anyOf" if all(isinstance(option, dict) and "type" in option for option in rule):
-            yield f"{_path(error)} must be {' or '.join(str(o['type']) for o in rule)}, got {_shown(value)}"
+            yield f"{_path(error)} must be {' or '.join(str(o['type']) for o in rule)}, got {_shown(error)}"
         case "enum":
-            yield f"{_path(error)} must be one of {', '.join(map(repr, rule))}, got {_shown(value)}"
+            yield f"{_path(error)} must be one of {', '.join(map(repr, rule))}, got {_shown(error)}"
+        case _ if _is_secret(error):
+            yield f"{_path(error)} does not fit its schema's {error.validator}"
         case _:
             yield f"{_path(error)}: {error.message}"
 
@@ -258,7 +261,15 @@ def _path(error: ValidationError, name: str | None = None) -> str:
     return f"`{text}`" if text else "the arguments"
 
 
-def _shown(value: Any) -> str:
+def _is_secret(error: ValidationError) -> bool:
+    """Return whether the error is about what stands behind a secret's name, which no message quotes."""
+    return any(secrecy_of(step) >= Secrecy.TOKEN for step in error.absolute_path if isinstance(step, str))
+
+
+def _shown(error: ValidationError) -> str:
+    value: Any = error.instance
+    if _is_secret(error):
+        return f"a {type(value).__name__}"
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:59] + '…'} ({type(value).__name__})"
 

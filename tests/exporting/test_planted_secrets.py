@@ -70,7 +70,9 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Healkit
     """Run both tools, with a run folder, in a database that the commands find."""
     monkeypatch.setenv("HEALKIT_DB", str(tmp_path / "healkit.db"))
     with Healkit() as healkit:
-        healkit.vault.add("s_pay", CODE, reason="since password=Reason31Oak")
+        healkit.vault.add(
+            "s_pay", CODE, description="Pay; password=Words47Elm", reason="since password=Reason31Oak"
+        )
         healkit.vault.add("s_ok", WORKS)
 
         def charge(password: str) -> dict[str, str]:
@@ -114,6 +116,7 @@ def test_no_card_and_no_list_shows_a_planted_secret(planted: Healkit) -> None:
         "frames": str(failed.post_mortem().to_text()),
     }
     assert {face: fields for face, shown in faces.items() if (fields := found(shown))} == {}
+    assert "Words47Elm" not in faces["vault"] + faces["tool"]
     history = text_of(listings.history("s_pay", planted.vault.history("s_pay")))
     assert "Reason31Oak" not in history
 

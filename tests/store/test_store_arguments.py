@@ -57,6 +57,17 @@ def test_the_error_names_the_argument_and_why(arguments: dict[str, Any], said: s
 
 
 @V2
+@pytest.mark.requirement("TRACE-2")
+@pytest.mark.parametrize("rule", [{"type": "integer"}, {"enum": ["a", "b"]}, {"minLength": 40}])
+def test_the_error_quotes_no_value_behind_a_secrets_name(rule: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"password": rule}}
+    with pytest.raises(ArgumentsInvalid) as caught:
+        validate_arguments(entry(schema), {"password": "Tr0ub4dor99"})
+    assert "'password'" in str(caught.value)
+    assert "Tr0ub4dor99" not in str(caught.value)
+
+
+@V2
 def test_all_problems_are_in_one_error() -> None:
     with pytest.raises(ArgumentsInvalid) as caught:
         validate_arguments(entry({**SCHEMA, "required": ["n", "mode"]}), {"limit": "x", "nn": 1, "q": 2})
