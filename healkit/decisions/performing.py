@@ -185,7 +185,9 @@ class Workshop:
         """Take the caller's data by name."""
         frames = [given.frame for given in data.values()]
         labels = [
-            label for frame in frames for label in set(frame.columns[:COLUMNS_MAX]) - look_like_cells(frame)
+            label
+            for frame in frames
+            for label in set(frame.columns[:COLUMNS_MAX]) - look_like_cells(frame.iloc[:, :COLUMNS_MAX])
         ]
         self.names.admit(labels, values_among(frames, labels))
         self.names.share(one.column for one in self._shared if one.column is not None)
@@ -375,10 +377,9 @@ class Workshop:
         operation = self.operation(tool)
         fresh = [label for label in labels if not self.names.knows(label)]
         if operation is None or operation.is_free:
+            hidden_forms = set(map(folded, hidden))
             values = values_among([held.frame for held in views], fresh) | {
-                label
-                for label in fresh
-                if isinstance(label, str) and folded(label) in set(map(folded, hidden))
+                label for label in fresh if isinstance(label, str) and folded(label) in hidden_forms
             }
             found = self.names.of_tool(labels, words, code, values)
             passed = set[str]().union(*(held.told for held in views)) if operation is not None else set[str]()
