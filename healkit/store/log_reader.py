@@ -193,6 +193,8 @@ class Log:
         """
         frame = self.summary(filters=filters, by=by).to_pandas()
         keys = ["tool_name", *(name for name in by if name != "tool_name")]
+        if "revision" in keys:
+            frame["revision"] = frame["revision"].astype("Int64")  # what was only tried has none
         return frame[[*keys, "runs", "failures", "failure_rate", "mean_ms", "p50_ms", "p95_ms"]]
 
     def prometheus(self) -> str:

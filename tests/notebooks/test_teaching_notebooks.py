@@ -107,7 +107,18 @@ def test_it_fails_where_it_means_to_and_what_is_saved_is_what_comes_out(book):
         path.write_text(elsewhere(text) + "\n")
         return
     for before, after in zip(saved.cells, executed.cells, strict=True):
-        assert as_this_python_says(normalised(text_of(before))) == normalised(text_of(after)), before.id
+        assert as_this_python_says(told(before)) == told(after), before.id
+
+
+def told(cell) -> str:
+    """Return a cell's output without what varies; how each tool of the gallery fares depends on the machine."""
+    text = normalised(text_of(cell))
+    if cell.id != "gallery":
+        return text
+    fixed, of = re.search(r"(\d+) of (\d+) fixed$", text.strip()).groups()
+    assert int(fixed) >= 0.8 * int(of)
+    assert text.count(f" of {of} ") == int(of) + 1
+    return " ".join(re.findall(rf"\d+ of {of} (\w+)", text))
 
 
 @pytest.mark.requirement("FACE-4")
@@ -161,8 +172,8 @@ def test_the_exercises_of_the_sixth_notebook_do_what_the_text_says(notebook_kern
     assert "fixed, no regressions" in text_of(healed)
     assert "344 rows × 8 columns" in text_of(view)
 
-    exported = nbformat.read(tmp_path / "heaviest.ipynb", as_version=4)
-    exported = notebook_kernel.run(exported, tmp_path, allow_errors=True)
+    exported = nbformat.read(tmp_path / "lesson_06" / "heaviest.ipynb", as_version=4)
+    exported = notebook_kernel.run(exported, tmp_path / "lesson_06", allow_errors=True)
     assert [error for cell in exported.cells for error in errors_of(cell)] == ["IntCastingNaNError"]
 
 
