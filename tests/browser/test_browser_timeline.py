@@ -36,7 +36,7 @@ def test_a_healing_is_stepped_through_by_keyboard_and_needs_no_kernel_for_it(
 ) -> None:
     book, panel = opened(notebook, lab, "stepped", teach=False)
     keyboard = book.page.keyboard
-    expect(book.cell(1).locator(".jp-OutputArea-child").first).to_contain_text("The search proposes patch 3.")
+    expect(book.cell(1).locator(".jp-OutputArea-child").last).to_contain_text("The search proposes patch 3.")
     expect(panel).to_contain_text("Step 1 of 12")
     book.kill_kernel()
     panel.get_by_role("button", name="step forward").focus()
@@ -81,7 +81,7 @@ def test_a_class_is_asked_before_each_patch_and_sees_its_edit_beside_the_patch(
 ) -> None:
     book, panel = opened(notebook, lab, "taught", teach=True)
     keyboard = book.page.keyboard
-    expect(book.cell(1).locator(".jp-OutputArea-child").first).not_to_contain_text("patch 1")
+    expect(book.cell(1).locator(".jp-OutputArea-child").last).not_to_contain_text("patch 1")
     press(panel, "last step")  # and no further than the first patch
     expect(headline(panel)).to_contain_text("Before patch 1: what would you change?")
     expect(panel.locator(".hk-step")).not_to_contain_text("except ZeroDivisionError")
