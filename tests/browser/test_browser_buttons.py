@@ -126,7 +126,7 @@ def test_each_button_below_a_failure_works_with_every_kind_of_argument(notebook:
     panel = book.panel(3)
     rows = panel.locator(".hk-rows tbody tr")
     expect(rows.first).to_be_visible(timeout=SLOW_MS)
-    assert panel.bounding_box()["y"] < book.cell(3).locator("details").last.bounding_box()["y"]  # type: ignore[index]
+    assert panel.bounding_box()["y"] < book.cell(3).locator("details").last.bounding_box()["y"]  # type: ignore[index]  # both are drawn
     expect(panel).to_contain_text("kinds v4 heal")
     press(panel, "Show them")
     expect(panel).to_contain_text("kinds trial")

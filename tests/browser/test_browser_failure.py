@@ -35,7 +35,7 @@ def test_a_failure_is_mended_tried_accepted_run_again_and_reverted_below_the_fai
     panel.get_by_label("reason for this revision").fill("divide by how many there are")
     book.shot("2-tried", panel)
     press(panel, "✓ Accept")
-    expect(panel.locator(".hk-said")).to_contain_text("✓ mean_of v2 saved.")
+    expect(panel.locator(".hk-said")).to_contain_text("✓ mean_of v2 is active.")
     panel.get_by_role("button", name="Re-run with the same arguments").last.click()
     expect(panel.locator(".hk-outcome")).to_contain_text("mean_of v2", timeout=SLOW_MS)
     outcome(panel, "true")
@@ -47,6 +47,6 @@ def test_a_failure_is_mended_tried_accepted_run_again_and_reverted_below_the_fai
     book.shot("3-accepted", panel)
     press(panel, "Go back to it…")
     press(panel, "Make v1's code the active one")
-    expect(panel.locator(".hk-said")).to_contain_text("mean_of v3 saved (the code of v1 again)")
+    expect(panel.locator(".hk-said")).to_contain_text("mean_of v3 is active (the code of v1 again)")
     assert book.cells() == cells
     assert book.problems == []

@@ -40,7 +40,7 @@ def test_in_notebook_7_a_failure_is_mended_tried_accepted_and_run_again_below_th
     expect(outcome(panel, "true")).to_contain_text("5.0")
     book.shot("12-notebook-7")
     press(panel, "✓ Accept")
-    expect(panel.locator(".hk-said")).to_contain_text("✓ mean_of_seven v2 saved.")
+    expect(panel.locator(".hk-said")).to_contain_text("✓ mean_of_seven v2 is active.")
     panel.get_by_role("button", name="Re-run with the same arguments").last.click()
     expect(panel.locator(".hk-outcome")).to_contain_text("mean_of_seven v2", timeout=SLOW_MS)
     outcome(panel, "true")
