@@ -151,7 +151,7 @@ def test_a_decision_is_final(database: Database) -> None:
     assert requests.accept(one.id) == requests.accept(one.id, by="somebody else")
     assert len(vault.history("share")) == 2
     with pytest.raises(
-        PatchRequestDecided, match=r"was accepted already by 'person' and is share v2.*vault undo share"
+        PatchRequestDecided, match=r"was accepted already by 'person' and is share v2.*hk\.undo"
     ):
         requests.decline(one.id)
     declined = requests.decline(two.id, "wrong rounding")
