@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from healkit import values
+from healkit.contracts.encoding import read_int
 from healkit.contracts.filters import GROUP_FILTERS, NAMES, STATUSES, SUMMARY_FILTERS, Filters
 from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
 from healkit.options import GRANTS, Option
@@ -125,7 +126,7 @@ def unquote(word: str) -> str:
 def parse_arguments(text: str, flag: str = "--args") -> dict[str, Any]:
     """Read a JSON object; raise `ArgumentsInvalid` with line, column and a caret under the place."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_int=read_int)
     except json.JSONDecodeError as error:
         line = text.split("\n")[error.lineno - 1] if text else ""
         start = max(error.colno - 60, 0)
@@ -146,7 +147,7 @@ def parse_arguments(text: str, flag: str = "--args") -> dict[str, Any]:
 def read_steps(text: str, source: str) -> list[Any]:
     """Read a plan, a JSON list of choices; raise `UsageInvalid`, which names the source."""
     try:
-        steps = json.loads(text)
+        steps = json.loads(text, parse_int=read_int)
     except json.JSONDecodeError as error:
         raise UsageInvalid(
             f"{source} is not JSON: {error.msg}, at line {error.lineno}, column {error.colno}."

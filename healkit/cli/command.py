@@ -242,7 +242,10 @@ def print_json(value: Any, *, exact: tuple[str, ...] = (), whole: bool = False) 
     exact: keys whose values stay as they are, such as `CODE`. whole: all of it stays: it is what was asked for.
     """
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    written = json.dumps(value, ensure_ascii=not utf8, default=str, indent=2)
+    try:
+        written = json.dumps(value, ensure_ascii=not utf8, default=str, indent=2)
+    except ValueError:  # an int with more digits than Python writes
+        written = json.dumps(readable(value)[0], ensure_ascii=not utf8, indent=2)
     if not whole:
         from healkit.rendering import cleaning
 

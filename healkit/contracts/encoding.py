@@ -32,8 +32,11 @@ MAX_DEPTH = 64
 TAG = "@"
 #: Levels of nesting with tags; a message around them has a few of its own.
 TAGGED_DEPTH = claims.MAX_DEPTH - 10
-#: Whole numbers up to this many bits are written in decimal: Python reads at most 4,300 digits.
-DECIMAL_BITS = 4096
+#: Whole numbers up to this many bits (617 digits) are written in decimal. Python refuses to turn an int of more digits
+#: into text, or back, than `sys.set_int_max_str_digits` allows: 4,300 by default, 640 at the least.
+DECIMAL_BITS = 2048
+#: Digits that are read at once, and up to which they are counted exactly.
+_DIGITS_AT_ONCE, _COUNTED_DIGITS = 600, 100_000
 #: Rows of a DataFrame, and bytes of a `bytes`, that are written out.
 MAX_ROWS = 1000
 MAX_BLOB_BYTES = 64 * 1024
@@ -84,6 +87,44 @@ def is_from_library(error: BaseException) -> bool:
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
+def encodable(text: str) -> str:
+    """Return text that UTF-8 has bytes for: a lone surrogate as its escape."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+def is_long(value: int) -> bool:
+    """Return whether a whole number has too many digits to be written out."""
+    return value.bit_length() > DECIMAL_BITS
+
+
+def int_text(value: int, max_bits: int = DECIMAL_BITS) -> str:
+    """Return a whole number as text: its digits, or how many there are: `<int of 5,001 digits>`."""
+    if value.bit_length() <= max_bits:
+        return int.__repr__(value)
+    number = abs(int(value))
+    digits, about = int(math.log10(number)) + 1, "about "
+    if digits <= _COUNTED_DIGITS:
+        digits, about = digits + (number >= 10**digits) - (number < 10 ** (digits - 1)), ""
+    return f"<{'negative ' if value < 0 else ''}int of {about}{digits:,} digits>"
+
+
+class LongInt(int):
+    """Whole number that says how many digits it has, where its text is asked for, by a message about it."""
+
+    __repr__ = __str__ = int_text
+
+
+def read_int(text: str) -> int:
+    """Return the whole number that a text of decimal digits is, however many there are; `parse_int` of `json.loads`."""
+    if len(text) <= _DIGITS_AT_ONCE:
+        return int(text)
+    if text[0] in "+-":
+        return -read_int(text[1:]) if text[0] == "-" else read_int(text[1:])
+    half = len(text) // 2
+    ahead: int = read_int(text[:half]) * 10 ** (len(text) - half)
+    return ahead + read_int(text[half:])
+
+
 class ValueTooLarge(Exception):
     """Error for a value longer than its limit, raised before anything of that size is built."""
 
@@ -94,15 +135,17 @@ def to_jsonable(
     *,
     max_chars: int | None = None,
     preview: Callable[[object], Any] | None = None,
+    long: Callable[[int], Any] = int_text,
 ) -> tuple[Any, list[str]]:
     """Convert a value to plain dicts, lists, strings and numbers, and list the conversions.
 
     `describe` turns an object of an unknown class into text. The host uses `type_only`, because a foreign `__repr__`
     may run for ever there; the worker passes one with a time limit. Raises `ValueTooLarge` when there is more than
     `max_chars` of text in it, each item of a container counting as one. `preview` returns what is shown of an array, a
-    frame or a table in its place, or None for one that is written out.
+    frame or a table in its place, or None for one that is written out. `long` returns what stands for an int that is
+    too long to be written out.
     """
-    walker = _Walker(describe, max_chars, preview)
+    walker = _Walker(describe, max_chars, preview, long)
     return walker.walk(value, "$", 0), walker.notes
 
 
@@ -137,7 +180,7 @@ def is_plain(value: Any, depth: int = 0) -> bool:
     if kind is str or value is None or kind is bool:
         return True
     if kind is int:
-        return bool(value.bit_length() <= DECIMAL_BITS)
+        return not is_long(value)
     if kind is float:
         return math.isfinite(value)
     if depth >= TAGGED_DEPTH:
@@ -158,8 +201,10 @@ class _Walker:
         describe: Callable[[object], str],
         max_chars: int | None,
         preview: Callable[[object], Any] | None,
+        long: Callable[[int], Any],
     ) -> None:
         self.describe = describe
+        self.long = long
         self.preview = preview
         self.left = math.inf if max_chars is None else max_chars
         self.notes: list[str] = []
@@ -167,7 +212,7 @@ class _Walker:
 
     def note(self, path: str, text: str) -> None:
         if len(self.notes) < NOTES_MAX - 1:
-            self.notes.append(f"{path}: {text}"[:NOTE_MAX_CHARS])
+            self.notes.append(encodable(f"{path}: {text}")[:NOTE_MAX_CHARS])
         elif len(self.notes) == NOTES_MAX - 1:
             self.notes.append("… and more")
 
@@ -186,7 +231,10 @@ class _Walker:
         elif kind is float:
             if not math.isfinite(value):
                 return False
-        elif value is not None and kind is not int and kind is not bool:
+        elif kind is int:
+            if is_long(value):
+                return False
+        elif value is not None and kind is not bool:
             return False
         self.left -= 1
         if self.left < 0:
@@ -196,8 +244,10 @@ class _Walker:
     def walk(self, value: object, path: str, depth: int) -> Any:
         self.spend(1)
         kind = type(value)
-        if value is None or kind is bool or kind is int:
+        if value is None or kind is bool:
             return value
+        if kind is int:
+            return self.whole(value, path)  # type: ignore[arg-type]  # `kind` says so, which mypy does not see
         if kind is str:
             return self.text(value, path)  # type: ignore[arg-type]  # `kind` says so, which mypy does not see
         if kind is float:
@@ -245,7 +295,7 @@ class _Walker:
             return self.walk(value.value, path, depth + 1)
         for base in (bool, int, str):
             if isinstance(value, base):
-                return self.text(str.__str__(value), path) if base is str else int(value)
+                return self.text(str.__str__(value), path) if base is str else self.whole(int(value), path)
         if isinstance(value, float):
             return self.number(float(value), path)
         if type(value) in _WRITTEN:
@@ -317,6 +367,8 @@ class _Walker:
 
     def key(self, key: object, path: str) -> str:
         self.note(path, f"a key of type {type(key).__name__} shown as text")
+        if isinstance(key, int) and not isinstance(key, bool):
+            return int_text(key)
         text = str(key) if isinstance(key, (int, float, str, bytes, tuple, *_PLAIN)) else self.describe(key)
         return self.text(text, path)
 
@@ -328,8 +380,14 @@ class _Walker:
             value.encode()
         except UnicodeEncodeError:
             self.note(path, "lone surrogates shown as escapes")
-            return value.encode(errors="backslashreplace").decode()
+            return encodable(value)
         return value
+
+    def whole(self, value: int, path: str) -> Any:
+        if not is_long(value):
+            return value
+        self.note(path, f"shown as {int_text(value)}, too long to be written out")
+        return self.long(value)
 
     def number(self, value: float, path: str) -> float | str:
         if math.isfinite(value):

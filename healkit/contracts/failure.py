@@ -8,12 +8,31 @@ search). Words are Jupyter's: `ename` is the exception's type name, `evalue` its
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from traceback import TracebackException
+from types import TracebackType
+from typing import Literal
 
 import msgspec
 
+from healkit.contracts.encoding import int_text
+
 #: Bounds of what a failure says about names and values at hand.
 NEAR_MAX, KNOWN_MAX, FACTS_MAX, FACT_MAX_CHARS = 3, 8, 12, 300
+#: Bounds of a failure's stack, and of the exceptions that it was raised from, or that a group of them holds.
+FRAMES_MAX, LINKED_MAX = 200, 8
+#: What another exception is to the one that ended the execution: the one that `raise … from` names, the one that was
+#: being handled, or a member of the group.
+Link = Literal["cause", "context", "member"]
+#: Written by Python for an exception whose text cannot be had.
+_NO_TEXT = "<exception str() failed>"
+#: An exception's own attributes, past a class that would run its own code for them.
+_BASE = BaseException.__dict__
+_CAUSE, _CONTEXT, _SUPPRESSED = (
+    _BASE[name].__get__ for name in ("__cause__", "__context__", "__suppress_context__")
+)
+traceback_of = _BASE["__traceback__"].__get__
 
 
 class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -35,7 +54,9 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     `code` is from the closed catalogue in `healkit.errors` and says how the execution ended (`TOOL_EXCEPTION`,
     `TOOL_TIMEOUT`, …). `traceback` is the full text. `hint` is the next step. Where a name, a key or a file was not
     found, `near` are similar ones, and `known` the first that exist. `facts` are short texts that were read off the
-    values at hand, by name; `about` says which sentence of the failure catalogue they are for.
+    values at hand, by name; `about` says which sentence of the failure catalogue they are for. `linked` are the
+    exceptions that it was raised from, or those that a group holds, each with what it is to this one (`link`); their
+    tracebacks stand in this one's.
     """
 
     code: str
@@ -47,11 +68,18 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     near: list[str] = []
     known: list[str] = []
     facts: dict[str, str] = {}
+    linked: list[Failure] = []
+    link: Link | None = None
 
     @property
     def summary(self) -> str:
         """Line that a person looks for first: `ZeroDivisionError: division by zero`."""
         return f"{self.ename}: {self.evalue}" if self.evalue else self.ename
+
+    @property
+    def observed(self) -> bool:
+        """True where it says anything that was read off the values at hand."""
+        return bool(self.near or self.known or self.facts)
 
     @property
     def tool_frame(self) -> Frame | None:
@@ -60,21 +88,102 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_traceback(error: BaseException) -> TracebackException:
-    """Read an exception for its text and frames.
+    """Read an exception for its text and frames; of a stack that is too deep both ends.
 
     Since Python 3.12 this guesses the name that was meant, for which it runs the `__dir__` of an object that lacks an
     attribute. Where that tries to end the process, the exception is read without the guess.
     """
-    try:
-        return TracebackException.from_exception(error, compact=True)
-    except SystemExit:
-        if not isinstance(error, AttributeError):
-            raise
-        name, error.name = error.name, None
+    with _shortened(error):
         try:
             return TracebackException.from_exception(error, compact=True)
-        finally:
-            error.name = name
+        except SystemExit:
+            if not isinstance(error, AttributeError):
+                raise
+            name, error.name = error.name, None
+            try:
+                return TracebackException.from_exception(error, compact=True)
+            finally:
+                error.name = name
+
+
+def message_of(error: BaseException) -> str:
+    """Return an exception's message; where its own code fails to give it, what it was made with, or why not."""
+    try:
+        return str(error)
+    except Exception as trouble:  # noqa: BLE001 - a foreign __str__ raises what it likes
+        given = _BASE["args"].__get__(error)
+        if type(error).__str__ in {BaseException.__str__, Exception.__str__} and len(given) == 1:
+            value = given[0]
+            if type(value) is int:
+                return int_text(value)
+        return f"<no message: {type(trouble).__name__} while it was read>"
+
+
+def text_of(told: TracebackException, message: str) -> str:
+    """Return a traceback as Python prints it, with the message that was read otherwise where Python could not."""
+    return "".join(told.format()).replace(_NO_TEXT, message)
+
+
+def linked_to(error: BaseException) -> list[tuple[Link, BaseException]]:
+    """Return the exceptions that an exception was raised from, the nearest first, and the members of a group."""
+    found: list[tuple[Link, BaseException]] = []
+    seen = {id(error)}
+
+    def follow(one: BaseException) -> None:
+        if isinstance(one, BaseExceptionGroup):
+            for member in BaseExceptionGroup.exceptions.__get__(one):
+                add("member", member)
+        if (cause := _CAUSE(one)) is not None:
+            add("cause", cause)
+        elif (context := _CONTEXT(one)) is not None and not _SUPPRESSED(one):
+            add("context", context)
+
+    def add(link: Link, one: BaseException) -> None:
+        if id(one) in seen or len(found) == LINKED_MAX:
+            return
+        seen.add(id(one))
+        if not isinstance(one, BaseExceptionGroup):
+            found.append((link, one))
+        follow(one)
+
+    follow(error)
+    return found
+
+
+@contextmanager
+def _shortened(error: BaseException) -> Iterator[None]:
+    """Leave out the middle of a stack that is too deep to read, here and in all exceptions that are linked to it."""
+    whole: list[tuple[BaseException, TracebackType | None]] = []
+    for one in (error, *(linked for _, linked in linked_to(error))):
+        told = traceback_of(one)
+        ends = _ends_of(told)
+        if ends is not told:
+            whole.append((one, told))
+            _BASE["__traceback__"].__set__(one, ends)
+    try:
+        yield
+    finally:
+        for one, told in whole:
+            _BASE["__traceback__"].__set__(one, told)
+
+
+def _ends_of(told: TracebackType | None) -> TracebackType | None:
+    """Return a traceback with both ends of a stack that is longer than `FRAMES_MAX`; another one as it is."""
+    entries, one = 0, told
+    while one is not None:
+        entries, one = entries + 1, one.tb_next
+    if entries <= FRAMES_MAX:
+        return told
+    kept, one = list[TracebackType](), told
+    for number in range(entries):
+        assert one is not None
+        if number < FRAMES_MAX // 2 or number >= entries - FRAMES_MAX // 2:
+            kept.append(one)
+        one = one.tb_next
+    made: TracebackType | None = None
+    for one in reversed(kept):
+        made = TracebackType(made, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return made
 
 
 _FAULTHANDLER_FRAME = re.compile(

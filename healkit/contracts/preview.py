@@ -18,6 +18,7 @@ import types
 import uuid
 from typing import Any
 
+from healkit.contracts.encoding import int_text
 from healkit.contracts.post_mortem import Local
 
 TEXT_MAX_CHARS = 120
@@ -75,7 +76,7 @@ def _text(value: Any, depth: int) -> str:
         cut = value[:TEXT_MAX_CHARS]
         return repr(cut) if len(cut) == len(value) else f"{cut!r}… [{len(value):,} long]"
     if kind is int:
-        return repr(value) if value.bit_length() <= _BITS_MAX else f"<int of {value.bit_length():,} bits>"
+        return int_text(value, _BITS_MAX)
     if kind in _SHORT or (kind in {decimal.Decimal, fractions.Fraction} and sys.getsizeof(value) < 500):
         return repr(value)
     if kind in _BRACKETS:

@@ -40,6 +40,8 @@ OUTLINE_MAX_CHARS = 200
 REPORT_EXTRA_BYTES = 4 * 1024 * 1024
 #: Limit of the contents that a result refers to: a frame has a few for each of its columns.
 CONTENTS_MAX = 100_000
+#: Limit of the threads that are named.
+THREADS_MAX = 8
 
 _LENGTH = struct.Struct(">I")
 #: What is read at once, at least and at most.
@@ -133,7 +135,7 @@ class ExecutionComplete(
     when there was no output at all, and so none to wait for. `watched` is what `Init.watch` asked for, as JSON.
     `took_s` is how long the code ran, in seconds: by the clock, or where it never waited for anything, of the
     processor's time, which a busy machine does not make longer. `outline` is what the value's JSON does not say of
-    its types.
+    its types. `threads` are the names of those that still ran when the tool had returned, and some time after.
     """
 
     value: msgspec.Raw = msgspec.Raw(b"null")
@@ -144,6 +146,7 @@ class ExecutionComplete(
     took_s: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     outline: Annotated[str, msgspec.Meta(max_length=OUTLINE_MAX_CHARS)] = ""
     contents: Annotated[list[tuple[_Number, _Number]], msgspec.Meta(max_length=CONTENTS_MAX)] = []
+    threads: Annotated[list[_Name], msgspec.Meta(max_length=THREADS_MAX)] = []
 
 
 FromWorker = Ready | RpcCall | ExecutionComplete

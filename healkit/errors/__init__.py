@@ -31,6 +31,7 @@ HealkitError
 │   ├── ViewGone                   VIEW_GONE          (evicted or removed)
 │   └── ViewChanged                VIEW_CHANGED       (its file does not hold what was kept)
 ├── ArgumentsInvalid               ARGUMENTS_INVALID
+├── InternalError                  INTERNAL_ERROR     (an error in healkit itself)
 ├── IsolationUnavailable           ISOLATION_UNAVAILABLE
 ├── WorkerError                    WORKER_ERROR
 │   └── WorkerStartFailed          WORKER_START_FAILED
@@ -113,6 +114,7 @@ from healkit.errors.running import (
     DockUnavailable,
     EvidenceChanged,
     HealError,
+    InternalError,
     IsolationUnavailable,
     PlotUnavailable,
     PolicyHalted,
@@ -191,6 +193,7 @@ __all__ = [
     "ExamplesInvalid",
     "HealError",
     "HealkitError",
+    "InternalError",
     "IsolationUnavailable",
     "LogFileError",
     "McpError",

@@ -18,6 +18,7 @@ TOOL_CODES: dict[str, str] = {
     "TOOL_PROTOCOL": "the tool's process sent something that is not part of the protocol",
     "WORKER_LOST": "the tool's process was lost through no fault of its own",
     "HOST_DIED": "the process that had started the run died",
+    "INTERNAL_ERROR": "an error in healkit itself; the tool is not to blame",
     "SQL_ERROR": "the database rejected the statement",
 }
 

@@ -17,6 +17,25 @@ class ArgumentsInvalid(HealkitError):
     code = "ARGUMENTS_INVALID"
 
 
+class InternalError(HealkitError):
+    """An error in healkit itself; neither the call nor the tool is to blame."""
+
+    code = "INTERNAL_ERROR"
+
+    @classmethod
+    def of(cls, error: BaseException) -> InternalError:
+        """Make it of the error that was raised: its type and place, without its message, which may hold contents."""
+        told = error.__traceback__
+        while told is not None and told.tb_next is not None:
+            told = told.tb_next
+        place = ""
+        if told is not None:
+            file = "/".join(told.tb_frame.f_code.co_filename.split("/")[-3:])
+            place = f" at line {told.tb_lineno} of {file}"
+        hint = "Neither the tool nor the call is to blame; please report it with the traceback."
+        return cls(f"healkit itself failed, with {type(error).__name__}{place}.", hint=hint)
+
+
 class IsolationUnavailable(HealkitError):
     """This machine cannot enforce the isolation that was asked for, so nothing is run."""
 

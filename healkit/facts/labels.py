@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
+from healkit.contracts.encoding import int_text
 from healkit.errors import near_misses
 
 LISTED_MAX = 8
@@ -41,7 +42,7 @@ def shown(value: Any) -> str:
         return f"`({', '.join(shown(one).strip('`') for one in value)})`"
     if type(value) not in _PLAIN:
         return ""
-    text = repr(value)
+    text = int_text(value) if type(value) is int else repr(value)
     if len(text) > _LABEL_MAX_CHARS or "`" in text or (type(value) is str and PRIVATE.search(value)):
         return ""
     return f"`{text}`"

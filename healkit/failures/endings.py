@@ -85,11 +85,22 @@ PATTERNS: tuple[FailurePattern, ...] = (
     ),
     FailurePattern(
         ("TOOL_RESULT_UNSUPPORTED",),
-        r"the result holds a value of type (?P<kind>\S+) at (?P<place>.+?), which",
+        r"the result (?:is|holds) an? (?P<kind>\S+?)(?: at (?P<place>.+?))?, which",
         explanations=(
             ExplanationText(
+                "result_iterator",
+                what="The tool ran, but its result is, or holds, a `{kind}`, which makes its items only when it is asked.",
+                why="A result is built again in your process, so all of its items must be there.",
+                hint="Where is the list that it walks over?",
+                fix="Write `list(…)` around it: `return list(result)`.",
+                only=(
+                    r" an? (?:generator|map|filter|zip|enumerate|reversed|dict_keys|dict_values|dict_items|itertools\.\w+"
+                    r"|\w+iterator)\b"
+                ),
+            ),
+            ExplanationText(
                 "result_kind",
-                what="The tool ran, but its result holds {kind} at {place}, which cannot leave the worker as it is.",
+                what="The tool ran, but a value of type {kind} cannot leave the worker as it is. Its place is {place}.",
                 why="A result is built again in your process, and never from a pickle.",
                 hint="Which part of it do you need?",
                 fix="Return its parts: numbers, text, lists, dicts, arrays or frames.",
@@ -124,6 +135,34 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
         ),
         kind="limits",
+    ),
+    FailurePattern(
+        ("TOOL_CRASHED",),
+        r"in a recursion that is too deep for the stack",
+        explanations=(
+            ExplanationText(
+                "deep_recursion",
+                what="A function called itself so often that the process ran out of stack, and crashed.",
+                why="A recursion limit above the default lets Python go deeper than its stack allows.",
+                hint="For which value should the function return without calling itself?",
+                fix="Give the function that base case, and leave `sys.setrecursionlimit` as it is.",
+            ),
+        ),
+        kind="crash",
+    ),
+    FailurePattern(
+        ("INTERNAL_ERROR",),
+        "",
+        explanations=(
+            ExplanationText(
+                "internal",
+                what="healkit itself failed; neither the tool nor the call is to blame.",
+                why="The traceback shows where. Whether the tool did its work is not known.",
+                fix="Report it with the traceback; a newer version of healkit may do better.",
+            ),
+        ),
+        kind="limits",
+        no_fix="healkit itself failed, not the tool.",
     ),
     FailurePattern(
         ("TOOL_CRASHED",),

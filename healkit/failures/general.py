@@ -57,6 +57,19 @@ PATTERNS: tuple[FailurePattern, ...] = (
         ),
     ),
     FailurePattern(
+        ("ExceptionGroup", "BaseExceptionGroup"),
+        r"\((?P<count>\d+) sub-exceptions?\)$",
+        explanations=(
+            ExplanationText(
+                "exception_group",
+                what="The code raised {count:exception} together.",
+                why="Code that does several things, such as tasks, collects their exceptions in a group.",
+                hint="Which of them is the first that you can explain?",
+                example="raise ExceptionGroup('two', [ValueError('a'), KeyError('b')])",
+            ),
+        ),
+    ),
+    FailurePattern(
         ("RecursionError",),
         r"(?P<what>.*)",
         explanations=(

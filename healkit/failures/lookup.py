@@ -8,6 +8,7 @@ not know the messages of the Pythons since.)
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -89,6 +90,7 @@ SUBJECTS: dict[str, tuple[FailurePattern, ...]] = {
     "general": general.PATTERNS,
 }
 PATTERNS = tuple(pattern for patterns in SUBJECTS.values() for pattern in patterns)
+_LINKS = {"cause": "Caused by", "context": "While handling"}
 _VALUE_MAX_CHARS = 120
 _MESSAGE_MAX_CHARS = 400
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z`{])")
@@ -112,7 +114,21 @@ class _Piece(str):
 
 
 def explain(failure: Failure, where: str = "") -> Explanation:
-    """Explain a failure; `where` is its place as it is shown: `line 6 of longest_word v1`."""
+    """Explain a failure; `where` is its place as it is shown: `line 6 of longest_word v1`.
+
+    The exceptions that are linked to it are explained each by itself.
+    """
+    explanation = _explained(failure, where)
+    members, number = sum(one.link == "member" for one in failure.linked), 0
+    found = []
+    for one in failure.linked:
+        number += one.link == "member"
+        title = f"Exception {number} of {members}" if one.link == "member" else _LINKS[one.link or "cause"]
+        found.append(dataclasses.replace(_explained(one, ""), title=title))
+    return dataclasses.replace(explanation, linked=tuple(found))
+
+
+def _explained(failure: Failure, where: str) -> Explanation:
     if failure.code not in TOOL_CODES:
         why = "healkit refused the call before the tool was run."
         return Explanation("refused", _short(failure.evalue, _MESSAGE_MAX_CHARS), why=why, hint=failure.hint)

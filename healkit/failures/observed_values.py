@@ -41,6 +41,12 @@ _PACKAGES = (
 
 _PYTHON = (
     said(
+        "no_processes",
+        "The code tried to start a process. A worker starts no processes; threads work.",
+        why="A process could outlive the tool, and do what the tool may not.",
+        fix="Use threads: write `ThreadPoolExecutor()`, from `concurrent.futures`, in its place.",
+    ),
+    said(
         "divisor",
         "{owner} is {value}, so the code divides by zero.",
         hint="Can it be zero for valid data, or should it never be?",

@@ -50,7 +50,8 @@ def spared(items: Iterable[Item], row: str) -> Iterator[Item]:
 class Explanation:
     """A failure in plain words, step by step; a step with nothing to say is empty.
 
-    `rule` is the name of the `ExplanationText` that it was made from.
+    `rule` is the name of the `ExplanationText` that it was made from. `linked` are the explanations of the exceptions
+    that the failure was raised from, or that its group holds; `title` says of such a one what it is to the failure.
     """
 
     rule: str
@@ -59,18 +60,29 @@ class Explanation:
     why: str = ""
     hint: str = ""
     fix: str = ""
+    linked: tuple[Explanation, ...] = ()
+    title: str = ""
 
     def at(self, level: ExplainLevel) -> Explanation:
         """Return the steps up to that level: at `hint`, a teacher keeps the fix back."""
         kept = LEVELS.index(level)
         blank = {name: "" for i, name in enumerate(LEVELS) if i > kept}
-        return dataclasses.replace(self, **blank)
+        linked = tuple(one.at(level) for one in self.linked if kept)
+        return dataclasses.replace(self, linked=linked, **blank)
 
     def steps(self) -> Iterator[tuple[str, str]]:
         """Yield the title and the text of each step that has one, in order."""
         for name, title in _TITLES.items():
             if text := getattr(self, name):
                 yield title, text
+        for one in self.linked:
+            yield one.title, one.in_one_line
+
+    @property
+    def in_one_line(self) -> str:
+        """Text of what happened, where, why and the fix, one after the other."""
+        sentences = (self.what, self.where, self.why, self.fix)
+        return " ".join(text if text[-1] in ".?!:" else f"{text}." for text in sentences if text)
 
     def to_text(self) -> str:
         """Write one step a line."""

@@ -17,8 +17,18 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from healkit.config import Config
-from healkit.contracts.failure import Failure, Frame, read_traceback
+from healkit.contracts.failure import (
+    Failure,
+    Frame,
+    Link,
+    linked_to,
+    message_of,
+    read_traceback,
+    text_of,
+)
 from healkit.contracts.records import new_trace_id, utc_now
 from healkit.notebook.kernel_history import KernelRuns
 
@@ -72,9 +82,8 @@ class FailedCells:
         from healkit.runtime.execution import Execution
 
         label = f"In [{number if number is not None else '*'}]"
-        told = list(_entries(error.__traceback__))
-        own = [entry for entry in told if self._is_own(entry.tb_frame.f_code.co_filename)]
-        failure = self._failure(error, told, own)
+        own = self._own(error)
+        failure = self._failure(error, own)
         execution = Execution(
             tool_name=label,
             persona="default",
@@ -105,7 +114,14 @@ class FailedCells:
         """Return the one with that prompt number."""
         return next((cell for cell in reversed(self._kept) if cell.number == number), None)
 
-    def _failure(self, error: BaseException, told: list[TracebackType], own: list[TracebackType]) -> Failure:
+    def _own(self, error: BaseException) -> list[TracebackType]:
+        return [
+            entry
+            for entry in _entries(error.__traceback__)
+            if self._is_own(entry.tb_frame.f_code.co_filename)
+        ]
+
+    def _failure(self, error: BaseException, own: list[TracebackType], link: Link | None = None) -> Failure:
         summary = read_traceback(error)
         shown = [frame for frame in summary.stack if not _is_ipython(frame.filename)]
         summary.stack = traceback.StackSummary.from_list(
@@ -115,7 +131,7 @@ class FailedCells:
             Frame(self._name(f.filename), f.lineno or 0, f.name, f.line or "", self._is_own(f.filename))
             for f in shown
         ]
-        message = str(error)
+        message = message_of(error)
         if isinstance(error, SyntaxError) and error.filename and self._is_own(error.filename):
             place = self._name(error.filename)
             frames.append(Frame(place, error.lineno or 1, "<module>", error.text or "", in_tool=True))
@@ -127,7 +143,11 @@ class FailedCells:
         near, known = suggestions(error, innermost)
         kind = type(error)
         prefix = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
-        text = "".join(summary.format())
+        text = text_of(summary, message)
+        linked = [
+            msgspec.structs.replace(self._failure(one, self._own(one), link=link), traceback="", link=link)
+            for link, one in (linked_to(error) if link is None else ())
+        ]
         return Failure(
             "TOOL_EXCEPTION",
             prefix + kind.__qualname__,
@@ -137,6 +157,7 @@ class FailedCells:
             near=near,
             known=known,
             facts=observe(error, innermost),
+            linked=linked,
         )
 
     def _name(self, filename: str) -> str:

@@ -126,6 +126,9 @@ def _explanation(execution: ExecutionData, failure: Failure, aside: Aside) -> li
         lines.append(Line((Span("Hint: ", "strong", plain=""), Span(told.hint, "ticked")), "hint", "hint"))
     if told.fix:
         lines.append(Fold("Suggested fix", (Line(Span(told.fix, "ticked"), label="fix"),), "body"))
+    for one in told.linked:
+        title = Span(f"{one.title}: ", "strong", plain="")
+        lines.append(Line((title, Span(one.in_one_line, "ticked")), label=one.title.lower()))
     return [Section(lines)] if lines else []
 
 

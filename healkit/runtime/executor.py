@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
@@ -23,15 +24,15 @@ from healkit.config import MIB, Config
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.entries import VaultEntry
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord, Started, summarize_json, utc_now
+from healkit.contracts.records import CallRecord, Finished, Started, summarize_json, utc_now
 from healkit.contracts.rpc import ExecutionComplete, Init
 from healkit.contracts.tools import ToolDefinition
-from healkit.errors import ArgumentsInvalid, HealkitError, ToolRemoved, WorkerNotRestricted
+from healkit.errors import ArgumentsInvalid, HealkitError, InternalError, ToolRemoved, WorkerNotRestricted
 from healkit.plain_text import count
 from healkit.runtime.authority import Caller, allows, bounded
 from healkit.runtime.call_events import announcing
 from healkit.runtime.execution import Execution, ExecutionRequest
-from healkit.runtime.outcomes import NO_ISOLATION, conclude, end_of, interruption_of, refusal_of
+from healkit.runtime.outcomes import NO_ISOLATION, conclude, end_of, fault_of, interruption_of, refusal_of
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.recording import Recording
 from healkit.runtime.router import CallContext, CallRouter, Provider
@@ -44,7 +45,7 @@ from healkit.store.sql_tools import READ_LOG, run_sql
 from healkit.values import regions
 from healkit.workers.preloads import library_of
 from healkit.workers.probe import achieved_tier
-from healkit.workers.process import off_loop
+from healkit.workers.process import off_loop, surely
 from healkit.workers.sandbox import Tier
 from healkit.workers.worker import Outcome
 
@@ -103,66 +104,75 @@ class Executor:
         under the error's `log_id`. What the tool does never raises.
         """
         request = dataclasses.replace(request, mode=request.mode or self._config.mode)
-        call = await asyncio.to_thread(self._prepare, request)
-        recording = call.recording
         try:
+            recording = Recording(
+                self._recorder,
+                request.started(),
+                request.step,
+                leaves_out=lambda tool: self._vault.leaves_out(tool, request.persona),
+            )
+        except Exception as error:
+            raise InternalError.of(error) from error
+        call = None
+        try:
+            call = await surely(self._prepare, request, recording)
             if recording.started.isolation is None:
                 # The import runs while the next line waits for the probe.
                 loading = asyncio.create_task(asyncio.to_thread(_load_workers))
-                await asyncio.to_thread(self._find_tier, call)
+                await surely(self._find_tier, call)
                 await loading
             run = self._run_sql if call.entry.type == "sql" else self._run_python
-            outcome, value, failure = await run(call)
-        except HealkitError as error:  # no worker could be started
-            if isinstance(error, WorkerNotRestricted):
-                recording.add(isolation=NO_ISOLATION)
-                await asyncio.to_thread(recording.begin)
-            refusal = refusal_of(recording.started, error, recording.elapsed_ms)
-            error.log_id = await asyncio.to_thread(recording.fail, refusal)
-            raise
-        except BaseException as error:
-            # Cancelled from outside, or an error of ours: the row must not stay RUNNING for ever.
-            recording.fail(interruption_of(recording.started, error, recording.elapsed_ms))
-            raise
-        return await self._conclude(call, outcome, value, failure)
-
-    def _prepare(self, request: ExecutionRequest) -> _Call:
-        """Do all that can refuse the call, up to the RUNNING row; on a thread, as it may wait."""
-        recording = Recording(
-            self._recorder,
-            request.started(),
-            request.step,
-            leaves_out=lambda tool: self._vault.leaves_out(tool, request.persona),
-        )
-        try:
-            request.step.admit(recording.started)
-            arguments = pack_arguments(request.tool_name, request.arguments, self._recorder.secret_columns)
-            recording.add(arguments=arguments.logged.decode())
-            entry = self._entry(request)
-            recording.add(tool_name=entry.tool_name)  # the call may have given a former name
-            recording.add(revision=entry.revision or None, code_hash=entry.code_hash, grants=entry.grants)
-            recording.contents = entry.logged
-            grants, timeout_s = bounded(entry.grants, request, self._config)
-            entry = dataclasses.replace(entry, grants=grants)
-            recording.add(grants=grants)
-            recording.observe(entry)
-            if entry.acts and request.caller is not None:
-                request.caller.act()
-            validate_arguments(entry, arguments.plain)
-            if entry.type == "sql" and values.MARK in arguments.sent:
-                raise ArgumentsInvalid(
-                    f"{entry.label} cannot be called: a SQL tool takes JSON only.",
-                    hint="Give text, finite numbers, True, False, None.",
-                )
-            recording.add(
-                isolation=SQL_ISOLATION if entry.type == "sql" else self._tier,
-                deadline=utc_now() + timedelta(seconds=timeout_s + self._config.start_timeout_s),
-            )
-        except HealkitError as error:
+            return await self._conclude(call, *await run(call))
+        except HealkitError as error:  # the call was wrong, or no worker could be started
             if isinstance(error, ToolRemoved):
                 recording.contents = error.logged
-            error.log_id = recording.refuse(refusal_of(recording.started, error, recording.elapsed_ms))
+            if isinstance(error, WorkerNotRestricted):
+                recording.add(isolation=NO_ISOLATION)
+                await surely(recording.begin)
+            refusal = refusal_of(recording.started, error, recording.elapsed_ms)
+            error.log_id = await surely(recording.refuse, refusal)
             raise
+        except Exception as error:
+            fault, ended = fault_of(recording.started, error, recording.elapsed_ms), recording.ended
+            await surely(recording.refuse, fault)
+            if call is not None and not ended:
+                return self._execution(call, Outcome("lost"), None, recording.fault or fault.failure, fault)
+            internal = InternalError.of(error)
+            internal.log_id = recording.log_id
+            raise internal from error
+        except BaseException as error:
+            # Cancelled from outside: the row must not stay RUNNING for ever.
+            recording.refuse(interruption_of(recording.started, error, recording.elapsed_ms))
+            raise
+        finally:
+            if (raised := sys.exception()) is not None and not recording.ended:
+                recording.refuse(fault_of(recording.started, raised, recording.elapsed_ms))
+
+    def _prepare(self, request: ExecutionRequest, recording: Recording) -> _Call:
+        """Do all that can refuse the call, up to the RUNNING row; on a thread, as it may wait."""
+        request.step.admit(recording.started)
+        arguments = pack_arguments(request.tool_name, request.arguments, self._recorder.secret_columns)
+        recording.add(arguments=arguments.logged.decode())
+        entry = self._entry(request)
+        recording.add(tool_name=entry.tool_name)  # the call may have given a former name
+        recording.add(revision=entry.revision or None, code_hash=entry.code_hash, grants=entry.grants)
+        recording.contents = entry.logged
+        grants, timeout_s = bounded(entry.grants, request, self._config)
+        entry = dataclasses.replace(entry, grants=grants)
+        recording.add(grants=grants)
+        recording.observe(entry)
+        if entry.acts and request.caller is not None:
+            request.caller.act()
+        validate_arguments(entry, arguments.plain)
+        if entry.type == "sql" and values.MARK in arguments.sent:
+            raise ArgumentsInvalid(
+                f"{entry.label} cannot be called: a SQL tool takes JSON only.",
+                hint="Give text, finite numbers, True, False, None.",
+            )
+        recording.add(
+            isolation=SQL_ISOLATION if entry.type == "sql" else self._tier,
+            deadline=utc_now() + timedelta(seconds=timeout_s + self._config.start_timeout_s),
+        )
         if recording.started.isolation is None:
             recording.begin()  # `_find_tier` records the rest, once the tier is known
         else:
@@ -221,27 +231,27 @@ class Executor:
             worker = await pool.subprocess_worker(self._config, tier, entry.grants)
         else:
             worker = await pool.kernel(self._config, tier, entry.grants, library_of(init))
-        if "mcp" in entry.code or request.caller is not None:  # it may call, or is counted to its caller
-            await off_loop(caller.start, worker)
-        if call.arguments.previews and recording.contents:
-            worker.on_sent = partial(self._keep, call, "arguments", call.arguments.sent)
         retained = False
         try:
+            if "mcp" in entry.code or request.caller is not None:  # it may call, or is counted to its caller
+                await off_loop(caller.start, worker)
+            if call.arguments.previews and recording.contents:
+                worker.on_sent = partial(self._keep, call, "arguments", call.arguments.sent)
             outcome = await worker.run(
                 init, router, contents=call.arguments.contents, on_output=request.on_output, stop=request.stop
             )
             retained = pool.retained.retain(recording.started.trace_id, worker, outcome, self._config)
         finally:
-            if caller.acted:
-                recording.step.acted()
-            if request.caller is not None and not entry.grants.own_grants:
-                await off_loop(caller.charge, request.caller)
-            if not retained:
-                pool.retire(worker)
-            if router.records.settled and not recording.has_steps:
-                _close_calls(router, recording)  # at once
-            else:
-                await asyncio.to_thread(_close_calls, router, recording)
+            try:
+                if request.caller is not None and not entry.grants.own_grants:
+                    await off_loop(caller.charge, request.caller)
+            finally:
+                if not retained:
+                    pool.retire(worker)
+                if router.records.settled and not recording.has_steps:
+                    _close_calls(router, recording)  # at once
+                else:
+                    await surely(_close_calls, router, recording)
         call.calls = router.records.calls
         return outcome, *await conclude(outcome, init)
 
@@ -283,19 +293,27 @@ class Executor:
         encoded = str(raw, "utf-8") if whole else summarize_json(raw, HEAD_CHARS)
         last_output = outcome.last_output if failure else ""
         finished = end_of(started, failure, raw, recording.elapsed_ms, last_output)
-        log_id = await asyncio.to_thread(recording.finish, finished, encoded, outcome.outputs, call.calls)
+        await surely(recording.finish, finished, encoded, outcome.outputs, call.calls)
+        return self._execution(call, outcome, value, recording.fault or failure, finished)
+
+    def _execution(
+        self, call: _Call, outcome: Outcome, value: Any, failure: Failure | None, finished: Finished
+    ) -> Execution:
+        """Return what the caller gets, once the end is on record."""
+        recording, started = call.recording, call.recording.started
+        result = outcome.complete if failure is None else None
         converted = [] if result is None else [f"result {one}" for one in result.conversions]
         return Execution(
             tool_name=started.tool_name,
             persona=started.persona,
             arguments=values.decode(started.arguments.encode()),
-            status=finished.status,
+            status="SUCCESS" if failure is None else "FAILURE",
             trace_id=started.trace_id,
             timestamp=started.timestamp,
-            log_id=log_id,
-            value=value,
+            log_id=recording.log_id,
+            value=value if failure is None else None,
             failure=failure,
-            result_summary=finished.result_summary,
+            result_summary=finished.result_summary if recording.fault is None else recording.fault.summary,
             outputs=outcome.outputs,
             calls=call.calls,
             decisions=recording.decisions,
@@ -310,6 +328,7 @@ class Executor:
                 recording.step.problem,
                 _attempts_before(recording.step.attempts),
                 "" if outcome.drained else _NOT_DRAINED,
+                "" if result is None else _threads_left(result.threads),
             ),
             grants=started.grants,
             run_id=started.run_id,
@@ -338,6 +357,16 @@ def _attempts_before(rows: Sequence[int | None]) -> str:
     known = ", ".join(f"{row}" for row in rows if row is not None)
     where = f" (log: {known})" if known else ""
     return f"Attempt {len(rows) + 1}; {count(len(rows), 'earlier one')} failed by a passing fault{where}."
+
+
+def _threads_left(names: Sequence[str]) -> str:
+    """Say which threads of a tool were ended with its worker; empty where there were none."""
+    if not names:
+        return ""
+    return (
+        f"The tool returned while its {'thread' if len(names) == 1 else 'threads'} {', '.join(names)} still ran, which "
+        "ended with the worker: what was left to do or to print is lost. Join each thread before you return."
+    )
 
 
 def _close_calls(router: CallRouter, recording: Recording) -> None:

@@ -19,29 +19,35 @@ from healkit.contracts.failure import (
     FACT_MAX_CHARS,
     FACTS_MAX,
     KNOWN_MAX,
+    LINKED_MAX,
     NEAR_MAX,
     Failure,
     Frame,
     format_frames,
     frames_from_faulthandler,
+    read_traceback,
+    text_of,
 )
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.healing import Check, CheckOutcome, CheckResult, same_value
 from healkit.contracts.records import Finished, Started, summarize, summarize_json, utc_now
 from healkit.contracts.rpc import OUTLINE_MAX_CHARS, ExecutionComplete, Init
-from healkit.errors import HealkitError
+from healkit.errors import HealkitError, InternalError
+from healkit.workers.bridge import OWN_FAULT
 from healkit.workers.process import off_loop
 from healkit.workers.worker import Outcome
 
 #: Codes that a worker may claim; the host decides all others.
 _CLAIMABLE = {
     "TOOL_EXCEPTION", "TOOL_TIMEOUT", "TOOL_OUT_OF_MEMORY", "TOOL_OUTPUT_LIMIT", "TOOL_RESULT_TOO_LARGE",
-    "TOOL_RESULT_UNSUPPORTED",
+    "TOOL_RESULT_UNSUPPORTED", "INTERNAL_ERROR",
 }  # fmt: skip
 #: On the row of an execution whose worker lacked a layer of its tier, and was given nothing to run.
 NO_ISOLATION = "none"
 _TEXT_MAX_CHARS = 200_000
 _FRAMES_MAX = 400
+#: A dump of faulthandler's with so many frames of the tool's (it writes at most 100) is that of a deep recursion.
+_DEEP_FRAMES = 50
 _NAME_MAX_CHARS = 100
 _LINE_MAX_CHARS, _LINENO_MAX = 2000, 2**31 - 1
 _value = msgspec.json.Decoder().decode
@@ -108,6 +114,9 @@ def failure_of(outcome: Outcome, init: Init) -> Failure | None:
         case "lost":
             hint = "The tool may not be to blame: run it again."
             return _observed("WORKER_LOST", "WorkerLost", outcome.detail, hint, outcome, init)
+        case "protocol" if outcome.detail.startswith(OWN_FAULT):
+            hint = "Neither the tool nor the call is to blame; run it again."
+            return _observed("INTERNAL_ERROR", "InternalError", outcome.detail, hint, outcome, init)
         case "protocol":
             hint = "The tool wrote to a descriptor that is not its own; nothing of what it sent was used."
             return _observed("TOOL_PROTOCOL", "ProtocolError", outcome.detail, hint, outcome, init)
@@ -136,6 +145,25 @@ def refusal_of(started: Started, error: HealkitError, duration_ms: float) -> Fin
     return Finished(started.trace_id, utc_now(), duration_ms, None, failure, fingerprint(failure))
 
 
+def fault_of(started: Started, error: BaseException, duration_ms: float, *, quoted: bool = True) -> Finished:
+    """Return the record of a run that an error of healkit's own has ended.
+
+    quoted: with the error's message, which may hold a part of what the tool was given.
+    """
+    internal = InternalError.of(error)
+    told = read_traceback(error)
+    text = text_of(told, "") if quoted else "".join(told.stack.format())
+    last = f"{InternalError.__name__}: {internal.message}"
+    failure = Failure(
+        internal.code,
+        InternalError.__name__,
+        internal.message,
+        f"{text.rstrip()}\n{last}",
+        hint=internal.hint,
+    )
+    return Finished(started.trace_id, utc_now(), duration_ms, None, failure, fingerprint(failure))
+
+
 def interruption_of(started: Started, error: BaseException, duration_ms: float) -> Finished:
     """Return the record of a run that healkit itself gave up."""
     kind = type(error).__name__
@@ -160,6 +188,11 @@ def _of_death(outcome: Outcome, init: Init) -> Failure:
         hint = "The process was killed from outside, perhaps because the machine ran out of memory; run it again."
     else:
         hint = "That is an error in C code, often a library given what it does not expect."
+    frames = frames_from_faulthandler(outcome.crash_text, init.entry.filename, init.code)
+    if number == signal.SIGSEGV and len(frames) >= _DEEP_FRAMES and len({one.name for one in frames}) <= 3:
+        message = f"its process died of {name}, in a recursion that is too deep for the stack"
+        hint = "Give the recursion an end, and leave sys.setrecursionlimit as it is."
+        return _observed("TOOL_CRASHED", "RecursionError", message, hint, outcome, init)
     return _observed("TOOL_CRASHED", name, f"its process died of {name}", hint, outcome, init)
 
 
@@ -198,6 +231,7 @@ def capped(failure: Failure) -> Failure:
             name[:_NAME_MAX_CHARS]: fact[:FACT_MAX_CHARS]
             for name, fact in itertools.islice(failure.facts.items(), FACTS_MAX)
         },
+        linked=[] if failure.link else [capped(one) for one in failure.linked[:LINKED_MAX] if one.link],
     )
 
 

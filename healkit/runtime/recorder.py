@@ -147,6 +147,19 @@ class Recorder:
             self._backlog.add(finished, error)
             return None
 
+    def fault(self, started: Started, finished: Finished) -> int | None:
+        """Commit the end of an execution whose record healkit itself could not make, whether it has a row or not.
+
+        Nothing is done with the two but writing them, and they must hold no contents. Raises nothing.
+        """
+        try:
+            return self._writer.insert_finished(started, finished, self._config.log_wait_s)
+        except Exception as error:  # noqa: BLE001 - the last resort
+            with contextlib.suppress(Exception):
+                self._backlog.add(started, error)
+                self._backlog.add(finished, error)
+            return None
+
     def _concluded(self, finished: Finished, collector: TraceCollector | None) -> Finished:
         """Return the ending as it is stored: with its trace, then cleaned where the log is to be."""
         return self._tracer.for_log(finished if collector is None else collector.conclude(finished))

@@ -6,15 +6,20 @@ trace and the run that it is a step of. What its tool keeps off the record is ta
 
 from __future__ import annotations
 
+import functools
+import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from healkit.contracts.entries import VaultEntry
+from healkit.contracts.failure import Failure
 from healkit.contracts.records import NOT_KEPT_VALUE, CallRecord, DecisionRecord, Finished, Started, Step
 from healkit.runtime.contents import AnyRecord, without_contents
+from healkit.runtime.outcomes import fault_of
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.step_listener import UNRECORDED, StepListener
 from healkit.tracing.trace_collector import TraceCollector
@@ -25,7 +30,8 @@ class Recording:
 
     contents: False keeps the tool's arguments, results and outputs off the record; set it as soon as that is known.
     leaves_out: asked with the name of a vault tool that this one calls; True keeps that call's contents off the record.
-    `log_id` is the row's id, None while there is none.
+    `log_id` is the row's id, None while there is none. `fault` is the failure on record where its end could not be
+    recorded as it was, for an error of healkit's own.
     """
 
     def __init__(
@@ -41,7 +47,9 @@ class Recording:
         self.step = step
         self.contents = contents
         self.log_id: int | None = None
-        self._placed = False
+        self.fault: Failure | None = None
+        self._placed = self._begun = self._ended = False
+        self._ending = threading.Lock()
         self._leaves_out = leaves_out
         self._recorder = recorder
         self._clock_s = time.perf_counter()
@@ -70,7 +78,7 @@ class Recording:
     def begin(self) -> None:
         """Commit the beginning as RUNNING, behind all rows that the log has; again, when more of it is known."""
         log_id, time = self._recorder.begin(self._kept(self.started))
-        self.log_id = log_id or self.log_id
+        self.log_id, self._begun = log_id or self.log_id, True
         if not self._placed:
             self.started, self._placed = msgspec.structs.replace(self.started, timestamp=time), True
         self._collector = self._recorder.collector(self._kept(self.started))
@@ -95,20 +103,27 @@ class Recording:
         """Move the steps into their tables; before the execution's end is recorded. May wait."""
         self._journal.close()
 
-    def refuse(self, finished: Finished) -> int | None:
-        """Commit a call that was refused before its row was there, as one row; its id."""
-        if not self._placed:
-            self.started, self._placed = self._recorder.in_order(self.started), True
-        kept, end = self._kept(self.started), self._kept(finished)
-        log_id = self._recorder.refuse(kept, end)
-        self.step.refused(kept, end)
-        return log_id
+    @property
+    def ended(self) -> bool:
+        """True once the row says how it ended."""
+        return self._ended
 
-    def fail(self, finished: Finished) -> int | None:
-        """Commit the end of an execution that had no worker or was interrupted; its row's id. May wait."""
-        end = self._kept(finished)
-        self.log_id = self._recorder.finish(end, self._traced()) or self.log_id
-        self.step.refused(self._kept(self.started), end)
+    def refuse(self, finished: Finished) -> int | None:
+        """Commit the end of an execution that had no worker or was interrupted; its row's id. May wait.
+
+        Where its row is not there yet, it is committed as one.
+        """
+
+        def write() -> None:
+            end = self._kept(finished)
+            if self._begun:
+                self.log_id = self._recorder.finish(end, self._traced()) or self.log_id
+                return
+            if not self._placed:
+                self.started, self._placed = self._recorder.in_order(self.started), True
+            self.log_id = self._recorder.refuse(self._kept(self.started), end)
+
+        self._end(write, lambda: self.step.refused(self._kept(self.started), self._kept(finished)))
         return self.log_id
 
     def finish(
@@ -122,14 +137,38 @@ class Recording:
 
         encoded: the whole value as JSON, where there is one.
         """
-        end, collector = self._kept(finished), self._traced()
         said = encoded if self.contents or encoded is None else NOT_KEPT_VALUE
-        collector.result = None if finished.failure else said
-        self.log_id = self._recorder.finish(end, collector) or self.log_id
-        if self.step is not UNRECORDED:
-            shown = list(outputs) if self.contents else []
-            self.step.ended(end, said or "null", shown, [self._kept_step(call) for call in calls])
+
+        def write() -> None:
+            collector = self._traced()
+            collector.result = None if finished.failure else said
+            self.log_id = self._recorder.finish(self._kept(finished), collector) or self.log_id
+
+        def tell() -> None:
+            if self.step is not UNRECORDED:
+                shown = list(outputs) if self.contents else []
+                kept = [self._kept_step(call) for call in calls]
+                self.step.ended(self._kept(finished), said or "null", shown, kept)
+
+        self._end(write, tell)
         return self.log_id
+
+    def _end(self, write: Callable[[], None], tell: Callable[[], None]) -> None:
+        """Write the end, once: the first one counts. An error of healkit's own is the end then (`fault`)."""
+        with self._ending:
+            if self._ended:
+                return
+            try:
+                write()
+            except Exception as error:  # noqa: BLE001 - whatever is raised, the row must not stay RUNNING
+                bare = without_contents(self.started)
+                end = fault_of(bare, error, self.elapsed_ms, quoted=False)
+                self.fault = end.failure
+                self.log_id = self._recorder.fault(bare, end) or self.log_id
+                tell = functools.partial(self.step.refused, bare, end)
+            self._ended = True
+            with suppress(Exception):  # a step of a run is told, and cannot change how the execution ended
+                tell()
 
     def _traced(self) -> TraceCollector:
         if self._collector is None:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
@@ -24,13 +25,21 @@ from healkit.config import MIB, Config
 from healkit.contracts import claims
 from healkit.contracts.batches import PASSED, Batch, BatchCheck
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check, CheckResult, Observed
 from healkit.contracts.records import Finished, Started, host_identity, new_trace_id, utc_now
 from healkit.contracts.rpc import REPORT_EXTRA_BYTES, Init, raw
 from healkit.contracts.tools import EntryRef
+from healkit.errors import HealkitError, InternalError
 from healkit.runtime import background
-from healkit.runtime.outcomes import conclude, is_exact, judged, outline_of
+from healkit.runtime.outcomes import (
+    conclude,
+    fault_of,
+    interruption_of,
+    is_exact,
+    judged,
+    outline_of,
+    refusal_of,
+)
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.recording import Recording
 from healkit.runtime.remote_scoring import run_batch_away
@@ -269,23 +278,27 @@ class Searches:
             isolation=tier,
         )
         recording = Recording(self._recorder, started)
-        recording.begin()
-        failure, stopped = None, False
+
+        def end(**more: bool) -> None:
+            value = msgspec.json.encode(what | summary() | more).decode()
+            recording.finish(Finished(started.trace_id, utc_now(), recording.elapsed_ms, value))
+
         try:
+            recording.begin()
             yield tier
+            end()
         except asyncio.CancelledError:
-            stopped = True
+            end(stopped=True)
             raise
-        except BaseException as error:
-            said = getattr(error, "message", str(error))
-            kind = type(error).__name__
-            failure = Failure(getattr(error, "code", "TOOL_KILLED"), kind, said, f"{kind}: {said}")
+        except HealkitError as error:
+            recording.refuse(refusal_of(recording.started, error, recording.elapsed_ms))
             raise
+        except Exception as error:
+            recording.refuse(fault_of(recording.started, error, recording.elapsed_ms))
+            raise InternalError.of(error) from error
         finally:
-            result = what | summary() | ({"stopped": True} if stopped else {})
-            value = None if failure else msgspec.json.encode(result).decode()
-            trace_id, duration_ms = started.trace_id, recording.elapsed_ms
-            recording.finish(Finished(trace_id, utc_now(), duration_ms, value, failure))
+            if (raised := sys.exception()) is not None:  # the first end counts
+                recording.refuse(interruption_of(recording.started, raised, recording.elapsed_ms))
 
 
 def _as_sent(check: Check, limit_s: float) -> BatchCheck:

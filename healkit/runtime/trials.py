@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -28,9 +29,9 @@ from healkit.contracts.records import (
 )
 from healkit.contracts.rpc import OUTLINE_MAX_CHARS, Init
 from healkit.contracts.tools import EntryRef
-from healkit.errors import TOOL_CODES, HealkitError, WorkerNotRestricted
+from healkit.errors import TOOL_CODES, HealkitError, InternalError, WorkerNotRestricted
 from healkit.runtime import background
-from healkit.runtime.outcomes import NO_ISOLATION, capped, conclude, outline_of, refusal_of
+from healkit.runtime.outcomes import NO_ISOLATION, capped, conclude, fault_of, outline_of, refusal_of
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.recording import Recording
 from healkit.runtime.shares import Answer, Reply, Settings, Share, decode_trial, error_of, slots_of, spread
@@ -124,11 +125,14 @@ async def run_here(
     """Run trials in servers of this process; `on_result` gets position and result as each ends."""
     tier = achieved_tier(config)
     async for position, outcome, duration_ms in run_trials(inits, tier, config, servers, parallel):
-        value, failure = await conclude(outcome, inits[position])
         claim = outcome.complete
+        try:
+            value, failure = await conclude(outcome, inits[position])
+            outline = outline_of(value, claim, inits[position])
+        except Exception as error:  # noqa: BLE001 - an error of ours ends this trial, and none of the others
+            value, failure, outline = None, fault_of(records[position], error, duration_ms).failure, ""
         trace_id = records[position].trace_id
         took_s = 0.0 if claim is None else claim.took_s
-        outline = outline_of(value, claim, inits[position])
         last = outcome.last_output
         on_result(position, TrialResult(trace_id, duration_ms, value, failure, last, took_s, outline))
 
@@ -170,12 +174,19 @@ class Trials:
         config = preloading(self._config, inits)
         recordings = [Recording(self._recorder, record, contents=not off_record) for record in records]
         results: dict[int, TrialResult] = {}
-        refused: HealkitError | None = None
 
         def take(position: int, result: TrialResult) -> None:
-            failure = self._recorder.without_secret_facts(result.failure)
-            results[position] = msgspec.structs.replace(result, failure=failure)
-            recordings[position].finish(_finished(results[position]))
+            recording = recordings[position]
+            try:
+                failure = self._recorder.without_secret_facts(result.failure)
+                result = msgspec.structs.replace(result, failure=failure)
+                finished = _finished(result)
+            except Exception as error:  # noqa: BLE001 - an error of ours ends this trial, and none of the others
+                finished = fault_of(recording.started, error, result.duration_ms)
+            recording.finish(finished)
+            if (fault := recording.fault or finished.failure) is not result.failure:
+                result = TrialResult(result.trace_id, result.duration_ms, failure=fault)
+            results[position] = result
 
         try:
             for recording in recordings:
@@ -187,12 +198,13 @@ class Trials:
             else:
                 settings = Settings.of(config, tier)
                 await self._hand_out(executor, inits, recordings, slots, settings, take)
-        except HealkitError as error:
-            refused = error
+        except HealkitError:
             raise
+        except Exception as error:
+            raise InternalError.of(error) from error
         finally:
-            for position in set(range(len(chosen))) - set(results):
-                _give_up(recordings[position], refused)
+            for position in sorted(set(range(len(chosen))) - set(results)):
+                _give_up(recordings[position], sys.exception())
         return [results[position] for position in range(len(chosen))]
 
     async def _hand_out(
@@ -244,18 +256,21 @@ def _lost(recording: Recording, answer: Answer) -> TrialResult:
     return TrialResult(recording.started.trace_id, recording.elapsed_ms, failure=failure)
 
 
-def _give_up(recording: Recording, refused: HealkitError | None) -> None:
+def _give_up(recording: Recording, raised: BaseException | None) -> None:
     """Record the end of a trial that was not run, or not to its end."""
-    if isinstance(refused, WorkerNotRestricted):
+    if isinstance(raised, WorkerNotRestricted):
         recording.add(isolation=NO_ISOLATION)
         recording.begin()
-    if refused is not None:
-        recording.finish(refusal_of(recording.started, refused, recording.elapsed_ms))
+    if isinstance(raised, InternalError) and raised.__cause__ is not None:
+        recording.refuse(fault_of(recording.started, raised.__cause__, recording.elapsed_ms))
+        return
+    if isinstance(raised, HealkitError):
+        recording.refuse(refusal_of(recording.started, raised, recording.elapsed_ms))
         return
     said = "the trials were stopped"
     failure = Failure("TOOL_KILLED", "Stopped", said, f"Stopped: {said}")
     trace_id, duration_ms = recording.started.trace_id, recording.elapsed_ms
-    recording.finish(Finished(trace_id, utc_now(), duration_ms, None, failure))
+    recording.refuse(Finished(trace_id, utc_now(), duration_ms, None, failure))
 
 
 def _read_trials(asked: Sequence[tuple[str, Init]], reply: Reply, took_s: float) -> list[TrialResult]:

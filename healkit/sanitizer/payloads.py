@@ -103,12 +103,17 @@ def cleaned_failure(failure: Failure, cleaner: Cleaner) -> Failure:
     text(failure.traceback)  # the whole stack first: a name there tells what a word of the message is
     frames = [msgspec.structs.replace(frame, line=text(frame.line)) for frame in failure.frames]
     changes = {name: text(getattr(failure, name)) for name in ("evalue", "traceback", "hint")}
-    return msgspec.structs.replace(cleaned_facts(failure, cleaner), frames=frames, **changes)
+    linked = [cleaned_failure(one, cleaner) for one in failure.linked]
+    return msgspec.structs.replace(cleaned_facts(failure, cleaner), frames=frames, linked=linked, **changes)
 
 
 def cleaned_facts(failure: Failure, cleaner: Cleaner) -> Failure:
     """Return the failure with what was read off live objects cleaned: Python's own traceback does not show that."""
-    if not (failure.near or failure.known or failure.facts):
+    if failure.linked:
+        failure = msgspec.structs.replace(
+            failure, linked=[cleaned_facts(one, cleaner) for one in failure.linked]
+        )
+    if not failure.observed:
         return failure
     text = partial(_text, cleaner)
     names = {name: [text(one) for one in getattr(failure, name)] for name in ("near", "known")}

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from healkit.config import Config
-from healkit.contracts.encoding import to_jsonable, type_only
+from healkit.contracts.encoding import int_text, to_jsonable, type_only
 from healkit.sanitizer.cleaner import Cleaned
 from healkit.sanitizer.custom_rules import compiled_allow, load_rules
 from healkit.sanitizer.known_values import Hidden, KnownValues
@@ -161,7 +161,7 @@ class RecordCleaner:
 def narrowed(value: Any) -> Any:
     """Return the value with integers of more than 64 bits, which many JSON readers refuse, as text."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
-        return str(value) if value.bit_length() <= 4096 else f"<integer of {value.bit_length()} bits>"
+        return int_text(value)
     if isinstance(value, list):
         return [narrowed(item) for item in value]
     if isinstance(value, dict):

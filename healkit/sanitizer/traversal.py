@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from healkit.contracts.encoding import type_only
+from healkit.contracts.encoding import int_text, type_only
 from healkit.sanitizer.known_values import Hidden, KnownValues
 from healkit.sanitizer.matcher import HiddenSpan, Matcher, replaced
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of, word_set, words_of
@@ -146,7 +146,7 @@ class Traversal:
 
     def _number(self, value: int, name: str) -> int | str:
         if value.bit_length() > _WIDE_BITS - 1:
-            return f"<integer of {value.bit_length()} bits>" if value.bit_length() > 4096 else str(value)
+            return int_text(value)
         if not name or not _LEAST_NUMBER <= value < 10**19:
             return value
         level = secrecy_of(name)

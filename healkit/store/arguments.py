@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from healkit import values
+from healkit.contracts.encoding import LongInt
 from healkit.contracts.rpc import MAX_FRAME_BYTES
 from healkit.errors import ArgumentsInvalid, SchemaInvalid, did_you_mean, near_misses
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of
@@ -270,8 +271,8 @@ def _shown(error: ValidationError) -> str:
     value: Any = error.instance
     if _is_secret(error):
         return f"a {type(value).__name__}"
-    text = repr(value)
-    return f"{text if len(text) <= 60 else text[:59] + '…'} ({type(value).__name__})"
+    text, kind = repr(value), "int" if isinstance(value, LongInt) else type(value).__name__
+    return f"{text if len(text) <= 60 else text[:59] + '…'} ({kind})"
 
 
 def _references(schema: Any) -> Iterator[str]:

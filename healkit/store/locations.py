@@ -13,6 +13,7 @@ import functools
 import hashlib
 import math
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +34,8 @@ CONNECT_TIMEOUT_S = 10
 #: Name of the file that is looked for upward from the working directory.
 FILE_NAME = "healkit.db"
 
+#: A question mark, as it stands in a URL's path.
+_ENCODED_MARK = re.compile("%3F", re.IGNORECASE)
 _IN_MEMORY = {":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite+pysqlite://"}
 _IN_MEMORY |= {"sqlite+pysqlite:///", "sqlite+pysqlite:///:memory:"}
 
@@ -62,15 +65,22 @@ def resolve_url(
 
 
 def file_url(path: Path) -> str:
-    """Return the URL of a SQLite file."""
-    return f"sqlite:///{path.absolute()}"
+    """Return the URL of a SQLite file; a `?` in its name, which would begin a query, is written as `%3F`."""
+    text = _ENCODED_MARK.sub("%253F", str(path.absolute())).replace("?", "%3F")
+    return f"sqlite:///{text}"
+
+
+def _file_of(url: str) -> str:
+    """Return the path in a SQLite URL, as `file_url` wrote it there; its query is left out."""
+    text = url.partition(":///")[2].partition("?")[0]
+    return _ENCODED_MARK.sub("?", text).replace("%253F", "%3F")
 
 
 def sqlite_path(url: str) -> Path | None:
     """Return the file of a SQLite URL, or None for another database; raise `ConfigError` for a `file:` URI."""
     if not url.startswith(("sqlite:", "sqlite+")):
         return None
-    path = url.partition(":///")[2].partition("?")[0]
+    path = _file_of(url)
     if path.startswith("file:") or not path:
         raise ConfigError(
             f"{shown_url(url)!r} does not name a file.",
@@ -156,12 +166,17 @@ def _as_url(text: str, folder: Path) -> str:
         path = sqlite_path(text)
         if path is None:
             return text
-        return file_url(folder / text.partition(":///")[2].partition("?")[0])
-    return file_url(folder / Path(text).expanduser())
+        return file_url(folder / _file_of(text))
+    try:
+        return file_url(folder / Path(text).expanduser())
+    except RuntimeError:  # a name that begins with ~, and is no user's
+        return file_url(folder / text)
 
 
 def _is_in_memory(text: str) -> bool:
-    return text in _IN_MEMORY or "mode=memory" in text
+    return text in _IN_MEMORY or (
+        text.startswith(("sqlite", "file:")) and "mode=memory" in text.partition("?")[2]
+    )
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, Select, func, select
 
 from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters, status_of, takes_filters
-from healkit.contracts.records import TRIED_ORIGINS, utc_now
+from healkit.contracts.records import TRIED_ORIGINS
 from healkit.errors import ConfigError, check_text
 from healkit.store import tool_names
 from healkit.store.archive import ArchiveFormat, PruneReport, Retention
@@ -31,7 +31,6 @@ from healkit.store.models import (
     ExecutionDecision,
     ExecutionLog,
 )
-from healkit.store.statements import SET_BACK_MAX
 from healkit.store.stats import Groups, Summary, read_groups, read_passing_revisions, read_summary
 
 if TYPE_CHECKING:
@@ -113,10 +112,7 @@ class Log:
     def _last_error(self, of_tool: list[ColumnElement[bool]], persona: str | None) -> ExecutionLog | None:
         conditions = [status_is("FAILURE"), *own_only(), *of_tool]
         conditions += [LOG.c.persona == persona] if persona is not None else []
-        # A clock that was far ahead once, and set back since, must not hide what fails now.
-        believable = LOG.c.timestamp < utc_now() + SET_BACK_MAX
-        found = self._first(newest_first([*conditions, believable]).limit(1))
-        return found or self._first(newest_first(conditions).limit(1))
+        return self._first(newest_first(conditions).limit(1))
 
     def tools_with_errors(self, persona: str | None = None) -> list[str]:
         """Return the names of tools that ever failed, sorted; persona: for that one."""

@@ -32,14 +32,12 @@ from healkit.store import statements
 from healkit.store.database import Database
 from healkit.store.database_errors import translate
 from healkit.store.statements import (
-    SET_BACK_MAX,
     Prepared,
     call_values,
     decision_values,
     finished_values,
     moved_to,
     moved_values,
-    placed_values,
     read_column,
     started_values,
     trace_values,
@@ -83,12 +81,11 @@ class LogWriter:
         """Commit one that begins now at a time that is not before any row's; return the row's id and that time.
 
         The clock may have been set back since the newest row was written, or be another machine's; what it said is then
-        kept beside the time. A row that is `SET_BACK_MAX` or more ahead is not followed: all rows after it would have
-        wrong times for as long.
+        kept beside the time: rows stay in the order in which they were inserted, however far it was set back.
         """
 
         def work(cursor: Any) -> tuple[int, datetime]:
-            row_id, other_time = self._execute(cursor, self._start_in_order, placed_values, started)
+            row_id, other_time = self._execute(cursor, self._start_in_order, started_values, started)
             if other_time is None:
                 return row_id, started.timestamp
             moved = self._prepared(statements.MOVED)
@@ -150,7 +147,7 @@ class LogWriter:
         def work(cursor: Any) -> Started:
             cursor.execute(self._prepared(statements.NEWEST_TIME).sql)
             newest = statements.rows_of(self._dialect, cursor)[0]["timestamp"]
-            if newest is None or not started.timestamp <= newest < started.timestamp + SET_BACK_MAX:
+            if newest is None or newest < started.timestamp:
                 return started
             return moved_to(started, newest + timedelta(microseconds=1))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -49,12 +49,9 @@ TIMES = {"timestamp", "finished_at", "deadline"}
 JSONS = {"arguments", "grants", "failure", "host", "input_schema", "examples", "flags"}
 BOOLS = {"draft"}
 
-#: A row's time follows the newest one that is less than this ahead of the clock.
-SET_BACK_MAX = timedelta(days=1)
-
 _PARAMETER = re.compile(r":(\w+)")
 #: Parameters that are times: columns, and bounds of them.
-_TIME_PARAMETERS = TIMES | {"started_at", "decided_at", "created_at", "queued_at", "time", "ahead"}
+_TIME_PARAMETERS = TIMES | {"started_at", "decided_at", "created_at", "queued_at", "time"}
 _encode = msgspec.json.Encoder().encode
 
 
@@ -74,11 +71,11 @@ START = f"""{_insert("executionlog", STARTED)}
     RETURNING id"""
 
 # The same at the time of the newest row where the clock is behind that: rows of one time are in the order of their ids.
-# In one statement no other writer comes in between. `:ahead` is `SET_BACK_MAX` after the time.
+# In one statement no other writer comes in between.
 START_IN_ORDER = START.replace(
     ":timestamp",
     """coalesce(
-        (SELECT max(timestamp) FROM executionlog WHERE timestamp > :timestamp AND timestamp < :ahead), :timestamp
+        (SELECT max(timestamp) FROM executionlog WHERE timestamp > :timestamp), :timestamp
     )""",
 ).replace("RETURNING id", "RETURNING id, nullif(timestamp, :timestamp)")
 MOVED = "UPDATE executionlog SET host = :host WHERE trace_id = :trace_id"
@@ -232,13 +229,6 @@ def started_values(record: Started) -> dict[str, Any]:
     values["last_output"] = ""
     values["grants"] = _encode(record.grants).decode()
     values["host"] = _encode(record.host).decode()
-    return values
-
-
-def placed_values(record: Started) -> dict[str, Any]:
-    """Return the columns of a row that is about to run and takes its place in the order of times."""
-    values = started_values(record)
-    values["ahead"] = record.timestamp + SET_BACK_MAX
     return values
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types as kinds
 
+from healkit.contracts.encoding import int_text
 from healkit.contracts.summaries import Bound, Counted
 
 #: Facts that say more of the values than their number.
@@ -125,7 +126,7 @@ def _bound(value: Any) -> Bound:
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
         value = float(value) if value.dtype.kind == "f" else value.item()
     if isinstance(value, int):
-        return value if value.bit_length() <= _BITS_MAX else f"<int of {value.bit_length():,} bits>"
+        return value if value.bit_length() <= _BITS_MAX else int_text(value, _BITS_MAX)
     if isinstance(value, float) and math.isfinite(value):
         return value
     return _text(value)

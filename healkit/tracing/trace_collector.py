@@ -132,12 +132,12 @@ class Tracer:
 
     def without_secret_facts(self, failure: Failure | None) -> Failure | None:
         """Return the failure with what was read off live objects cleaned, or without it where that fails."""
-        if failure is None or not (failure.near or failure.known or failure.facts):
+        if failure is None or not any(one.observed for one in (failure, *failure.linked)):
             return failure
         try:
             return cleaned_facts(failure, self.sanitizer)
         except Exception:  # noqa: BLE001 - an execution must not fail for what is said of its failure
-            return msgspec.structs.replace(failure, near=[], known=[], facts={})
+            return msgspec.structs.replace(failure, near=[], known=[], facts={}, linked=[])
 
 
 class TraceCollector:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from healkit.contracts import claims
-from healkit.contracts.encoding import TAG, Preview, is_from_library, is_plain, to_jsonable
+from healkit.contracts.encoding import TAG, LongInt, Preview, is_from_library, is_plain, to_jsonable
 from healkit.errors import HealkitError
 from healkit.values.decoder import Decoder
 from healkit.values.encoder import Encoder
@@ -85,7 +85,7 @@ def readable_json(value: object, secret_columns: SecretColumns | None = None) ->
 
 def for_schema(value: object) -> Any:
     """Return a value as plain JSON to hold a schema against; of a frame its columns, of an array its first items."""
-    return to_jsonable(value, preview=_outline)[0]
+    return to_jsonable(value, preview=_outline, long=LongInt)[0]
 
 
 def is_frame_outline(value: object) -> bool:

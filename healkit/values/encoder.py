@@ -20,7 +20,16 @@ import zoneinfo
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from healkit.contracts.encoding import DECIMAL_BITS, NOTE_MAX_CHARS, NOTES_MAX, TAG, TAGGED_DEPTH, Preview
+from healkit.contracts.encoding import (
+    NOTE_MAX_CHARS,
+    NOTES_MAX,
+    TAG,
+    TAGGED_DEPTH,
+    Preview,
+    encodable,
+    int_text,
+    is_long,
+)
 from healkit.values.decoder import Decoder
 from healkit.values.plain import FACTORIES, FRACTION_BITS, PATHS, Buffers, CannotCross, TooLarge, inline
 
@@ -67,7 +76,7 @@ class Encoder:
         """Note that an item arrives as what it holds."""
         self._converted += 1
         if len(self.notes) < NOTES_MAX:
-            self.notes.append(f"{path}: {text}"[:NOTE_MAX_CHARS])
+            self.notes.append(encodable(f"{path}: {text}")[:NOTE_MAX_CHARS])
 
     def spend(self, path: str) -> Callable[[int], None] | None:
         """Return what counts memory where the value arrives, beside its own bytes; None where that has no limit."""
@@ -97,7 +106,7 @@ class Encoder:
         if value is None or kind is bool:
             return value
         if kind is int:
-            return value if value.bit_length() <= DECIMAL_BITS else _tag("int", hex(value))  # type: ignore[attr-defined, arg-type]  # `kind` says so
+            return _tag("int", hex(value)) if is_long(value) else value  # type: ignore[arg-type]  # `kind` says so
         if kind is str:
             return self.text(value)  # type: ignore[arg-type]  # `kind` says so
         if kind is float:
@@ -109,6 +118,11 @@ class Encoder:
         self._open.add(id(value))
         try:
             return self._compound(value, path, depth)
+        except (CannotCross, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a foreign class may raise anything from any method
+            why = f"a value of type {_name(kind)} that raised {type(error).__name__} while it was read"
+            raise CannotCross(path, why) from None
         finally:
             self._open.discard(id(value))
 
@@ -170,6 +184,9 @@ class Encoder:
         ):
             self.note(path, f"{kind.__name__} arrives as a dict of its fields")
             return self._dict(_fields_of(value, path), path, depth)
+        if is_model(kind):
+            self.note(path, f"{kind.__name__} arrives as a dict of its fields")
+            return self._dict({name: getattr(value, name) for name in kind.model_fields}, path, depth)  # type: ignore[attr-defined]  # a model has them
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             self.note(path, f"{kind.__name__} arrives as a tuple")
             return _tag("tuple", self.items(value, path, depth + 2))
@@ -193,6 +210,11 @@ def _fields_of(value: Any, path: str) -> dict[str, Any]:
         raise CannotCross(path, f"a value of type {_name(type(value))}, {said}") from None
 
 
+def is_model(kind: type) -> bool:
+    """Return whether a class is a pydantic model, without loading pydantic."""
+    return any(base.__module__ == "pydantic.main" and base.__name__ == "BaseModel" for base in kind.__mro__)
+
+
 def _tag(name: str, *rest: Any) -> dict[str, Any]:
     return {TAG: [name, *rest]}
 
@@ -203,7 +225,9 @@ def _name(kind: type) -> str:
 
 def _short(key: object) -> str:
     """Return a key for a path; the class of one whose own code would have to run."""
-    return repr(key)[:100] if type(key) in {int, float, str, bytes, bool, type(None)} else type(key).__name__
+    if type(key) is int:
+        return int_text(key)[:100]
+    return repr(key)[:100] if type(key) in {float, str, bytes, bool, type(None)} else type(key).__name__
 
 
 def _path_kind(value: pathlib.PurePath, path: str) -> str:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from healkit.contracts.encoding import is_from_library
+from healkit.contracts.encoding import int_text, is_from_library
 from healkit.values import arrow_streams, numpy_arrays, pandas_arrays
 from healkit.values.decoder import zone_of
 from healkit.values.encoder import zone_parts
@@ -238,7 +238,9 @@ def _frame(encoder: Encoder, frame: Any, path: str, depth: int) -> list[Any]:
 
 def label(name: Any) -> str:
     """Return a column's name for a path; the class of one whose own code would have to run."""
-    return repr(name)[:100] if type(name) in {str, int, float, bool} else type(name).__name__
+    if type(name) is int:
+        return int_text(name)[:100]
+    return repr(name)[:100] if type(name) in {str, float, bool} else type(name).__name__
 
 
 def _frame_of(decoder: Decoder, columns: Any, index: Any, labels: Any, attrs: Any, flags: Any = None) -> Any:

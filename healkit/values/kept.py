@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 
 from healkit.contracts.encoding import (
-    DECIMAL_BITS,
     TAG,
     Preview,
+    int_text,
     is_from_library,
+    is_long,
     is_plain,
     to_jsonable,
     type_only,
@@ -62,7 +63,9 @@ def _is_json(value: object) -> bool:
 
 
 def has_tags(plain: Any) -> bool:
-    """Return whether a kept value holds more than plain JSON."""
+    """Return whether a kept value holds more than plain JSON, or an int too long for it."""
+    if type(plain) is int:
+        return is_long(plain)
     if type(plain) is dict:
         return TAG in plain or any(map(has_tags, plain.values()))
     return type(plain) is list and any(map(has_tags, plain))
@@ -226,13 +229,16 @@ def _text(value: Any) -> str:
         return f"{name} {' × '.join(f'{size:,}' for size in value.shape)}"
     if type(value) is tuple:
         return f"({', '.join(map(_text, value))}{',' * (len(value) == 1)})"
-    if type(value) is int and value.bit_length() > DECIMAL_BITS:
-        return hex(value)  # Python refuses to write it in decimal
+    if type(value) is int:
+        return int_text(value)
     if type(value) is dict:
         return f"{{{', '.join(f'{_text(key)}: {_text(item)}' for key, item in value.items())}}}"
     if type(value) is float and not math.isfinite(value):
         return str(value)
-    return repr(value)
+    try:
+        return repr(value)
+    except ValueError:  # an int with more digits than Python writes
+        return repr(to_jsonable(value)[0])
 
 
 def _items(values: Any) -> str:

@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import msgspec
@@ -43,6 +44,8 @@ class CallHandler(Protocol):
         ...
 
 
+#: Beginning of what is said where the bridge itself failed, and not the worker's protocol.
+OWN_FAULT = "healkit itself failed at the bridge, with "
 #: Faster than this, a tool is quick; slower than `_SLOW_S`, it is not any more.
 _QUICK_S, _SLOW_S = 0.001, 0.02
 #: Limit of the tools that are known to be quick; the names are the worker's.
@@ -169,6 +172,11 @@ class Bridge:
                 if held:
                     self._turn.release()
                 del pending  # and its arguments, while this thread waits for the next call
+        except Exception as error:  # noqa: BLE001 - the execution must hear of it, rather than wait until its time is up
+            self._end(f"{OWN_FAULT}{type(error).__name__}")
+            self.close()
+            with suppress(RuntimeError):
+                self._turn.release()  # whoever waits for it sees that all is over
         finally:
             with self._lock:
                 self._threads -= 1

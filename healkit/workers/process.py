@@ -9,10 +9,12 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from healkit.workers.process_status import family
 from healkit.workers.sandbox import Sandbox
+
+T = TypeVar("T")
 
 
 class Process:
@@ -94,6 +96,21 @@ async def off_loop(work: Callable[..., Any], *args: Any) -> Any:
         if "after" not in str(error):  # "cannot schedule new futures after (interpreter) shutdown"
             raise
         return work(*args)
+
+
+async def surely(work: Callable[..., T], *args: Any) -> T:
+    """Do it on a thread, and wait for its end also where this task is cancelled meanwhile; that then goes on."""
+    task: asyncio.Future[T] = asyncio.ensure_future(off_loop(work, *args))
+    cancelled = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        task.exception()  # the task is not asked again
+        raise cancelled
+    return task.result()
 
 
 def spawn(sandbox: Sandbox, command: list[str], fds: tuple[int, ...], environment: dict[str, str]) -> Process:

@@ -75,7 +75,7 @@ class Order:
     ("value", "kind", "text", "shape"),
     [
         (3, "int", "3", None),
-        (Made(lambda: 10**50_000), "int", "<int of 166,097 bits>", None),
+        (Made(lambda: 10**50_000), "int", "<int of 50,001 digits>", None),
         (Made(lambda: "x" * 10**6), "str", None, None),
         ([1, [2, [3, [4]]]], "list", "[1, [2, [3, […]]]]", None),
         (list(range(100)), "list", "[0, 1, 2, 3, 4, 5, …]", None),

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "store"))  # the store's samples are these tests' too
 from store_samples import failed, started, succeeded
@@ -36,7 +37,7 @@ def healkit(new_database: Callable[[str], str]) -> Iterator[Healkit]:
         yield opened
 
 
-BEFORE = [timedelta(seconds=1), timedelta(hours=1), timedelta(hours=23)]
+BEFORE = [timedelta(seconds=1), timedelta(hours=1), timedelta(days=400)]
 
 
 def written_before_the_clock_was_set_back(healkit: Healkit, by: timedelta) -> int:
@@ -174,12 +175,45 @@ def test_a_row_that_waits_for_its_database_has_its_place_in_the_order(
     assert (rows[1]["timestamp"], rows[1]["host"]["clock"]) == (time, late.timestamp.isoformat())
 
 
-def test_a_clock_that_was_years_ahead_neither_hides_failures_nor_stays_in_force(healkit: Healkit) -> None:
+def test_a_clock_that_was_years_ahead_hides_nothing_that_happens_later(healkit: Healkit) -> None:
+    """B8: the newest is what was inserted last, and a row says what its own clock said."""
     written_before_the_clock_was_set_back(healkit, timedelta(days=3650))
-    assert healkit.last_error() is not None
     healkit.vault.add("other", "def other():\n    return [][0]")
     other = healkit.execute("other")
     found = healkit.last_error()
     assert found is not None
-    assert found.log_id == other.log_id
-    assert abs(found.timestamp - utc_now()) < timedelta(minutes=5)
+    assert found.log_id == other.log_id == healkit.executions()[0].log_id
+    row = healkit.log.get(other.log_id or 0)
+    assert row is not None
+    assert abs(datetime.fromisoformat((row.host or {})["clock"]) - utc_now()) < timedelta(minutes=5)
+
+
+@pytest.mark.requirement("LOG-10")
+def test_what_was_inserted_last_stays_the_newest_when_the_clock_is_right_again(healkit: Healkit) -> None:
+    """B8: a year back, and forward again; pages, groups and cures go by the order of insertion."""
+    healkit.vault.add("divide", "def divide(n):\n    return 1 / n")
+    with contextlib.closing(LogWriter(healkit.database)) as writer:
+        ids = []
+        for behind in (0, 400, 400, 399, 0):
+            begun = started(tool_name="divide", timestamp=utc_now() - timedelta(days=behind))
+            log_id, time = writer.begin_in_order(begun)
+            writer.finish(failed(replace(begun, timestamp=time)))
+            ids.append(log_id)
+    newest = ids[::-1]
+    last = healkit.last_error("divide")
+    assert last is not None
+    assert last.log_id == newest[0]
+    assert [execution.log_id for execution in healkit.executions()] == newest
+    assert [row.id for row in healkit.log.query(text="ZeroDivisionError")] == newest
+    (group,) = healkit.log.groups()
+    assert (group.last_log_id, group.first_log_id, group.count) == (newest[0], ids[0], 5)
+    seen, before = [], None
+    while True:
+        page = healkit.log.query(limit=2, before_id=before)
+        seen += [row.id for row in page]
+        if (before := page.next_before_id) is None:
+            break
+    assert seen == newest
+    healkit.vault.patch("divide", "def divide(n):\n    return 0")
+    cure = healkit.execute("divide", arguments={"n": 0})
+    assert healkit.executions()[0].log_id == cure.log_id

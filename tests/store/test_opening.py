@@ -206,3 +206,28 @@ def test_without_a_folder_for_temporary_files_there_is_a_clear_error(tmp_path: P
     assert done.stdout.startswith("None ['one']")
     assert done.stdout.count("no usable folder for temporary files") >= 2, done.stdout
     assert "TMPDIR" in done.stdout
+
+
+NAMES = [
+    "x?y#z.db", "a b.db", "100%.db", "%41.db", "%3F.db", "%253f?.db", "é☃.db", "x?mode=ro.db", "x?mode=memory.db", "#.db",
+    "a&b=c.db", "~x.db", "file:x.db", "d?r#/in%20ner.db",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_path_opens_the_file_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """B7: a `?` began a query, so that another file was opened."""
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEALKIT_DB", name)
+    for given in (str(file), file, name, None):
+        with Healkit(given) as healkit:
+            healkit.vault.list()
+            assert healkit.database.path == file
+            with Healkit(healkit.database.url) as same:
+                assert same.database.path == file
+    made = [found for found in tmp_path.rglob("*") if found.is_file() and found.suffix == ".db"]
+    assert made == [file]

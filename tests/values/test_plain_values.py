@@ -38,12 +38,12 @@ def test_what_json_cannot_return_unchanged_is_not_plain(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [None, True, 2**4095, 1.5, "\ud800", [1, {"a": [None]}], {}, nested(TAGGED_DEPTH)]
+    "value", [None, True, 2**2047, 1.5, "\ud800", [1, {"a": [None]}], {}, nested(TAGGED_DEPTH)]
 )
 def test_what_json_holds_is_plain(value: Any) -> None:
     assert is_plain(value)
     if value != "\ud800":
-        assert msgspec.json.decode(msgspec.json.encode(value)) == value or value == 2**4095
+        assert msgspec.json.decode(msgspec.json.encode(value)) == value or value == 2**2047
 
 
 @pytest.mark.requirement("DATA-1")

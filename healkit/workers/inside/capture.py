@@ -5,12 +5,30 @@ Tracebacks are reduced to frames of the tool and of the libraries it called.
 
 from __future__ import annotations
 
+import errno
 import linecache
 import os
+import time
 import traceback
+from collections.abc import Iterator
 from typing import ClassVar
 
-from healkit.contracts.failure import FACT_MAX_CHARS, Failure, Frame, read_traceback
+import msgspec
+
+from healkit.contracts.encoding import encodable, int_text
+from healkit.contracts.failure import (
+    FACT_MAX_CHARS,
+    FRAMES_MAX,
+    Failure,
+    Frame,
+    Link,
+    format_frames,
+    linked_to,
+    message_of,
+    read_traceback,
+    text_of,
+    traceback_of,
+)
 from healkit.contracts.tools import EntryRef
 from healkit.workers.inside.time_limits import TimeIsUp, deadline
 
@@ -21,9 +39,11 @@ _OWN_PARTS = (f"{os.sep}ipykernel{os.sep}", f"{os.sep}IPython{os.sep}core{os.sep
 TOOL_MODULE = "__healkit_tool__"
 _TRACEBACK_MAX_CHARS = 200_000
 _MESSAGE_MAX_CHARS = 10_000
-_FRAMES_MAX = 200
+_NAME_MAX_CHARS = 500
 _LAST_WORDS_CHARS = 4000
 _DESCRIBE_S = 0.5
+#: Time to read an exception's message, or its traceback, and to read those that it is linked to.
+_TEXT_S, _LINKED_S = 2.0, 1.0
 
 
 OVER_LIMIT = "the tool printed more than it may; what came after the limit is dropped"
@@ -75,6 +95,8 @@ def show_source(entry: EntryRef, code: str) -> None:
 
 def describe(value: object) -> str:
     """`repr(value)` in at most half a second and 2,000 characters; never raises."""
+    if type(value) is int:
+        return int_text(value)
     try:
         with deadline(_DESCRIBE_S):
             text = repr(value)
@@ -87,40 +109,79 @@ def describe(value: object) -> str:
 
 def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failure:
     """Return the exception as data, without our own frames; never raises for a hostile one."""
-    try:
-        with deadline(2.0):
-            told = read_traceback(error)
-            _cut_own_frames(told, set())
-            text = "".join(told.format()).replace(f"{TOOL_MODULE}.", "")
-            frames = [_frame(summary, entry.filename) for summary in told.stack]
-            if isinstance(error, SyntaxError) and error.filename == entry.filename:
-                frames.append(
-                    Frame(entry.filename, error.lineno or 1, "<module>", error.text or "", in_tool=True)
-                )
-            message = str(error)
-    except BaseException as trouble:  # noqa: BLE001 - its __str__ raises, or takes too long
-        frames, message = [], f"<no message: {type(trouble).__name__} while it was read>"
-        text = f"{type(error).__name__}: {message}"
-    code, hint = _classify(error, timeout_s)
-    near, known, facts = _observed(error, entry.filename)
+    failure = _told(error, entry.filename)
+    code, hint = _classify(error, timeout_s, failure.facts)
     if isinstance(error, TimeIsUp):
         message = f"still running after {timeout_s:g} s"
-        text = f"{text.rstrip().rpartition(chr(10))[0]}\nTimeoutError: {message}".lstrip()
-    ename = "TimeoutError" if isinstance(error, TimeIsUp) else _type_name(error)
+        text = f"{failure.traceback.rpartition(chr(10))[0]}\nTimeoutError: {message}".lstrip()
+        failure = msgspec.structs.replace(failure, ename="TimeoutError", evalue=message, traceback=text)
+    give_up = time.monotonic() + _LINKED_S
+    linked = [
+        msgspec.structs.replace(_told(one, entry.filename), traceback="", link=link)
+        for link, one in _linked_to(error)
+        if time.monotonic() < give_up
+    ]
+    return msgspec.structs.replace(failure, code=code, hint=hint, linked=linked)
+
+
+def _told(error: BaseException, tool_filename: str) -> Failure:
+    """Return type, message, stack and facts of one exception: each as far as it can be had, whatever the others do."""
+    try:
+        with deadline(_TEXT_S):
+            message = message_of(error)
+    except BaseException as trouble:  # noqa: BLE001 - its __str__ takes too long, or tries to end the process
+        message = f"<no message: {type(trouble).__name__} while it was read>"
+    try:
+        with deadline(_TEXT_S):
+            told = read_traceback(error)
+            _cut_own_frames(told, set())
+            text = text_of(told, message).replace(f"{TOOL_MODULE}.", "")
+            frames = [_frame(summary, tool_filename) for summary in told.stack]
+    except BaseException:  # noqa: BLE001 - a hostile exception, or no memory is left: the places are still known
+        frames = list(_places(error, tool_filename))
+        text = format_frames(frames, f"{_type_name(error)}: {message}")
+    if isinstance(error, SyntaxError) and error.filename == tool_filename:
+        frames.append(Frame(tool_filename, error.lineno or 1, "<module>", error.text or "", in_tool=True))
+    near, known, facts = _observed(error, tool_filename)
+    if isinstance(error, OSError) and _starts_process(error, tool_filename):
+        facts = {"about": "no_processes"}
     return Failure(
-        code=code,
-        ename=ename,
+        code="TOOL_EXCEPTION",
+        ename=safe(_type_name(error), _NAME_MAX_CHARS),
         evalue=safe(message, _MESSAGE_MAX_CHARS),
         traceback=safe(text.rstrip(), _TRACEBACK_MAX_CHARS),
         frames=_thin(frames),
-        hint=hint,
         near=near,
         known=known,
         facts=facts,
     )
 
 
-def _classify(error: BaseException, timeout_s: float) -> tuple[str, str]:
+def _linked_to(error: BaseException) -> list[tuple[Link, BaseException]]:
+    try:
+        return linked_to(error)
+    except Exception:  # noqa: BLE001 - a hostile exception's own attributes
+        return []
+
+
+def _places(error: BaseException, tool_filename: str) -> Iterator[Frame]:
+    """Yield the stack's frames without reading anything of the exception but its traceback."""
+    one, left = traceback_of(error), FRAMES_MAX
+    while one is not None and left:
+        code = one.tb_frame.f_code
+        if not is_own(code.co_filename):
+            left -= 1
+            line = (
+                linecache.getline(code.co_filename, one.tb_lineno)
+                if code.co_filename == tool_filename
+                else ""
+            )
+            summary = traceback.FrameSummary(code.co_filename, one.tb_lineno, code.co_name, line=line.strip())
+            yield _frame(summary, tool_filename)
+        one = one.tb_next
+
+
+def _classify(error: BaseException, timeout_s: float, facts: dict[str, str]) -> tuple[str, str]:
     """Return the outcome's code and the next step, from the exception's type."""
     if isinstance(error, TimeIsUp):
         return (
@@ -133,6 +194,11 @@ def _classify(error: BaseException, timeout_s: float) -> tuple[str, str]:
         return (
             "TOOL_OUTPUT_LIMIT",
             "Let it print less, or return what matters; HEALKIT_OUTPUT_MAX_BYTES is the limit.",
+        )
+    if isinstance(error, OSError) and facts.get("about") == "no_processes":
+        return (
+            "TOOL_EXCEPTION",
+            "Threads work: use ThreadPoolExecutor, or call what you need in this process.",
         )
     if isinstance(error, PermissionError):
         return "TOOL_EXCEPTION", (
@@ -153,7 +219,7 @@ def _observed(error: BaseException, tool_filename: str) -> tuple[list[str], list
         from healkit.facts import observe, suggestions
     except Exception:  # noqa: BLE001 - the tool may have left no memory or no file to import with
         return [], [], {}
-    innermost, told = None, error.__traceback__
+    innermost, told = None, traceback_of(error)
     while told is not None:
         innermost = told if told.tb_frame.f_code.co_filename == tool_filename else innermost
         told = told.tb_next
@@ -166,8 +232,37 @@ def _observed(error: BaseException, tool_filename: str) -> tuple[list[str], list
                 [safe(name, 100) for name in known],
                 {name: safe(fact, FACT_MAX_CHARS) for name, fact in facts.items()},
             )
-    except TimeIsUp:
+    except BaseException:  # noqa: BLE001 - it took too long, or the exception's own code tried to end the process
         return [], [], {}
+
+
+_PROCESS_FILES = (
+    f"{os.sep}multiprocessing{os.sep}", f"{os.sep}concurrent{os.sep}futures{os.sep}process.py",
+    f"{os.sep}subprocess.py", f"{os.sep}joblib{os.sep}externals{os.sep}loky{os.sep}",
+)  # fmt: skip
+_PROCESS_CALLS = (
+    "os.fork(",
+    "os.forkpty(",
+    "os.posix_spawn",
+    "os.exec",
+    "os.spawn",
+    "os.popen(",
+    "pty.spawn(",
+)
+
+
+def _starts_process(error: OSError, tool_filename: str) -> bool:
+    """Return whether the code was about to start a process, which no worker may."""
+    if error.errno not in {errno.EPERM, errno.EACCES, errno.EROFS, errno.ENOSYS}:
+        return False
+    one, line = traceback_of(error), ""
+    while one is not None:
+        name = one.tb_frame.f_code.co_filename
+        if any(part in name for part in _PROCESS_FILES):
+            return True
+        line = linecache.getline(name, one.tb_lineno) if name == tool_filename else line
+        one = one.tb_next
+    return any(call in line for call in _PROCESS_CALLS)
 
 
 def _cut_own_frames(told: traceback.TracebackException, seen: set[int]) -> None:
@@ -197,8 +292,8 @@ def _frame(summary: traceback.FrameSummary, tool_filename: str) -> Frame:
 
 def _thin(frames: list[Frame]) -> list[Frame]:
     """Keep both ends of a stack that is too deep to keep whole; a recursion repeats itself anyway."""
-    half = _FRAMES_MAX // 2
-    return frames if len(frames) <= _FRAMES_MAX else frames[:half] + frames[-half:]
+    half = FRAMES_MAX // 2
+    return frames if len(frames) <= FRAMES_MAX else frames[:half] + frames[-half:]
 
 
 def _type_name(error: BaseException) -> str:
@@ -209,7 +304,7 @@ def _type_name(error: BaseException) -> str:
 
 def safe(text: str, limit: int) -> str:
     """Text that can be encoded, without its middle when it is longer than `limit` characters."""
-    text = text.encode(errors="backslashreplace").decode()
+    text = encodable(text)
     return (
         text
         if len(text) <= limit

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
+from healkit.contracts.encoding import DECIMAL_BITS, int_text
+from healkit.contracts.failure import traceback_of
 from healkit.contracts.post_mortem import (
     ANSWER_MAX_BYTES,
     FRAMES_MAX,
@@ -62,7 +64,7 @@ class StackInspector:
 
     def __init__(self, error: BaseException, tool_filename: str) -> None:
         self.tool_filename = tool_filename
-        told = error.__traceback__
+        told = traceback_of(error)
         while told is not None and capture.is_own(told.tb_frame.f_code.co_filename):
             told = told.tb_next
         sys.last_type, sys.last_value, sys.last_traceback = type(error), error, told
@@ -272,7 +274,7 @@ class _Short(reprlib.Repr):
 
     def repr_int(self, x: int, level: int) -> str:
         """Digits take time that grows with their square; called by `reprlib`."""
-        return f"<int of {x.bit_length():,} bits>" if x.bit_length() > 4 * self.max_chars else repr(x)
+        return int_text(x, min(4 * self.max_chars, DECIMAL_BITS))
 
     def repr_dict(self, x: dict[Any, Any], level: int) -> str:
         """Shorten a dict in its own order; called by `reprlib`."""

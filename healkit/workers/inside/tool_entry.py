@@ -16,6 +16,7 @@ from typing import Any
 
 from healkit.contracts.tools import Tool
 from healkit.pysource.shapes import Shape
+from healkit.workers.inside import tool_loops
 from healkit.workers.inside.capture import TOOL_MODULE
 
 #: Filename of a call's source in tracebacks.
@@ -124,4 +125,5 @@ def awaited(value: Any) -> Any:
         return value
     import asyncio  # late: most code has no coroutine, and a trial server is forked faster without
 
+    tool_loops.let_nest()
     return asyncio.run(value)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import signal
 import socket
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,13 +21,18 @@ from healkit.contracts.encoding import ValueTooLarge, to_jsonable, type_only, ty
 from healkit.contracts.failure import Failure
 from healkit.pysource.shapes import parse, read_shape
 from healkit.values import regions
-from healkit.workers.inside import capture, lockdown
+from healkit.workers.inside import capture, lockdown, tool_loops
 from healkit.workers.inside.endpoint import Endpoint
 from healkit.workers.inside.observer import Observer
 from healkit.workers.inside.proxies import Trace, build_servers
 from healkit.workers.inside.stack_inspector import StackInspector
 from healkit.workers.inside.time_limits import TimeIsUp, deadline
 from healkit.workers.inside.tool_entry import Call, call_entry, fresh_namespace, with_awaited_calls
+
+#: Limit of this process's recursion, before a tool sets another.
+_RECURSION = sys.getrecursionlimit()
+#: Longest wait for the threads of a tool that has returned, and what is left of its time for the rest, in seconds.
+_THREADS_S, _TIME_LEFT_S = 1.0, 0.2
 
 
 class ToolRunner:
@@ -57,7 +64,11 @@ class ToolRunner:
 
     def run(self) -> None:
         """Run the one execution of this process: receive, execute, report."""
-        self.endpoint.send(self.complete(self.endpoint.receive_init()))
+        complete = self.complete(self.endpoint.receive_init())
+        try:
+            self.endpoint.send(complete)
+        except (ValueError, TypeError) as error:  # a text that cannot be encoded
+            self.endpoint.send(rpc.ExecutionComplete(failure=_fault(error), shown=complete.shown))
         capture.Output.crash_fd = None  # the file is not read any more
 
     def complete(self, init: rpc.Init) -> rpc.ExecutionComplete:
@@ -69,7 +80,9 @@ class ToolRunner:
         except BaseException as error:  # noqa: BLE001 - the report must go out, whatever happened
             took_s = _since(began)
             lockdown.lift_for_report()
-            complete = rpc.ExecutionComplete(failure=capture.to_failure(error, init.entry, init.timeout_s))
+            _settle_interpreter()
+            failure = capture.to_failure(error, init.entry, init.timeout_s)
+            complete = rpc.ExecutionComplete(failure=failure)
             self.inspector = StackInspector(error, init.entry.filename)
         capture.Output.left_chars = None
         with contextlib.suppress(Exception):  # a failing display must not lose the report
@@ -83,23 +96,41 @@ class ToolRunner:
         capture.Output.left_chars = init.output_max_bytes
         capture.Output.shown = False
         capture.Output.crash_fd = self.crash_fd
-        contents = self._contents(init)  # before the limit, which counts only what is mapped after it
+        try:
+            contents = self._contents(init)  # before the limit, which counts only what is mapped after it
+            arguments = (
+                values.decode(init.arguments, contents) if init.exact else msgspec.json.decode(init.arguments)
+            )
+        except ValueError as error:
+            return rpc.ExecutionComplete(failure=_fault(error))
         if self.limited:
             lockdown.limit_tool(init.memory_bytes, init.cpu_s)
         with deadline(init.timeout_s, self.dump_fd), no_running_loop():
-            value = self._call(init, contents)
+            before = _threads()
+            value = self._call(init, arguments)
+            running = _wait_for(_threads() - before)
             if capture.Output.exceeded:
                 raise capture.OutputLimit(capture.OVER_LIMIT)
-            if init.exact:
-                return self._exactly(value, init)
+            _settle_interpreter()
             try:
-                jsonable, conversions = to_jsonable(value, capture.describe, max_chars=init.result_max_bytes)
-                outline = type_outline(value)
-            except TimeIsUp:
-                jsonable, conversions = type_only(value), ["$: shown by its type, reading it took too long"]
-                outline = ""
-            except ValueTooLarge:
-                return rpc.ExecutionComplete(failure=_too_large(f"more than {init.result_max_bytes:,}", init))
+                return msgspec.structs.replace(self._result(value, init), threads=running)
+            except Exception as error:
+                if isinstance(error, MemoryError):
+                    raise
+                return rpc.ExecutionComplete(failure=_fault(error))
+
+    def _result(self, value: Any, init: rpc.Init) -> rpc.ExecutionComplete:
+        """Return the value as it is sent, or the failure that says why it is not."""
+        if init.exact:
+            return self._exactly(value, init)
+        try:
+            jsonable, conversions = to_jsonable(value, capture.describe, max_chars=init.result_max_bytes)
+            outline = type_outline(value)
+        except TimeIsUp:
+            jsonable, conversions = type_only(value), ["$: shown by its type, reading it took too long"]
+            outline = ""
+        except ValueTooLarge:
+            return rpc.ExecutionComplete(failure=_too_large(f"more than {init.result_max_bytes:,}", init))
         lockdown.lift_for_report()
         encoded = msgspec.json.encode(jsonable)
         if len(encoded) > init.result_max_bytes:
@@ -114,6 +145,7 @@ class ToolRunner:
         Without a region for them, as in a trial, its contents are a part of the message.
         """
         contents: values.Buffers = []
+        value, shown = _shown(value)
         # Before it is encoded: an encoder that runs out of memory may end the process.
         if values.outweighs(value, init.result_max_bytes):
             return rpc.ExecutionComplete(failure=_too_large(f"more than {init.result_max_bytes:,}", init))
@@ -125,6 +157,7 @@ class ToolRunner:
             return rpc.ExecutionComplete(failure=_refused(f"the result has {error.why}, at {error.path}"))
         except values.CannotCross as error:
             return rpc.ExecutionComplete(failure=_unsupported(error))
+        notes = [*shown, *notes]
         lockdown.lift_for_report()
         if len(encoded) > init.result_max_bytes:
             return rpc.ExecutionComplete(failure=_too_large(f"{len(encoded):,}", init))
@@ -149,10 +182,7 @@ class ToolRunner:
         os.close(self.endpoint.regions.pop(0))
         return found
 
-    def _call(self, init: rpc.Init, contents: list[memoryview]) -> Any:
-        arguments = (
-            values.decode(init.arguments, contents) if init.exact else msgspec.json.decode(init.arguments)
-        )
+    def _call(self, init: rpc.Init, arguments: Any) -> Any:
         tree = parse(init.code, init.entry.filename)
         if "await" in init.code and "mcp" in init.code:
             tree = with_awaited_calls(tree)
@@ -168,6 +198,7 @@ class ToolRunner:
             self.watch = Observer(code)
         with self.watch or contextlib.nullcontext():
             exec(code, namespace)  # noqa: S102 - what this process is for
+            tool_loops.let_nest()
             if call is not None:
                 return call.evaluate(namespace)
             assert shape is not None
@@ -186,11 +217,74 @@ def _as_the_host_counts(complete: rpc.ExecutionComplete) -> rpc.ExecutionComplet
     return complete
 
 
+def _threads() -> set[Any]:
+    """Return the threads that would keep a script from ending."""
+    threading = sys.modules.get("threading")
+    if threading is None:
+        return set()
+    return {one for one in threading.enumerate() if not one.daemon} - {threading.current_thread()}
+
+
+def _wait_for(threads: set[Any]) -> list[str]:
+    """Wait a moment, within the tool's time, for the threads it left running; the names of those that run on."""
+    left_s = signal.getitimer(signal.ITIMER_REAL)[0] - _TIME_LEFT_S if threads else 0.0
+    give_up = time.monotonic() + min(_THREADS_S, left_s)
+    for one in threads:
+        one.join(max(0.0, give_up - time.monotonic()))
+    names = sorted(str(one.name) for one in threads if one.is_alive())
+    return [capture.safe(name, rpc.NAME_MAX_CHARS // 2) for name in names[: rpc.THREADS_MAX]]
+
+
+def _shown(value: Any) -> tuple[Any, list[str]]:
+    """Show a matplotlib figure, and return the text that stands for it with a note; any other value as it is."""
+    kind, interactive = type(value), sys.modules.get("IPython")
+    if (kind.__module__, kind.__name__) != ("matplotlib.figure", "Figure") or interactive is None:
+        return value, []
+    if interactive.get_ipython() is None:  # a worker that displays nothing
+        return value, []
+    pyplot, number = sys.modules.get("matplotlib.pyplot"), getattr(value, "number", None)
+    if (
+        pyplot is None or number is None or not pyplot.fignum_exists(number)
+    ):  # the others are shown at the end
+        interactive.display.display(value)
+    width, height = (float(size) for size in value.get_size_inches())
+    return f"<Figure {width:g} × {height:g} inches, shown>", ["$: the figure was shown; a text stands for it"]
+
+
+def _settle_interpreter() -> None:
+    """Undo what a tool may have set that would make our own code fail after it."""
+    sys.settrace(None)
+    sys.setprofile(None)
+    if sys.getrecursionlimit() != _RECURSION:
+        sys.setrecursionlimit(_RECURSION)
+
+
+def _fault(error: BaseException) -> Failure:
+    """Return the failure for an error of healkit's own: the tool has returned, or was not begun."""
+    text = capture.safe("".join(traceback.format_exception(error)), 20_000)
+    message = f"healkit itself failed, with {type(error).__name__}, on the way to or from the tool"
+    hint = "Neither the tool nor the call is to blame; please report it with this traceback."
+    return Failure("INTERNAL_ERROR", "InternalError", message, f"{text}\nInternalError: {message}", hint=hint)
+
+
+#: Types whose items are made, or looked up, when they are asked for.
+_ITERATORS = {
+    "generator", "map", "filter", "zip", "enumerate", "reversed", "dict_keys", "dict_values", "dict_items", "chain",
+    "islice", "list_iterator", "tuple_iterator", "dict_keyiterator", "set_iterator", "str_iterator",
+}  # fmt: skip
+
+
 def _unsupported(error: values.CannotCross) -> Failure:
-    message = f"the result holds {error.why} at {error.path}, which cannot leave the worker as it is"
+    kind = error.why.removeprefix("a value of type ")
+    article = "an" if kind[:1].lower() in "aeiou" else "a"
+    what = error.why if kind == error.why else f"{article} {kind}"
+    where = f"the result is {what}" if error.path == "$" else f"the result holds {what} at {error.path}"
+    message = f"{where}, which cannot leave the worker as it is"
     hint = (
         "Return its parts: numbers, text, lists, dicts, arrays, frames (docs/values.md lists what can cross)."
     )
+    if kind.rpartition(".")[2] in _ITERATORS:
+        hint = "Make a list of it: write `return list(…)`."
     text = f"ResultUnsupported: {message}"
     return Failure("TOOL_RESULT_UNSUPPORTED", "ResultUnsupported", message, text, hint=hint)
 
@@ -210,7 +304,7 @@ def _refused(message: str) -> Failure:
 
 @contextlib.contextmanager
 def no_running_loop() -> Iterator[None]:
-    """Hide the kernel's event loop from the tool: `asyncio.run` is what generated async code calls.
+    """Hide the kernel's event loop from the tool, which finds none, as in a script.
 
     The loop does not run meanwhile anyway, because the tool holds its thread; `_set_running_loop` is the hook that
     asyncio documents for those who implement loops.
@@ -219,11 +313,13 @@ def no_running_loop() -> Iterator[None]:
     if asyncio is None:  # no kernel here, so no loop
         yield
         return
-    loop = asyncio._get_running_loop()
+    loop, policy = asyncio._get_running_loop(), asyncio.get_event_loop_policy()
     asyncio._set_running_loop(None)
+    asyncio.set_event_loop_policy(tool_loops.policy())
     try:
         yield
     finally:
+        asyncio.set_event_loop_policy(policy)
         asyncio._set_running_loop(loop)
 
 
