@@ -141,7 +141,7 @@ def test_the_record_of_a_large_frame_is_a_preview_and_says_so_where_its_data_is_
         [0, 1],
         5,
     )
-    with pytest.raises(ArgumentsInvalid, match=r"not all there: .*DataFrame, 10,000 × 2.*was not kept"):
+    with pytest.raises(ArgumentsInvalid, match=r"not all there: .*DataFrame 10,000 × 2.*was not kept"):
         healkit.rerun(execution.log_id)
     healkit.close()
 
