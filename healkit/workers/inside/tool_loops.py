@@ -41,6 +41,8 @@ def let_nest() -> None:
     asyncio: Any = sys.modules.get("asyncio")
     if asyncio is None or hasattr(asyncio.run, "__wrapped__"):
         return
+    if type(asyncio.get_event_loop_policy()).__module__ != __name__:  # no kernel has hidden its loop here
+        asyncio.set_event_loop_policy(policy())
     run, until_complete = asyncio.run, asyncio.BaseEventLoop.run_until_complete
 
     @functools.wraps(run)

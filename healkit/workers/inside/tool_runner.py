@@ -278,7 +278,8 @@ def _unsupported(error: values.CannotCross) -> Failure:
     kind = error.why.removeprefix("a value of type ")
     article = "an" if kind[:1].lower() in "aeiou" else "a"
     what = error.why if kind == error.why else f"{article} {kind}"
-    where = f"the result is {what}" if error.path == "$" else f"the result holds {what} at {error.path}"
+    whole = error.path == "$" and kind != error.why
+    where = f"the result is {what}" if whole else f"the result holds {what} at {error.path}"
     message = f"{where}, which cannot leave the worker as it is"
     hint = (
         "Return its parts: numbers, text, lists, dicts, arrays, frames (docs/values.md lists what can cross)."
