@@ -190,7 +190,7 @@ def test_a_patch_that_somebody_else_overtook_is_compared_with_theirs(notebook: O
     expect(panel.locator(".cm-merge-b")).to_contain_text("return total / len(values)")
     book.shot("9-conflict", panel)
     press(panel, "Accept untried")
-    expect(panel.locator(".hk-said")).to_contain_text("ratio_of v3 saved", timeout=SLOW_MS)
+    expect(panel.locator(".hk-said")).to_contain_text("ratio_of v3 is active", timeout=SLOW_MS)
 
 
 @pytest.mark.requirement("LOG-10", "LOG-11", "FACE-4")
