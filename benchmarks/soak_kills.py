@@ -218,6 +218,10 @@ def audited_findings(url: str) -> dict[str, Any]:
                 problems["repeated"].append(f"{run.run_id}: {repeated}")
         fault = healkit.audit.verify().fault
         problems["verify"] += [] if fault is None else [fault.message]
+    if not counts["events that are entries"]:
+        problems["nothing_compared"] = [
+            "No kill came in a healing or a decision, or the run folders are elsewhere."
+        ]
     return {
         **counts,
         **{name: len(found) for name, found in problems.items()},
@@ -245,7 +249,6 @@ def soak_audited(url: str, folder: Path, kills: int, hosts: int, seed: int) -> d
     from healkit import Healkit
 
     env = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "XDG_DATA_HOME": str(folder / "data")}
-    env["HEALKIT_RUNS_DIR"] = str(folder / "runs")
     os.environ.update(env)
     with Healkit(url) as healkit:
         for name, code in AUDITED_TOOLS.items():
