@@ -71,8 +71,8 @@ def test_frames_and_arrays_arrive_as_they_are_both_ways(healkit: Healkit, mode: 
 @pytest.mark.parametrize(
     ("value", "path", "what"),
     [
-        ("[1, {'model': object()}]", "$[1].model", "a value of type object"),
-        ("(x for x in 'ab')", "$", "generator"),
+        ("[1, {'model': object()}]", "$[1].model", "holds an object"),
+        ("(x for x in 'ab')", "the result is", "a generator"),
         ("(cycle := [1], cycle.append(cycle))[0]", "$[1]", "refers back"),
         ("__import__('pandas').DataFrame({'a': [1], 'b': [object()]})", "$ column 'b'[0]", "object"),
     ],
