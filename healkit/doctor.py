@@ -46,15 +46,26 @@ def examine(config: Config) -> DoctorReport:
 
 
 def status_of(url: str, config: Config, tools: int, log: Log, problem: str, traces: OutboxState) -> Status:
-    """Collect the counts and the tier; the log is asked three questions."""
+    """Collect the counts and the tier; the log is asked four questions."""
     try:
         tier: str = achieved_tier(config)
     except IsolationUnavailable:
         tier = "none"
-    executions, failures, running = (
-        log.count(status=each, tried=False) for each in (None, "FAILURE", "RUNNING")
+    executions, failed, refused, running = (
+        log.count(status=each, tried=False) for each in (None, "FAILURE", "REFUSED", "RUNNING")
     )
-    return Status(url, tier, tools, executions, failures, running, problem, traces, settings=config.shown())
+    return Status(
+        url,
+        tier,
+        tools,
+        executions,
+        failed - refused,
+        running,
+        problem,
+        traces,
+        refused=refused,
+        settings=config.shown(),
+    )
 
 
 def _memory(config: Config) -> DoctorCheck:

@@ -91,7 +91,7 @@ SINCE = Option("since", "from this time on: 2h, 3d, or a date or time in ISO 860
 FINGERPRINT = Option("fingerprint", "only this failure; --group lists the fingerprints", metavar="F")
 #: Which executions are meant; `parsing.read_filters` reads them.
 FILTERS = (
-    Option("status", "only this status: SUCCESS, FAILURE or RUNNING", choices=STATUSES),
+    Option("status", "only this status: SUCCESS, FAILURE, REFUSED or RUNNING", choices=STATUSES),
     TOOL_FILTER,
     PERSONA_FILTER,
     SINCE,

@@ -35,6 +35,8 @@ from healkit.rendering import plain
 if TYPE_CHECKING:
     from healkit.runtime.execution import Execution
 
+#: What lists the refused calls.
+_REFUSED = "healkit log --status refused"
 _BY = ("persona", "revision", "day")
 
 app = typer.Typer(
@@ -98,16 +100,18 @@ def _tallied(
     db: str | None,
 ) -> int:
     """Print groups of failures, or tools' sums, which are kept beside the log."""
-    from healkit.rendering import stats, text_of
+    from healkit.rendering import listings, stats, text_of
 
     if group and summary:
         wrong("--group and --summary cannot both be given.")
     check_tallied(filters, group=group, summary=summary)
     if unknown := [word for word in by if word not in _BY]:
         wrong(f"--by {unknown[0]!r} is none of {', '.join(_BY)}.")
+    left_out = 0
     with open_healkit(db, create=False) as healkit:
         if group:
-            groups = healkit.history.shown_groups(healkit.log.groups(**filters.given, limit=limit).rows)
+            found = healkit.log.groups(**filters.given, limit=limit)
+            groups, left_out = healkit.history.shown_groups(found.rows), found.left_out
             shown, data = stats.groups(groups), [*map(dataclasses.asdict, groups)]
         else:
             sums = healkit.log.summary(**filters.given, by=by).rows
@@ -116,6 +120,8 @@ def _tallied(
         print_json(data)
     else:
         put(text_of(shown, terminal_width()))
+    if left_out:
+        say(listings.refused_line(left_out, _REFUSED))
     return OK
 
 
@@ -210,14 +216,16 @@ def errors(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """List the failures on record, newest first."""
+    """List the failures of code on record, newest first; with --last also a call that was refused."""
     from healkit.rendering import listings, text_of
 
     last = last or markdown or notebook is not None
 
     filters = read_filters({"status": "FAILURE", "tool": tool, "persona": persona, "since": since})
+    filters = dataclasses.replace(filters, refused=last)
     with open_healkit(db, create=False) as healkit:
         rows = healkit.executions(filters=filters, limit=1 if last else limit)
+        left_out = 0 if last else healkit.log.count_refused(filters=filters)
         if as_json:
             found = [execution_json(row) for row in rows]
             print_json((found[0] if found else None) if last else found)
@@ -235,6 +243,8 @@ def errors(
             _put_card(shown or rows[0])
         else:
             put(text_of(listings.executions(rows), terminal_width()))
+    if left_out:
+        say(listings.refused_line(left_out, _REFUSED))
     return OK
 
 

@@ -36,6 +36,7 @@ class DoctorReport:
 class Status:
     """State of healkit; `problem` is empty when nothing is wrong with the log.
 
+    `failures` are those of code; `refused` counts the calls that were refused before any code ran.
     `requests` is the number of patches that wait for the user's consent. `traces` says how many traces are where, and
     what is wrong with sending them. `settings` are those that `Config` lists for it, by their headings.
     """
@@ -49,4 +50,5 @@ class Status:
     problem: str
     traces: OutboxState = dataclasses.field(default_factory=OutboxState)
     requests: int = 0
+    refused: int = 0
     settings: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from healkit.contracts.failure import Failure
 from healkit.contracts.labels import revision_label
 from healkit.contracts.records import CallRecord, DecisionRecord, Grants
+from healkit.errors import is_refused
 
 if TYPE_CHECKING:
     from healkit.config import ExplainLevel
@@ -62,3 +63,8 @@ class ExecutionData:
     def ok(self) -> bool:
         """True if it ended with a value."""
         return self.status == "SUCCESS"
+
+    @property
+    def refused(self) -> bool:
+        """True for a call that was refused before any code ran: it was wrong, or could not be started."""
+        return self.failure is not None and is_refused(self.failure.code)

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 from healkit.contracts.records import TRIED_ORIGINS, escaped
 from healkit.errors import UsageInvalid, check_text, named
 
-STATUSES = ("SUCCESS", "FAILURE", "RUNNING")
+#: What executions are chosen by. The column has no REFUSED: such a row is a FAILURE with the code of a refused call.
+STATUSES = ("SUCCESS", "FAILURE", "REFUSED", "RUNNING")
 #: Words that people type for a status, as lists and panels show it → the status.
 STATUS_WORDS = {
     **{status.casefold(): status for status in STATUSES},
@@ -40,12 +41,14 @@ Result = TypeVar("Result")
 class Filters:
     """Choice of rows of the log; all filters that are given must hold.
 
-    status: `SUCCESS`, `FAILURE` or `RUNNING`, in any case, or as it is shown (`failed`).
+    status: `SUCCESS`, `FAILURE`, `REFUSED` or `RUNNING`, in any case, or as it is shown (`failed`). The refused
+    calls are among the failures.
     since, until: the row's time; until is exclusive.
     text: words in the traceback, each from its beginning, and phrases in double quotes (`store.full_text` says exactly
     what matches). trace: that execution and the calls it made of other tools. fingerprint: failures of that kind.
     run: all executions of that run. origin: who asked for it, such as `magic` or `trial`. tried: whether executions
-    that only try code out (trials, searches) are meant too; naming their origin includes them in any case.
+    that only try code out (trials, searches) are meant too; naming their origin includes them in any case. refused:
+    whether calls that were refused before any code ran are meant too; naming that status includes them in any case.
     """
 
     status: str | None = None
@@ -59,6 +62,7 @@ class Filters:
     run: str | None = None
     origin: str | None = None
     tried: bool = True
+    refused: bool = True
 
     def __post_init__(self) -> None:
         """Read a status as lists and panels show it; write characters as they are stored (`records.storable`)."""
@@ -82,16 +86,23 @@ class Filters:
         return not self.tried and self.origin not in TRIED_ORIGINS
 
     @property
+    def leaves_out_refused(self) -> bool:
+        """True when calls that were refused before any code ran are not meant."""
+        return not self.refused and self.status != "REFUSED"
+
+    @property
     def given(self) -> dict[str, Any]:
-        """Filters with a value, by name, without `tried`."""
+        """Filters with a value, by name, without `tried` and `refused`."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {name: value for name, value in values.items() if value is not None and name != "tried"}
+        return {
+            name: value for name, value in values.items() if value is not None and not isinstance(value, bool)
+        }
 
 
 #: The names of all filters.
 NAMES = tuple(field.name for field in dataclasses.fields(Filters))
 #: The filters that groups of failures, and sums of a tool's executions, can be chosen by.
-GROUP_FILTERS = ("tool", "persona", "since", "until", "fingerprint")
+GROUP_FILTERS = ("status", "tool", "persona", "since", "until", "fingerprint")
 SUMMARY_FILTERS = ("tool", "persona", "since", "until")
 
 

@@ -38,6 +38,7 @@ class GroupInfo:
 class ToolSummary:
     """Sum of finished executions; a column that they were not summed by is None, as is the revision of refused calls.
 
+    `runs` counts all of them, `failures` those of code, `refused` the calls that were refused before any code ran.
     `mean_ms` is exact; half of the runs took at most `p50_ms`, 95 % at most `p95_ms` (upper ends of classes; None
     where no duration is on record, infinite over 1,000,000,000 ms).
     """
@@ -51,11 +52,12 @@ class ToolSummary:
     persona: str | None = None
     revision: int | None = None
     day: date | None = None
+    refused: int = 0
 
     @property
     def failure_rate(self) -> float:
-        """Share of failures, from 0 to 1."""
-        return self.failures / self.runs
+        """Share of failures among the runs that were not refused, from 0 to 1; 0 where there is none."""
+        return self.failures / max(self.runs - self.refused, 1)
 
 
 @dataclasses.dataclass(frozen=True)

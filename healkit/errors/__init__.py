@@ -92,6 +92,7 @@ from healkit.errors.codes import (
     PATCH_CODES,
     REQUEST_CODES,
     TOOL_CODES,
+    is_refused,
 )
 from healkit.errors.crossing import (
     BatchTooLarge,
@@ -240,6 +241,7 @@ __all__ = [
     "check_text",
     "check_whole",
     "did_you_mean",
+    "is_refused",
     "named",
     "near_misses",
 ]

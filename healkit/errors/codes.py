@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-#: Endings of an execution without a value: code → meaning.
+#: Endings of an execution without a value: code → meaning. The log's triggers and an index name them too: another code
+#: needs a migration like 0014.
 TOOL_CODES: dict[str, str] = {
     "TOOL_EXCEPTION": "the tool raised an exception",
     "TOOL_TIMEOUT": "the tool was still running when its time was up",
@@ -21,6 +22,12 @@ TOOL_CODES: dict[str, str] = {
     "INTERNAL_ERROR": "an error in healkit itself; the tool is not to blame",
     "SQL_ERROR": "the database rejected the statement",
 }
+
+
+def is_refused(code: str | None) -> bool:
+    """Tell if a failure's code is that of a call that was refused: it was wrong, or could not be started."""
+    return code is not None and code not in TOOL_CODES
+
 
 #: Reasons why a patch that can be run is rejected: code → meaning.
 PATCH_CODES: dict[str, str] = {

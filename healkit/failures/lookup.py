@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from healkit.contracts.failure import FACT_MAX_CHARS, Failure
 from healkit.contracts.healing import apply_edits
 from healkit.contracts.labels import place_label
-from healkit.errors import TOOL_CODES
+from healkit.errors import is_refused
 from healkit.failures import (
     attributes,
     calls,
@@ -129,7 +129,7 @@ def explain(failure: Failure, where: str = "") -> Explanation:
 
 
 def _explained(failure: Failure, where: str) -> Explanation:
-    if failure.code not in TOOL_CODES:
+    if is_refused(failure.code):
         why = "healkit refused the call before the tool was run."
         return Explanation("refused", _short(failure.evalue, _MESSAGE_MAX_CHARS), why=why, hint=failure.hint)
     near = list(failure.near) or _SUGGESTION.findall(failure.traceback)[-1:]
@@ -173,7 +173,7 @@ def kind_of(failure: Failure) -> Kind:
     """Return the kind of a failure; `other` where no pattern decides it."""
     ended = (pattern.kind for pattern in PATTERNS if failure.code in pattern.enames)
     raised = (pattern.kind for pattern, _ in _matching(_bare(failure.ename), failure.evalue))
-    kinds = [*ended, *(raised if failure.code in TOOL_CODES else ())]
+    kinds = [*ended, *(() if is_refused(failure.code) else raised)]
     return next(filter(None, kinds), "other")
 
 
@@ -213,7 +213,7 @@ def proposals_of(fix: Fix, match: re.Match[str], site: Site) -> Iterator[tuple[P
 
 def _texts_for(failure: Failure, near: list[str]) -> Iterator[tuple[ExplanationText, re.Match[str]]]:
     """Yield the explanations that apply, each with the match of its pattern; the last one always does."""
-    ended = failure.code in TOOL_CODES and failure.code != "TOOL_EXCEPTION"
+    ended = not is_refused(failure.code) and failure.code != "TOOL_EXCEPTION"
     for pattern, match in _matching(failure.code if ended else _bare(failure.ename), failure.evalue):
         for text in pattern.explanations:
             seen = failure.facts.get("about") == text.name

@@ -103,8 +103,9 @@ def _stats(healkit: Healkit, options: Namespace, filters: Filters) -> CellOutput
     if options.summary:
         sums = healkit.log.summary(**filters.given).rows
         return CellOutput.of(stats.summary(sums))
-    groups = healkit.history.shown_groups(healkit.log.groups(**filters.given, limit=options.limit).rows)
-    return CellOutput.of(stats.groups(groups))
+    found = healkit.log.groups(**filters.given, limit=options.limit)
+    groups = healkit.history.shown_groups(found.rows)
+    return CellOutput.of(stats.groups(groups, left_out=found.left_out, ask="%executions --status refused"))
 
 
 def export(

@@ -56,6 +56,13 @@ def left_out_line(number: int, ask: str) -> str:
     return f"{number:,}{more} {runs}, such as a healing makes, {are} hidden; {ask} lists {them} too."
 
 
+def refused_line(number: int, ask: str) -> str:
+    """Say how many calls that were refused before any code ran are not listed, and what lists them."""
+    more = " or more" if number >= TRIED_COUNTED_MAX else ""
+    calls = "refused call is" if number == 1 else "refused calls are"
+    return f"{number:,}{more} {calls} not listed: {ask}"
+
+
 def vault(entries: Sequence[VaultEntry]) -> Card:
     """Build the list of tools."""
     if not entries:
@@ -111,6 +118,7 @@ def first_line(code: str) -> str:
 
 def _execution_row(one: ExecutionData) -> tuple[Cell, ...]:
     mark, tone = _STATES.get(one.status, ("…", "warn"))
+    status = "refused" if one.refused else one.status
     label: Cell = Span(one.label, "code")
     if one.origin in HEALING_ORIGINS:
         label = (Span(one.label, "code"), Span(f" {one.origin}", "quiet", plain=f" ({one.origin})"))
@@ -123,7 +131,7 @@ def _execution_row(one: ExecutionData) -> tuple[Cell, ...]:
         str(one.log_id) if one.log_id is not None else "–",
         Span(plain.moment(one.timestamp), "moment"),
         label,
-        Span(f"{mark} {one.status}", "state", tone),
+        Span(f"{mark} {status}", "state", tone),
         came,
         Span(plain.duration(one.duration_ms), "unbroken"),
         one.isolation or "–",

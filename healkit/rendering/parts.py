@@ -186,7 +186,7 @@ def record_line(execution: ExecutionData) -> str:
     if execution.origin == "cell":
         return f"ran in this notebook's own kernel, not in a worker · in no log · {plain.moment(execution.timestamp)}"
     row = f"log row {execution.log_id}" if execution.log_id is not None else "not in the log yet"
-    refused = execution.failure is not None and execution.failure.code not in TOOL_CODES
+    refused = execution.refused
     tier = "no worker was started" if refused else "isolation not recorded"
     tier = f"isolation {execution.isolation}" if execution.isolation else tier
     run = [f"run {execution.run_id}"] if execution.run_id else []

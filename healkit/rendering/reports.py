@@ -44,7 +44,9 @@ def status(found: Status) -> Card:
     """Build the report on where the data is and what is in it."""
     rows = [("database", found.url), ("isolation", found.tier or "none")]
     rows += [("tools", f"{found.tools:,}"), ("executions", f"{found.executions:,}")]
-    rows += [("failures", f"{found.failures:,}"), ("running", f"{found.running:,}")]
+    rows += [("failures", f"{found.failures:,}")]
+    rows += [("refused", f"{found.refused:,}")] if found.refused else []
+    rows += [("running", f"{found.running:,}")]
     rows += [("problem", found.problem)] if found.problem else []
     rows += [("requests", f"{found.requests:,} waiting for your approval")] if found.requests else []
     rows += _trace_rows(found)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from healkit.contracts.stats import GroupInfo, ToolSummary
 from healkit.rendering import plain
-from healkit.rendering.document import Card, Table
+from healkit.rendering.document import Card, Span, Table
+from healkit.rendering.listings import refused_line
 
 _GROUPS = (
     "failures",
@@ -21,11 +22,15 @@ _GROUPS = (
 )
 
 
-def groups(found: Sequence[GroupInfo]) -> Card:
-    """Build the list of groups, the one seen last first."""
+def groups(found: Sequence[GroupInfo], *, left_out: int = 0, ask: str = "") -> Card:
+    """Build the list of groups, the one seen last first.
+
+    left_out: how many refused calls are not listed. ask: what lists them.
+    """
+    below = [Span(refused_line(left_out, ask), "quiet")] if left_out else []
     if not found:
-        return Card(parts=("No failures match.",))
-    return Card(tone="bad", parts=(Table(_GROUPS, [_group_row(group) for group in found]),))
+        return Card(parts=("No failures match.", *below))
+    return Card(tone="bad", parts=(Table(_GROUPS, [_group_row(group) for group in found]), *below))
 
 
 def summary(rows: Sequence[ToolSummary], by: Sequence[str] = ()) -> Card:
@@ -33,8 +38,9 @@ def summary(rows: Sequence[ToolSummary], by: Sequence[str] = ()) -> Card:
     if not rows:
         return Card(parts=("No executions match.",))
     asked = [word for word in ("persona", "revision", "day") if word in by]
-    headers = ("tool", *asked, "runs", "failed", "rate", "mean", "half within", "95 % within")
-    return Card(tone="info", parts=(Table(headers, [_summary_row(row, asked) for row in rows]),))
+    refused = ["refused"] if any(row.refused for row in rows) else []
+    headers = ("tool", *asked, "runs", "failed", *refused, "rate", "mean", "half within", "95 % within")
+    return Card(tone="info", parts=(Table(headers, [_summary_row(row, [*asked, *refused]) for row in rows]),))
 
 
 def _group_row(group: GroupInfo) -> tuple[str, ...]:
@@ -57,9 +63,10 @@ def _summary_row(row: ToolSummary, asked: Sequence[str]) -> tuple[str, ...]:
     times = (row.mean_ms, row.p50_ms, row.p95_ms)
     return (
         row.tool_name,
-        *(known[word] for word in asked),
+        *(known[word] for word in asked if word in known),
         f"{row.runs:,}",
         f"{row.failures:,}",
+        *([f"{row.refused:,}"] if "refused" in asked else []),
         f"{row.failure_rate:.1%}",
         *("longer" if value == float("inf") else plain.duration(value) for value in times),
     )

@@ -14,7 +14,7 @@ from healkit.contracts.records import (
     TRIED_ORIGINS,
 )
 from healkit.contracts.stats import GroupInfo, Ran
-from healkit.errors import VaultError, near_misses
+from healkit.errors import VaultError, is_refused, near_misses
 from healkit.rendering import cleaning
 from healkit.rendering.plots import Plot, plot_days, plot_runs
 from healkit.runtime.execution import Execution, Executions
@@ -128,7 +128,9 @@ class History:
                 runs = [
                     Ran(row.timestamp, row.status == "FAILURE", row.revision, row.duration_ms)
                     for row in reversed(page.rows)
-                    if row.status != "RUNNING" and row.origin not in TRIED_ORIGINS
+                    if row.status != "RUNNING"
+                    and row.origin not in TRIED_ORIGINS
+                    and not is_refused(row.error_code)
                 ]
                 return plot_runs(runs, log.summary(**where, by=["revision"]).rows)
         return plot_days(log.summary(**where, by=["revision", "day"]).rows)
@@ -138,7 +140,8 @@ class History:
         assert failed.failure is not None
         log, tool, persona = self._log(), failed.tool_name, failed.persona
         mark = fingerprint(failed.failure)
-        group = next(iter(log.groups(tool=tool, persona=persona, fingerprint=mark, limit=1)), None)
+        of = {"status": "FAILURE", "tool": tool, "persona": persona, "fingerprint": mark}
+        group = next(iter(log.groups(**of, limit=1)), None)
         if group is None or group.count < 2:
             return None
         since = group.first_revision or 0

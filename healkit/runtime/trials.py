@@ -29,7 +29,7 @@ from healkit.contracts.records import (
 )
 from healkit.contracts.rpc import OUTLINE_MAX_CHARS, Init
 from healkit.contracts.tools import EntryRef
-from healkit.errors import TOOL_CODES, HealkitError, InternalError, WorkerNotRestricted
+from healkit.errors import HealkitError, InternalError, WorkerNotRestricted, is_refused
 from healkit.runtime import background
 from healkit.runtime.outcomes import NO_ISOLATION, capped, conclude, fault_of, outline_of, refusal_of
 from healkit.runtime.recorder import Recorder
@@ -282,7 +282,7 @@ def _read_trials(asked: Sequence[tuple[str, Init]], reply: Reply, took_s: float)
 
 def _bounded(trace_id: str, init: Init, claim: bytes, took_s: float) -> TrialResult:
     reply = decode_trial(claim, init)
-    if reply.failure is not None and reply.failure.code not in TOOL_CODES:
+    if reply.failure is not None and is_refused(reply.failure.code):
         raise BadClaim(f"no failure is of the kind {reply.failure.code[:50]!r}")
     duration_ms = min(max(reply.duration_ms, 0.0), took_s * 1000)
     failure = None if reply.failure is None else capped(reply.failure)

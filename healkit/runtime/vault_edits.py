@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from healkit.contracts.examples import checked_examples
-from healkit.errors import TOOL_CODES, PersonaNotFound, ToolNotFound, UsageInvalid
+from healkit.errors import PersonaNotFound, ToolNotFound, UsageInvalid, is_refused
 from healkit.pysource.shapes import parse, read_shape
 from healkit.runtime.log_rows import execution_of
 
@@ -37,7 +37,7 @@ def motivating_row(log: Log, entry: VaultEntry) -> int | None:
     failure = None if row is None else execution_of(row, []).failure
     if row is None or failure is None or row.revision != entry.revision:
         return None
-    return row.id if failure.code in TOOL_CODES else None  # a wrong call is no reason to patch
+    return None if is_refused(failure.code) else row.id  # a wrong call is no reason to patch
 
 
 def patch(

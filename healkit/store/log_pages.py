@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Select, func, literal_column, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, and_, func, literal_column, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from healkit.contracts.filters import STATUSES, Filters, Moment, status_of
 from healkit.contracts.records import TRIED_COUNTED_MAX, TRIED_ORIGINS
-from healkit.errors import UsageInvalid, check_whole
+from healkit.errors import TOOL_CODES, UsageInvalid, check_whole
 from healkit.store import full_text
 from healkit.store.models import LOG, ExecutionLog
 
@@ -183,6 +183,14 @@ def _left_out(
     return session.scalar(select(func.count()).select_from(found)) or 0
 
 
+def count_refused(session: Session, filters: Filters) -> int:
+    """Count the filtered calls that were refused before any code ran, up to `TRIED_COUNTED_MAX`."""
+    chosen = dataclasses.replace(filters, status="REFUSED")
+    statement = _statement(session, chosen, None, None, newer=False)
+    found = statement.with_only_columns(LOG.c.id).order_by(None).limit(TRIED_COUNTED_MAX).subquery()
+    return session.scalar(select(func.count()).select_from(found)) or 0
+
+
 def _all_conditions(pieces: list[full_text.Piece], filters: Filters) -> list[ColumnElement[bool]]:
     """Return all conditions, for PostgreSQL or a text that the full-text index cannot find."""
     conditions = conditions_of(filters)
@@ -228,6 +236,8 @@ def conditions_of(filters: Filters, *, by_index: bool = True) -> list[ColumnElem
     if filters.status is not None:
         found.append(status_is(filters.status))
         by_index = by_index and not _are_running(filters)
+    if filters.leaves_out_refused:
+        found.append(ran(LOG.c.error_code))
     if filters.persona not in {None, "default"} and by_index:
         found.append(LOG.c.persona != literal_column("'default'"))  # the condition of an index
     for column, value in (
@@ -252,7 +262,7 @@ def conditions_of(filters: Filters, *, by_index: bool = True) -> list[ColumnElem
 
 def indexed_facts(filters: Filters) -> list[str]:
     """Return the values that the full-text index holds too; FAILURE says nothing, as only failures have a traceback."""
-    status = None if filters.status is None or filters.status.upper() == "FAILURE" else filters.status
+    status = None if filters.status in {None, "FAILURE", "REFUSED"} else filters.status
     tool = filters.tool
     if filters.leaves_out_tried:
         tool = full_text.OWN + (tool or "")
@@ -265,7 +275,20 @@ def status_is(status: str) -> ColumnElement[bool]:
     wanted = status_of(status)
     if wanted not in STATUSES:
         raise ValueError(f"status={status!r} is none of {', '.join(STATUSES)}")
+    if wanted == "REFUSED":
+        return and_(status_is("FAILURE"), refused(LOG.c.error_code))
     return LOG.c.status == literal_column(f"'{wanted}'")
+
+
+def refused(code: Any) -> ColumnElement[bool]:
+    """Return the condition on a failure's code that the call was refused, as the partial index has it."""
+    found: ColumnElement[bool] = code.not_in([literal_column(f"'{ran}'") for ran in sorted(TOOL_CODES)])
+    return found
+
+
+def ran(code: Any) -> ColumnElement[bool]:
+    """Return the condition on a failure's code that code ran; a row without one is from before there were codes."""
+    return or_(code.is_(None), code.in_([literal_column(f"'{known}'") for known in sorted(TOOL_CODES)]))
 
 
 def _are_running(filters: Filters) -> bool:

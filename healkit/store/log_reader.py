@@ -20,7 +20,7 @@ from healkit.store import tool_names
 from healkit.store.archive import ArchiveFormat, PruneReport, Retention
 from healkit.store.database import Database
 from healkit.store.log_files import Imported, export_log, import_log
-from healkit.store.log_pages import Page, newest_first, own_only, read_page, status_is
+from healkit.store.log_pages import Page, count_refused, newest_first, own_only, read_page, status_is
 from healkit.store.models import (
     CALLS,
     DAYS,
@@ -137,31 +137,44 @@ class Log:
             return list(session.scalars(newest_first([status_is("RUNNING")])))
 
     def count(self, *, status: str | None = None, tool: str | None = None, tried: bool = True) -> int:
-        """Count the rows, of one status or tool where they are given; tried: trials and searches too."""
+        """Count the rows, of one status or tool where they are given; tried: trials and searches too.
+
+        Of the failures, `REFUSED` are those calls that were refused before any code ran.
+        """
         if status is not None:
             check_text("status", status)
         wanted = None if status is None else status_is(status)  # raises for one that does not exist
         running = select(LOG.c.tool_name, LOG.c.origin).where(status_is("RUNNING"))
-        days = select(func.sum(DAYS.c.runs), func.sum(DAYS.c.failures))
+        days = select(func.sum(DAYS.c.runs), func.sum(DAYS.c.failures), func.sum(DAYS.c.refused))
         if tool is not None:
             days = days.where(DAYS.c.tool_name == tool)
         if not tried:
             days = days.where(DAYS.c.revision >= 0)
         with self._reading() as session:
-            runs, failures = (int(number or 0) for number in session.execute(days).one())
+            runs, failures, refused = (int(number or 0) for number in session.execute(days).one())
+            failures += refused
             counts = {"SUCCESS": runs - failures, "FAILURE": failures}
             # They are few; with the tool as a condition, SQLite would read all that the tool ever did.
             counts["RUNNING"] = sum(
                 tool in {None, row.tool_name} and (tried or row.origin not in TRIED_ORIGINS)
                 for row in session.execute(running)
             )
-        return sum(counts.values()) if wanted is None else counts[status_of(str(status))]
+        return (
+            sum(counts.values()) if wanted is None else {**counts, "REFUSED": refused}[status_of(str(status))]
+        )
+
+    @takes_filters()
+    def count_refused(self, *, filters: Filters) -> int:
+        """Count the filtered calls that were refused before any code ran, up to `TRIED_COUNTED_MAX`."""
+        with self._reading() as session:
+            return count_refused(session, filters)
 
     @takes_filters(*GROUP_FILTERS)
     def groups(self, *, filters: Filters, limit: int = 50) -> Groups:
         """Group failures by fingerprint, the one seen last first: how often, since when, and whether cured.
 
-        since, until: when a group was last seen.
+        since, until: when a group was last seen. They are failures of code; `left_out` counts the calls that were
+        refused before any code ran, which status `REFUSED` groups, and `FAILURE` too.
         """
         with self._reading() as session:
             return read_groups(session, filters, limit)
@@ -173,7 +186,7 @@ class Log:
 
     @takes_filters(*SUMMARY_FILTERS)
     def summary(self, *, filters: Filters, by: Sequence[str] = ()) -> Summary:
-        """Sum up finished runs, failures and durations of each tool, from counts that are kept by day.
+        """Sum up finished runs, failures, refused calls and durations of each tool, from counts that are kept by day.
 
         since, until: days in UTC, the latter exclusive. by: a row for each `persona`, `revision` or `day` too.
         """
@@ -182,7 +195,7 @@ class Log:
 
     @takes_filters(*SUMMARY_FILTERS)
     def metrics(self, *, filters: Filters, by: Sequence[str] = ("revision",)) -> pd.DataFrame:
-        """Return runs, failure rate and durations in ms for each tool and revision, or by what else is asked for.
+        """Return what ran, failed and was refused, and durations in ms, by tool and revision or by what is asked for.
 
         The arguments are those of `summary`; `p50_ms` and `p95_ms` are the longest that so many of the runs took, as
         `summary` counts them.
@@ -191,7 +204,7 @@ class Log:
         keys = ["tool_name", *(name for name in by if name != "tool_name")]
         if "revision" in keys:
             frame["revision"] = frame["revision"].astype("Int64")  # what was only tried has none
-        return frame[[*keys, "runs", "failures", "failure_rate", "mean_ms", "p50_ms", "p95_ms"]]
+        return frame[[*keys, "runs", "failures", "refused", "failure_rate", "mean_ms", "p50_ms", "p95_ms"]]
 
     def prometheus(self) -> str:
         """Write finished executions and their durations, by tool and persona, in Prometheus' text format."""

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Index, Table, UniqueConstraint
 from sqlmodel import Field
 
+from healkit.errors import TOOL_CODES
 from healkit.store import audit_tables, data_view_tables
 from healkit.store.columns import (
     TableBase,
@@ -27,6 +28,8 @@ from healkit.store.columns import (
 )
 
 _FAILED = "status = 'FAILURE'"
+_RAN = ", ".join(f"'{code}'" for code in sorted(TOOL_CODES))
+_REFUSED = f"{_FAILED} AND error_code NOT IN ({_RAN})"
 
 
 class CodeVault(TableBase, table=True):
@@ -155,6 +158,7 @@ class ExecutionLog(TableBase, table=True):
         # A tool's own failures, without those of code that was only tried.
         partial_index("ix_executionlog_own_failed_tool_time", "tool_name", "timestamp", where=OWN_FAILURE),
         partial_index("ix_executionlog_own_failed_time", "timestamp", where=OWN_FAILURE),
+        partial_index("ix_executionlog_refused_time", "timestamp", where=_REFUSED),
         # Pages without trials and searches, often most of the log; and those of one origin. Each costs a row 3%.
         partial_index("ix_executionlog_own_time", "timestamp", where=OWN),
         partial_index("ix_executionlog_own_tool_time", "tool_name", "timestamp", where=OWN),
@@ -304,6 +308,7 @@ class ExecutionDay(TableBase, table=True):
     """Finished runs of a tool in one day (UTC) and one class of durations; kept by triggers on `executionlog`.
 
     `revision` is 0 for calls that were refused before one was known, -1 for runs that only tried code out.
+    `runs` counts all of them, `failures` those of code, `refused` the calls that were refused before any code ran.
     `within_ms` is the upper end of the class (1, 2, 5, 10 … 1,000,000,000), 0 for runs without a duration,
     2,000,000,000 for longer ones. `total_us` is the sum of their durations, each cut to whole µs.
     """
@@ -318,6 +323,7 @@ class ExecutionDay(TableBase, table=True):
     within_ms: int = Field(primary_key=True)
     runs: int
     failures: int
+    refused: int = Field(sa_column_kwargs={"server_default": "0"})
     total_us: int = Field(sa_type=BigInteger)
 
 

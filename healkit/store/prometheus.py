@@ -1,5 +1,7 @@
 """Executions of a database, as metrics for Prometheus.
 
+FAILURE counts failures of code; calls that were refused before any code ran have the status REFUSED.
+
 They are read from the counts by day, so they cost the same for any number of rows. They count what is on record:
 where retention deletes, a count falls, which Prometheus takes for a restart of the counter.
 """
@@ -20,7 +22,7 @@ from healkit.store.models import DAYS
 
 #: The class of durations that is longer than all others.
 _LONGER_MS = 2_000_000_000
-_SUMS = ("runs", "failures", "total_us")
+_SUMS = ("runs", "failures", "refused", "total_us")
 
 
 class _Executions(Collector):
@@ -39,9 +41,12 @@ class _Executions(Collector):
         )
         for key, found in itertools.groupby(self._rows, key=lambda row: (row.tool_name, row.persona)):
             rows, labels = list(found), list(key)
-            failures = sum(int(row.failures) for row in rows)
-            counts.add_metric([*labels, "SUCCESS"], sum(int(row.runs) for row in rows) - failures)
+            runs, failures, refused = (
+                sum(int(getattr(row, name)) for row in rows) for name in ("runs", "failures", "refused")
+            )
+            counts.add_metric([*labels, "SUCCESS"], runs - failures - refused)
             counts.add_metric([*labels, "FAILURE"], failures)
+            counts.add_metric([*labels, "REFUSED"], refused)
             timed = [row for row in rows if row.within_ms]
             passed, buckets = 0, []
             for row in timed:

@@ -2,7 +2,8 @@
 
 **Sums.** `executionday` counts finished runs by tool, day (UTC), persona, revision and class of duration (migration
 0002). It is small: a tool's year is a few thousand rows at most. A quantile of durations read off it is the upper end
-of its class (1, 2, 5, 10, 20, 50 … ms): "95 % took at most 50 ms" is exact, only coarse.
+of its class (1, 2, 5, 10, 20, 50 … ms): "95 % took at most 50 ms" is exact, only coarse. Its runs are all finished
+rows; its failures are those of code, and calls that were refused before any code ran are counted apart.
 
 **Groups.** A group is one fingerprint of one tool and persona, because revisions are numbered for each of those; its
 row is kept by triggers too, so that listing groups costs the same however many failures there are. It counts the rows
@@ -23,8 +24,9 @@ from sqlalchemy.orm import Session
 
 from healkit.contracts.filters import Filters, Moment
 from healkit.contracts.stats import GroupInfo, ToolSummary
+from healkit.errors import UsageInvalid
 from healkit.store import tool_names
-from healkit.store.log_pages import moment
+from healkit.store.log_pages import count_refused, moment, ran, refused
 from healkit.store.models import DAYS, GROUPS, LOG, TOOLS
 from healkit.store.revision_history import passing_revisions
 
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 #: The end of the last class that has one.
 LONGEST_MS = 10**9
+
+#: Finished runs, and how many of them failed or were refused.
+_COUNTS = ("runs", "failures", "refused")
 
 #: What a summary may have one row for each of, besides the tool.
 BY = ("tool_name", "persona", "revision", "day")
@@ -67,7 +72,7 @@ def read_summary(session: Session, filters: Filters, by: Sequence[str]) -> Summa
     if unknown := [word for word in by if word not in BY]:
         raise ValueError(f"by={unknown[0]!r} is none of {', '.join(BY)}")
     wanted = [name for name in BY if name == "tool_name" or name in by]
-    keys, sums = [DAYS.c[name] for name in wanted], ("runs", "failures", "total_us")
+    keys, sums = [DAYS.c[name] for name in wanted], (*_COUNTS, "total_us")
     statement = select(*keys, DAYS.c.within_ms, *(func.sum(DAYS.c[name]).label(name) for name in sums))
     statement = statement.where(DAYS.c.revision >= 0)  # trials and searches are counted below
     for column, value in ((DAYS.c.tool_name, filters.tool), (DAYS.c.persona, filters.persona)):
@@ -91,7 +96,7 @@ def _day(value: Moment) -> date:
 
 
 def _sum_of(key: dict[str, Any], rows: list[Any]) -> ToolSummary:
-    runs, failures = (sum(int(getattr(row, name)) for row in rows) for name in ("runs", "failures"))
+    runs, failures, refused = (sum(int(getattr(row, name)) for row in rows) for name in _COUNTS)
     classes = {row.within_ms: int(row.runs) for row in rows if row.within_ms}
     timed = sum(classes.values())
     if "revision" in key:
@@ -100,6 +105,7 @@ def _sum_of(key: dict[str, Any], rows: list[Any]) -> ToolSummary:
         **key,
         runs=runs,
         failures=failures,
+        refused=refused,
         mean_ms=sum(int(row.total_us) for row in rows) / 1000 / timed if timed else None,
         p50_ms=_quantile(classes, timed * 0.5),
         p95_ms=_quantile(classes, timed * 0.95),
@@ -118,9 +124,10 @@ def _quantile(classes: dict[int, int], rank: float) -> float | None:
 
 @dataclasses.dataclass(frozen=True)
 class Groups:
-    """Groups of failures, the one seen last first."""
+    """Groups of failures, the one seen last first; `left_out` counts the refused calls that they leave out."""
 
     rows: list[GroupInfo]
+    left_out: int = 0
 
     def __iter__(self) -> Iterator[GroupInfo]:
         return iter(self.rows)
@@ -138,7 +145,12 @@ class Groups:
 
 
 def read_groups(session: Session, filters: Filters, limit: int) -> Groups:
-    """Read at most `limit` groups; `since` and `until` are about when each was last seen."""
+    """Read at most `limit` groups; `since` and `until` are about when each was last seen.
+
+    Raises `UsageInvalid` for a status that no failure has.
+    """
+    if filters.status not in {None, "FAILURE", "REFUSED"}:
+        raise UsageInvalid(f"Groups are of failures, and none has the status {filters.status!r}.")
     first, last = LOG.alias("first"), LOG.alias("last")
     statement = (
         select(
@@ -160,13 +172,16 @@ def read_groups(session: Session, filters: Filters, limit: int) -> Groups:
     ):
         if value is not None:
             statement = statement.where(column == value)
+    if filters.status != "FAILURE":
+        statement = statement.where((ran if filters.status is None else refused)(last.c.error_code))
     if filters.since is not None:
         statement = statement.where(GROUPS.c.last_seen >= moment(filters.since))
     if filters.until is not None:
         statement = statement.where(GROUPS.c.last_seen < moment(filters.until))
     found = session.execute(statement).all()
     successes = _Successes(session, {row.tool_name for row in found})
-    return Groups([_info(row, successes) for row in found])
+    left_out = count_refused(session, filters) if filters.status is None else 0
+    return Groups([_info(row, successes) for row in found], left_out)
 
 
 def _info(row: Any, successes: _Successes) -> GroupInfo:
@@ -199,7 +214,11 @@ class _Successes:
         self._entries = {(tool, persona) for tool, persona in session.execute(entries)}
         succeeded = (
             select(DAYS.c.tool_name, DAYS.c.persona, DAYS.c.revision)
-            .where(DAYS.c.tool_name.in_(self._names), DAYS.c.runs > DAYS.c.failures, DAYS.c.revision > 0)
+            .where(
+                DAYS.c.tool_name.in_(self._names),
+                DAYS.c.runs > DAYS.c.failures + DAYS.c.refused,
+                DAYS.c.revision > 0,
+            )
             .distinct()
         )
         self._revisions: dict[tuple[str, str], set[int]] = {}

@@ -45,7 +45,7 @@ export class LogBrowser {
     const listId = `hk-tools-${Math.random().toString(36).slice(2)}`;
     this.names = h("datalist", { id: listId });
     this.fields = {
-      status: h("select", { class: "hk-input", "aria-label": "status", onchange: changed }, [["", "any status"], ["FAILURE", "✗ failed"], ["SUCCESS", "✓ succeeded"], ["RUNNING", "… running"]].map(([value, text]) => h("option", { value }, text))),
+      status: h("select", { class: "hk-input", "aria-label": "status", onchange: changed }, [["", "any status"], ["FAILURE", "✗ failed"], ["REFUSED", "✗ refused"], ["SUCCESS", "✓ succeeded"], ["RUNNING", "… running"]].map(([value, text]) => h("option", { value }, text))),
       tool: h("input", { class: "hk-input", "aria-label": "tool", placeholder: "tool", list: listId, oninput: typed }),
     };
     for (const [name, words, placeholder, type] of TEXTS) this.fields[name] = h("input", { class: "hk-input", type, "aria-label": words, title: words, placeholder, oninput: typed });
@@ -167,11 +167,12 @@ export class LogBrowser {
 
   row(row, fresh) {
     const [mark, tone] = MARKS[row.status] ?? MARKS.RUNNING;
-    const open = button(row.label, () => this.open(row.log_id), { class: "hk-link", dataset: { key: String(row.log_id) }, "aria-label": `${row.label}, ${row.status.toLowerCase()}, open` });
+    const status = row.refused ? "refused" : row.status;
+    const open = button(row.label, () => this.open(row.log_id), { class: "hk-link", dataset: { key: String(row.log_id) }, "aria-label": `${row.label}, ${status.toLowerCase()}, open` });
     return h(
       "tr",
       { class: fresh ? "hk-fresh" : "", "aria-selected": String(this.opened === row.log_id) },
-      h("td", { class: tone }, h("b", { title: row.status }, mark)),
+      h("td", { class: tone }, h("b", { title: status }, mark), row.refused ? " refused" : null),
       h("td", { class: "hk-nowrap" }, moment(row.when)),
       h("td", {}, open, row.healing ? h("span", { class: "hk-muted" }, ` ${row.origin}`) : null),
       h("td", { class: "hk-outcome-cell" }, row.outcome),
@@ -180,7 +181,7 @@ export class LogBrowser {
     );
   }
 
-  showGroups({ groups, most }) {
+  showGroups({ groups, most, left_out: refused }) {
     this.page = null;
     const rows = groups.map((group) =>
       h(
@@ -195,7 +196,17 @@ export class LogBrowser {
       ),
     );
     this.replace(["", "last seen (UTC)", "tool", "failure", "times", ""], rows, "No failures match.");
-    clear(this.paging, h("span", { class: "hk-muted" }, rows.length < most ? count(rows.length, "group") : `the ${most} groups seen last`));
+    clear(this.paging, h("span", { class: "hk-muted" }, rows.length < most ? count(rows.length, "group") : `the ${most} groups seen last`), refused ? this.leftOutRefused(refused) : null);
+  }
+
+  /** How many refused calls the groups leave out, and a press to see them. */
+  leftOutRefused(number) {
+    const show = () => {
+      this.fields.status.value = "REFUSED";
+      this.fields.status.focus();
+      return this.filtered();
+    };
+    return h("span", { class: "hk-muted hk-left-out" }, `${count(number, "refused call")} ${number === 1 ? "is" : "are"} not listed. `, button(number === 1 ? "Show it" : "Show them", show, { class: "hk-quiet" }));
   }
 
   only(group) {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from cli_samples import Done
 
+from healkit import Healkit
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import Finished, Started, host_identity, new_trace_id, utc_now
@@ -206,3 +208,51 @@ def test_a_tools_contents_are_kept_off_the_record_by_a_switch(cli: Cli, tmp_path
         "derived": ["input_schema", "description"],
         "log": True,
     }
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("LOG-2")
+def test_refused_calls_of_first_tries_are_on_record_and_counted_apart(cli: Cli, tmp_path: Path) -> None:
+    """D8: after two failures of code, `status` said 5, and `errors` listed the typing errors too."""
+    with Healkit(tmp_path / "healkit.db") as healkit:
+        healkit.vault.add(
+            "ratio", "def ratio(wins: int, games: int) -> float:\n    return [wins / games][games]\n"
+        )
+    for name, arguments in (
+        ("ratoi", {"wins": 3, "games": 2}),
+        ("ratio", {"wins": 3}),
+        ("ratio", {"wins": "many", "games": 2}),
+        ("ratio", {"wins": 3, "games": 0}),
+        ("ratio", {"wins": 3, "games": 2}),
+    ):
+        assert cli("run", name, "--args", json.dumps(arguments)).returncode != 0
+    said = "3 refused calls are not listed: healkit log --status refused"
+    status = cli("status").stdout
+    assert re.search(r"failures +2\n", status)
+    assert re.search(r"refused +3\n", status)
+    found = json.loads(cli("status", "--json").stdout)
+    assert (found["executions"], found["failures"], found["refused"]) == (5, 2, 3)
+    errors = cli("errors")
+    assert errors.stdout.count("✗ FAILURE") == 2
+    assert "refused" not in errors.stdout
+    assert said in errors.stderr
+    assert [row["tool"] for row in json.loads(cli("errors", "--json").stdout)] == ["ratio", "ratio"]
+    grouped = cli("log", "--group")
+    assert {row["ename"] for row in json.loads(cli("log", "--group", "--json").stdout)} == {
+        "ZeroDivisionError",
+        "IndexError",
+    }
+    assert said in grouped.stderr
+    refused = cli("log", "--status", "refused").stdout
+    assert refused.count("✗ refused") == 3
+    assert "✗ FAILURE" not in refused
+    assert len(json.loads(cli("log", "--group", "--status", "✗ refused", "--json").stdout)) == 3
+    listed = cli("log").stdout
+    assert (listed.count("✗ refused"), listed.count("✗ FAILURE")) == (3, 2)
+    (summed,) = [
+        row for row in json.loads(cli("log", "--summary", "--json").stdout) if row["tool_name"] == "ratio"
+    ]
+    assert (summed["runs"], summed["failures"], summed["refused"]) == (4, 2, 2)
+    assert re.search(r"failed +refused +rate", cli("log", "--summary").stdout)
+    cli("run", "ratio", "--args", "{}")
+    assert "ARGUMENTS_INVALID" in cli("errors", "--last").stdout

@@ -17,7 +17,11 @@ def test_executions_and_durations_are_read_by_prometheus(healkit: Healkit) -> No
     healkit.trials([("def half(n): return n", {"n": 1})])
     families = {family.name: family for family in text_string_to_metric_families(healkit.log.prometheus())}
     counts = {tuple(s.labels.values()): s.value for s in families["healkit_executions"].samples}
-    assert counts == {("default", "SUCCESS", "half"): 2, ("default", "FAILURE", "half"): 1}
+    assert counts == {
+        ("default", "SUCCESS", "half"): 2,
+        ("default", "FAILURE", "half"): 1,
+        ("default", "REFUSED", "half"): 0,
+    }
     samples = families["healkit_execution_seconds"].samples
     buckets = [(float(s.labels["le"]), s.value) for s in samples if s.name.endswith("_bucket")]
     assert buckets == sorted(buckets)

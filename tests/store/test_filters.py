@@ -42,10 +42,10 @@ def test_filters_by_name_change_those_given_together(log: Log) -> None:
 
 def test_groups_and_sums_refuse_filters_that_they_do_not_count_by(log: Log) -> None:
     assert [group.tool_name for group in log.groups(tool="share")] == ["share"]
-    with pytest.raises(TypeError, match="'status'"):
-        log.groups(status="FAILURE")
-    with pytest.raises(TypeError, match="takes no filter 'status', only tool"):
-        log.groups(filters=Filters(status="FAILURE"))
+    with pytest.raises(TypeError, match="'run'"):
+        log.groups(run="r1")
+    with pytest.raises(TypeError, match="takes no filter 'run', only status"):
+        log.groups(filters=Filters(run="r1"))
     with pytest.raises(TypeError, match="takes no filter 'fingerprint'"):
         log.summary(filters=Filters(fingerprint="v1:0"))
 
@@ -69,5 +69,5 @@ def test_an_until_of_a_form_includes_its_day() -> None:
 
 
 def test_an_unknown_status_is_refused() -> None:
-    with pytest.raises(UsageInvalid, match=r"Not a status: 'broken'\. Write SUCCESS, FAILURE, RUNNING"):
+    with pytest.raises(UsageInvalid, match=r"Not a status: 'broken'\. Write SUCCESS, FAILURE, REFUSED, RUNNING"):
         read_filters({"status": "broken"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,9 @@ from sqlalchemy import event, select, text
 from store_samples import dead_host, failed, moment, started, succeeded
 
 from healkit.contracts.failure import Failure
+from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import Finished, Started, utc_now
+from healkit.errors import TOOL_CODES, UsageInvalid, is_refused
 from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database
 from healkit.store.log_reader import Log
@@ -37,11 +40,13 @@ def recounted(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
         at, ms = row.timestamp, row.duration_ms
         within = 0 if ms is None else next((end for end in ENDS if ms <= end), 2_000_000_000)
         counts = days.setdefault(
-            (row.tool_name, at.date(), row.persona, _counted_under(row), within), [0, 0, 0]
+            (row.tool_name, at.date(), row.persona, _counted_under(row), within), [0, 0, 0, 0]
         )
         counts[0] += 1
-        counts[1] += row.status == "FAILURE"
+        refused = row.status == "FAILURE" and is_refused(row.error_code)
+        counts[1] += row.status == "FAILURE" and not refused
         counts[2] += int((ms or 0) * 1000)
+        counts[3] += refused
         if row.status == "FAILURE" and row.fingerprint is not None:
             groups.setdefault((row.fingerprint, row.tool_name, row.persona), []).append((at, row.id))
     return days, {key: (len(rows), *rows[0], *rows[-1]) for key, rows in groups.items()}
@@ -58,7 +63,7 @@ def kept(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
         days = session.execute(select(DAYS)).all()
         groups = session.execute(select(GROUPS)).all()
     return (
-        {(r.tool_name, r.day, r.persona, r.revision, r.within_ms): [r.runs, r.failures, r.total_us] for r in days},
+        {(r.tool_name, r.day, r.persona, r.revision, r.within_ms): [r.runs, r.failures, r.total_us, r.refused] for r in days},
         {
             (r.fingerprint, r.tool_name, r.persona): (r.failures, r.first_seen, r.first_log_id, r.last_seen, r.last_log_id)
             for r in groups
@@ -76,7 +81,7 @@ BEGINNINGS = st.fixed_dictionaries(
     }
 )
 ENDINGS = st.tuples(
-    st.sampled_from(["ok", "v1:a", "v1:b", None]),
+    st.sampled_from(["ok", "v1:a", "v1:b", None, "v1:refused"]),
     st.floats(0, 5e9) | st.integers(0, 60).map(float),
 )
 STEPS = st.lists(
@@ -87,6 +92,9 @@ STEPS = st.lists(
         st.tuples(st.just("delete"), st.lists(st.integers(0, 9), max_size=5)),
         st.tuples(st.just("move"), st.integers(0, 9), BEGINNINGS),
         st.tuples(st.just("lose"), st.integers(0, 9)),
+        st.tuples(
+            st.just("code"), st.integers(0, 9), st.sampled_from(["TOOL_NOT_FOUND", "TOOL_TIMEOUT", None])
+        ),
     ),
     max_size=14,
 )
@@ -95,10 +103,14 @@ STEPS = st.lists(
 def ended(begun: Started, ending: tuple[str | None, float]) -> Finished:
     """Make the record of that outcome and duration."""
     kind, duration_ms = ending
-    failure = None if kind == "ok" else Failure("TOOL_EXCEPTION", "Error", "no", "Error: no")
+    failure = None if kind == "ok" else Failure(_code(kind), "Error", "no", "Error: no")
     return Finished(
         begun.trace_id, utc_now(), duration_ms, failure=failure, fingerprint=None if kind == "ok" else kind
     )
+
+
+def _code(kind: str | None) -> str:
+    return "ARGUMENTS_INVALID" if kind == "v1:refused" else "TOOL_EXCEPTION"
 
 
 @pytest.mark.slow
@@ -122,7 +134,9 @@ def test_days_and_groups_equal_a_recount_after_any_change(
         if not rows:
             continue
         with (
-            database.write() if step[0] in {"delete", "move", "lose"} else contextlib.nullcontext() as session
+            database.write()
+            if step[0] in {"delete", "move", "lose", "code"}
+            else contextlib.nullcontext() as session
         ):
             match step:
                 case ("begin", _):
@@ -148,6 +162,11 @@ def test_days_and_groups_equal_a_recount_after_any_change(
                     session.execute(
                         text("UPDATE executionlog SET duration_ms=NULL, fingerprint=NULL WHERE trace_id=:i"),
                         {"i": one(index)},
+                    )
+                case ("code", index, code):
+                    session.execute(
+                        text("UPDATE executionlog SET error_code=:c WHERE trace_id=:i"),
+                        {"c": code, "i": one(index)},
                     )
         assert kept(database) == recounted(database), step
 
@@ -178,7 +197,7 @@ def test_the_microseconds_of_a_duration_are_cut_and_not_rounded(
     begun = started()
     writer.insert_finished(begun, ended(begun, ("ok", 1064.4199999999998)))
     days, _ = kept(database)
-    assert list(days.values()) == [[1, 0, 1_064_419]]
+    assert list(days.values()) == [[1, 0, 1_064_419, 0]]
 
 
 @LOG_10
@@ -274,3 +293,87 @@ def test_the_newest_groups_come_from_an_index(sqlite_database: Database, sqlite_
         plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
     assert "ix_failuregroup_seen" in plan[0]
     assert all("PRIMARY KEY" in step for step in plan[1:3])
+
+
+def refused(begun: Started, code: str = "ARGUMENTS_INVALID") -> Finished:
+    """Make the record of a call that was refused."""
+    failure = Failure(code, "ArgumentsInvalid", "n is missing", "ArgumentsInvalid: n is missing")
+    return Finished(begun.trace_id, utc_now(), 0.5, failure=failure, fingerprint=fingerprint(failure))
+
+
+@LOG_10
+@LOG_11
+@pytest.mark.dialect
+def test_refused_calls_are_counted_and_grouped_apart_from_failures_of_code(
+    database: Database, writer: LogWriter
+) -> None:
+    log = Log(database)
+    for end in (succeeded, failed, refused, refused):
+        begun = started("share", isolation=None if end is refused else "namespaces")
+        writer.begin(begun)
+        writer.finish(end(begun))
+    (share,) = log.summary()
+    assert (share.runs, share.failures, share.refused, share.failure_rate) == (4, 1, 2, 0.5)
+    counts = {status: log.count(status=status) for status in (None, "SUCCESS", "FAILURE", "refused")}
+    assert counts == {None: 4, "SUCCESS": 1, "FAILURE": 3, "refused": 2}
+    assert list(log.metrics()["refused"]) == [2]
+    assert [row.error_code for row in log.query(status="refused", tool="share")] == ["ARGUMENTS_INVALID"] * 2
+    assert [row.error_code for row in log.query(status="FAILURE", refused=False)] == ["TOOL_EXCEPTION"]
+    assert len(log.query(status="FAILURE")) == 3
+    assert len(log.query(status="REFUSED", text="missing")) == 2
+    assert log.last_error().error_code == "ARGUMENTS_INVALID"
+    groups = log.groups()
+    assert ([group.ename for group in groups], groups.left_out) == (["ZeroDivisionError"], 2)
+    assert [(group.ename, group.count) for group in log.groups(status="REFUSED")] == [("ArgumentsInvalid", 2)]
+    assert len(log.groups(status="FAILURE")) == 2
+    with pytest.raises(UsageInvalid, match="SUCCESS"):
+        log.groups(status="SUCCESS")
+    text = log.prometheus()
+    for status, count in (("SUCCESS", 1), ("FAILURE", 1), ("REFUSED", 2)):
+        assert f'persona="default",status="{status}",tool="share"}} {count}.0' in text
+    log.prune(keep=1)
+    assert kept(database) == recounted(database)
+
+
+@LOG_11
+@pytest.mark.dialect
+def test_a_refused_call_of_a_later_revision_cures_nothing(database: Database, writer: LogWriter) -> None:
+    for end, revision in ((failed, 1), (refused, 2)):
+        begun = started("share", revision=revision)
+        writer.insert_finished(begun, end(begun))
+    assert [group.cured_by for group in Log(database).groups()] == [None]
+
+
+@LOG_10
+@pytest.mark.dialect
+def test_the_triggers_and_the_index_know_the_codes_of_today(database: Database) -> None:
+    with database.read() as session:
+        known = (
+            "SELECT sql FROM sqlite_master WHERE name IN ('executionlog_inserted', 'executionlog_ended',"
+            " 'executionlog_changed', 'executionlog_day_delete', 'ix_executionlog_refused_time')"
+            if database.dialect_name == "sqlite"
+            else "SELECT pg_get_functiondef('healkit_log_changed'::regproc) UNION ALL SELECT indexdef"
+            " FROM pg_indexes WHERE indexname = 'ix_executionlog_refused_time'"
+        )
+        for (sql,) in session.execute(text(known)):
+            codes = set(re.findall(r"'((?!SUCCESS|FAILURE|RUNNING|INSERT|DELETE)[A-Z]+(?:_[A-Z]+)*)'", sql))
+            assert codes == set(TOOL_CODES), sql
+
+
+@LOG_11
+def test_refused_calls_come_from_an_index(sqlite_database: Database) -> None:
+    asked: list[tuple[str, Any]] = []
+    event.listen(
+        sqlite_database.engine,
+        "before_cursor_execute",
+        lambda _c, _k, sql, values, *_: asked.append((sql, values)),
+    )
+    log = Log(sqlite_database)
+    log.query(status="REFUSED")
+    log.count_refused()
+    found = [(sql, values) for sql, values in asked if "FROM executionlog" in sql]
+    assert len(found) == 2
+    for sql, values in found:
+        with sqlite_database.engine.connect() as connection:
+            plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
+        assert "ix_executionlog_refused_time" in " ".join(plan)

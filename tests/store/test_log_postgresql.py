@@ -59,7 +59,7 @@ def check_counts(database: Database) -> None:
         days = session.execute(select(DAYS)).all()
         groups = session.execute(select(GROUPS)).all()
     assert sum(day.runs for day in days) == len(rows)
-    assert sum(day.failures for day in days) == sum(row.status == "FAILURE" for row in rows)
+    assert sum(day.failures + day.refused for day in days) == sum(row.status == "FAILURE" for row in rows)
     assert sum(day.total_us for day in days) == sum(int(row.duration_ms * 1000) for row in rows)
     assert {(d.day, d.tool_name) for d in days} == {(r.timestamp.date(), r.tool_name) for r in rows}
     failures = [row for row in rows if row.fingerprint is not None]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from side_by_side import Meet, at_once
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, text
 from store_samples import log_rows
 
 from healkit.errors import DatabaseError
@@ -191,6 +191,53 @@ def test_older_rows_are_counted_grouped_and_found(tmp_path: Path) -> None:
         assert (group.count, group.first_revision, group.last_revision, group.cured_by) == (2, 1, 2, 3)
         assert [row.trace_id for row in log.query(text="needle")] == ["t1"]
         assert [row.trace_id for row in log.query(text="ValueError", tool="f")] == ["t2", "t1"]
+
+
+@LOG_14
+@pytest.mark.dialect
+@pytest.mark.parametrize(
+    "kind", ["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.slow])]
+)
+def test_older_refused_calls_are_counted_apart(request: Any, tmp_path: Path, kind: str) -> None:
+    """D8: the counts of a database from before had refused calls among the failures."""
+    with contextlib.ExitStack() as made:
+        url = f"sqlite:///{tmp_path / 'healkit.db'}"
+        if kind == "postgresql":
+            url = made.enter_context(request.getfixturevalue("postgresql_server").database(empty=True))
+        engine = create_engine(url)
+        with engine.begin() as connection:
+            if kind == "sqlite":
+                connection.exec_driver_sql("BEGIN")
+            migrate.upgrade(connection, "here", "0013")
+            for number, (code, status, revision) in enumerate(
+                [
+                    ("TOOL_NOT_FOUND", "FAILURE", "NULL"),
+                    ("ARGUMENTS_INVALID", "FAILURE", "1"),
+                    ("TOOL_EXCEPTION", "FAILURE", "1"),
+                    ("HOST_DIED", "FAILURE", "1"),
+                    (None, "FAILURE", "1"),
+                    (None, "SUCCESS", "1"),
+                ]
+            ):
+                written = "NULL" if code is None else f"'{code}'"
+                connection.exec_driver_sql(
+                    "INSERT INTO executionlog (timestamp, tool_name, persona, arguments, status, error_code,"
+                    " trace_id, origin, revision, last_output, duration_ms, error_traceback) VALUES"
+                    f" ('2026-01-01 00:00:00.00000{number}', 'f', 'default', '{{}}', '{status}', {written},"
+                    f" 't{number}', 'python', {revision}, '', 3.5, 'KeyError')"
+                )
+        engine.dispose()
+        with contextlib.closing(Database(url)) as database:
+            log = Log(database)
+            (summary,) = log.summary()
+            assert (summary.runs, summary.failures, summary.refused) == (6, 3, 2)
+            assert (summary.mean_ms, log.count(status="FAILURE"), log.count(status="REFUSED")) == (3.5, 5, 2)
+            assert [row.trace_id for row in log.query(status="REFUSED", text="KeyError")] == ["t1", "t0"]
+            by_revision = [(row.revision, row.runs, row.refused) for row in log.summary(by=["revision"])]
+            assert by_revision == [(None, 1, 1), (1, 5, 1)]
+            with database.write() as session:
+                session.execute(text("DELETE FROM executionlog WHERE revision = 1"))
+            assert [(row.runs, row.failures, row.refused) for row in log.summary()] == [(1, 0, 1)]
 
 
 def open_and_read(meet: Meet, path: Path) -> tuple[list[str], int]:

@@ -16,7 +16,7 @@ from healkit.parsing import read_filters
 from healkit.runtime.log_rows import execution_of
 
 #: The filters that the panel has fields for.
-FILTERS = tuple(name for name in NAMES if name != "origin")
+FILTERS = tuple(name for name in NAMES if name not in {"origin", "refused"})
 PAGE_ROWS = 25
 _GROUPS_MAX = 100
 
@@ -71,8 +71,10 @@ class LogBrowser(Panel):
     def _groups(self, filters: dict[str, Any]) -> dict[str, Any]:
         given = read_filters(filters, whole_days=True).given
         chosen = {name: value for name, value in given.items() if name in GROUP_FILTERS}
+        if chosen.get("status") not in {"FAILURE", "REFUSED"}:
+            chosen.pop("status", None)
         found = self.healkit.log.groups(**chosen, limit=_GROUPS_MAX)
-        return {"groups": self.recorded.groups(found.rows), "most": _GROUPS_MAX}
+        return {"groups": self.recorded.groups(found.rows), "most": _GROUPS_MAX, "left_out": found.left_out}
 
     def _names(self) -> list[str]:
         """List the tools to choose from: those in the vault, and those that failed and have left it."""

@@ -19,7 +19,6 @@ from healkit.contracts.failure import Failure
 from healkit.contracts.labels import place_label
 from healkit.contracts.records import HEALING_ORIGINS, TRIED_ORIGINS
 from healkit.contracts.stats import GroupInfo
-from healkit.errors import TOOL_CODES
 from healkit.notebook.cell_output import fixes_offered
 from healkit.rendering import cleaning, parts, plain
 from healkit.rendering.outputs import safe_output
@@ -183,6 +182,7 @@ def _facts(execution: Execution) -> dict[str, Any]:
         "revision": execution.revision,
         "status": execution.status,
         "ok": execution.ok,
+        "refused": execution.refused,
         "log_id": execution.log_id,
         "when": execution.timestamp.isoformat(),
         "took": plain.duration(execution.duration_ms),
@@ -222,7 +222,7 @@ def _failure(execution: Execution, failure: Failure) -> dict[str, Any]:
         "summary": plain.one_line(failure.summary, 600),
         "ename": failure.ename,
         "ending": "" if failure.code == "TOOL_EXCEPTION" else parts.ending(failure),
-        "ran": failure.code in TOOL_CODES,
+        "ran": not execution.refused,
         "hint": failure.hint,
         "place": parts.place(execution),
         "line": parts.tool_line(execution),
