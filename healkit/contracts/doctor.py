@@ -50,5 +50,5 @@ class Status:
     problem: str
     traces: OutboxState = dataclasses.field(default_factory=OutboxState)
     requests: int = 0
-    refused: int = 0
     settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    refused: int = 0

@@ -236,7 +236,7 @@ def test_refused_calls_of_first_tries_are_on_record_and_counted_apart(cli: Cli, 
     assert errors.stdout.count("✗ FAILURE") == 2
     assert "refused" not in errors.stdout
     assert said in errors.stderr
-    assert [row["tool"] for row in json.loads(cli("errors", "--json").stdout)] == ["ratio", "ratio"]
+    assert [row["tool_name"] for row in json.loads(cli("errors", "--json").stdout)] == ["ratio", "ratio"]
     grouped = cli("log", "--group")
     assert {row["ename"] for row in json.loads(cli("log", "--group", "--json").stdout)} == {
         "ZeroDivisionError",

@@ -69,5 +69,7 @@ def test_an_until_of_a_form_includes_its_day() -> None:
 
 
 def test_an_unknown_status_is_refused() -> None:
-    with pytest.raises(UsageInvalid, match=r"Not a status: 'broken'\. Write SUCCESS, FAILURE, REFUSED, RUNNING"):
+    with pytest.raises(
+        UsageInvalid, match=r"Not a status: 'broken'\. Write SUCCESS, FAILURE, REFUSED, RUNNING"
+    ):
         read_filters({"status": "broken"})

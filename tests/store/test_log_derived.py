@@ -356,7 +356,9 @@ def test_the_triggers_and_the_index_know_the_codes_of_today(database: Database) 
             " FROM pg_indexes WHERE indexname = 'ix_executionlog_refused_time'"
         )
         for (sql,) in session.execute(text(known)):
-            codes = set(re.findall(r"'((?!SUCCESS|FAILURE|RUNNING|INSERT|DELETE)[A-Z]+(?:_[A-Z]+)*)'", sql))
+            codes = set(
+                re.findall(r"'((?!SUCCESS|FAILURE|RUNNING|INSERT|DELETE|UTC)[A-Z]+(?:_[A-Z]+)*)'", sql)
+            )
             assert codes == set(TOOL_CODES), sql
 
 
