@@ -120,7 +120,7 @@ def test_what_a_tool_displays_is_seen_cleaned(run):
         ("%vault shwo fibonacci", "Did you mean 'show'?"),
         ("%vault show", "%vault show takes NAME"),
         ("%vault show fibonacci@7", "has no revision 7"),
-        ("%executions --status BROKEN", "Write SUCCESS, FAILURE, RUNNING"),
+        ("%executions --status BROKEN", "Write SUCCESS, FAILURE, REFUSED, RUNNING"),
         ("%executions --since soon", "Not a valid time: 'soon'"),
         ("%healkit of", "Did you mean 'off'?"),
         ("%trace_last_error --frames 0", "--frames must be 1 or more"),
