@@ -94,7 +94,11 @@ class Panels:
 
         named: Any = getattr(run, "folder", run)
         named = str(named) if isinstance(named, Path) else named
-        found = self._last_run() if isinstance(named, str) and named == LAST else read_run(find_run(self._runs_dir(), named))
+        found = (
+            self._last_run()
+            if isinstance(named, str) and named == LAST
+            else read_run(find_run(self._runs_dir(), named))
+        )
         return find("HealTimeline")(self._healkit, found, teach=teach)
 
     def _last_run(self) -> Run:

@@ -1,4 +1,4 @@
-"""Habits of published code that a worker meets: loops, processes, threads, results (audit P5)."""
+"""Habits of published code: loops, processes, threads, results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Event loops of a tool: as in a script, and one inside another.
+"""Event loops of a tool, as in a script and nested.
 
 Generated code asks for a loop in every way that ever worked: `asyncio.run`, `get_event_loop().run_until_complete`, and
 either of them inside a coroutine. All give the same answer here. A loop inside a running one is a loop of its own on

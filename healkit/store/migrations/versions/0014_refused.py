@@ -1,4 +1,4 @@
-"""Calls that were refused before any code ran, counted apart from failures of code.
+"""Refused calls, counted apart from failures of code.
 
 A row is one of them by its `error_code`. The triggers are changed where they are, as in migration 0006.
 """
