@@ -1,4 +1,4 @@
-"""Habits of published code: loops, processes, threads, results."""
+"""Habits of published code: loops, processes, threads."""
 
 from __future__ import annotations
 
