@@ -42,6 +42,7 @@ def test_no_marker_reaches_a_chooser(markers: ModuleType, tmp_path: Path, cases:
     assert (planted > cases * 3, turns > 5) == (True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_what_an_attacking_chooser_is_told_does_not_depend_on_cells(
     markers: ModuleType, tmp_path: Path

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from waiting import WITHIN_S
+from waiting import wait_until
 
 from healkit import Healkit
 from healkit.decisions.decision import Decision
@@ -86,8 +86,7 @@ def test_without_plan_and_chooser_a_notebook_opens_the_panel_with_the_operations
     panel = loaded.run_line_magic("decide", '"Which region sold most?" sales=frame')
     try:
         panel.operations["decide_open"]()
-        with panel._changed:
-            assert panel._changed.wait_for(lambda: panel._phase in {"choosing", "failed"}, WITHIN_S)
+        wait_until(lambda: panel._phase in {"choosing", "failed"})
         state = panel.operations["decide_open"]()
         assert (state["phase"], state["problem"]) == ("choosing", None)
         assert "group_rows" in state["turn"]["tools"]
