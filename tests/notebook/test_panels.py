@@ -5,6 +5,7 @@ The page itself is in tests/browser.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
@@ -21,7 +22,7 @@ from notebook_samples import text_of
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.errors import ArgumentsInvalid, UsageInvalid
+from healkit.errors import ArgumentsInvalid, HealkitError, UsageInvalid
 from healkit.notebook.widgets.heal_panel import HealPanel
 from healkit.notebook.widgets.log_browser import LogBrowser
 from healkit.notebook.widgets.page_data import PageData
@@ -418,3 +419,19 @@ def test_no_message_to_a_page_holds_a_planted_secret(page: Page, healkit: Healki
     assert {name: seen for name, answer in answers.items() if (seen := _seen(answer))} == {}
     code = page.ask(editor, "code", tool="s_pay", persona="default", revision=1)["value"]
     assert code == healkit.vault.get("s_pay").code
+
+
+def test_the_log_panel_shows_refused_calls_apart(healkit: Healkit) -> None:
+    """D8: a mistyped name stood among the failures of code."""
+    for name in ("mean_fo", "mean_of_all"):
+        with contextlib.suppress(HealkitError):
+            healkit.execute(name, arguments={})
+    panel = LogBrowser(healkit)
+    page, groups = panel.operations["page"], panel.operations["groups"]
+    assert [(row["status"], row["refused"]) for row in page({})["rows"]] == [("FAILURE", True)] * 2
+    assert len(page({"status": "REFUSED"})["rows"]) == 2
+    found = groups({})
+    assert (found["groups"], found["left_out"]) == ([], 2)
+    assert len(groups({"status": "REFUSED"})["groups"]) == 2
+    assert groups({"status": "SUCCESS"})["left_out"] == 2  # that of no failure chooses no groups
+    panel.close()
