@@ -248,6 +248,8 @@ class Executor:
             finally:
                 if not retained:
                     pool.retire(worker)
+                if caller.acted:
+                    recording.step.acted()
                 if router.records.settled and not recording.has_steps:
                     _close_calls(router, recording)  # at once
                 else:

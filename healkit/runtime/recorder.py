@@ -20,6 +20,7 @@ from healkit.contracts.records import (
     Record,
     Started,
     Step,
+    host_identity,
 )
 from healkit.errors import DatabaseError
 from healkit.runtime.backlog import Backlog
@@ -51,6 +52,7 @@ class Recorder:
         self._tracer = tracer or Tracer(self._config)
         self._on_trace = on_trace
         self._database = database
+        host_identity()  # read once, and not on the event loop by the first execution
         self._writer = LogWriter(database)
         self.in_order = self._writer.in_order
         self._backlog = Backlog(database, self._writer, self._config.log_wait_s, self._tell)

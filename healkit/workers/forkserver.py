@@ -144,7 +144,7 @@ class ForkServer:
             return
         try:
             self._take(claims.decode(data, _decode), descriptors)
-        except (claims.BadClaim, LookupError):  # no message, or about an unknown child
+        except Exception:  # noqa: BLE001 - no message, about an unknown child, or a fault of ours: who waits must hear of it
             self._loop.remove_reader(self._control)
             self.process.kill()
         finally:

@@ -261,6 +261,8 @@ class Worker:
     async def _settle(self, future: asyncio.Future[Any], ending: Ending) -> tuple[Ending, str]:
         """Tell a broken protocol from a death: the bridge's end of file may come before the process's own end."""
         assert self.process is not None
+        if ending == "disk_limit":
+            future.result()  # a look that raised is a fault of ours, and no limit that was passed
         if ending == "protocol":
             problem: str = future.result()
             if problem:

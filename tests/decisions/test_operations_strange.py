@@ -101,6 +101,7 @@ class Scripted:
     """Chooser that makes each choice in turn, whatever it is told."""
 
     name = "scripted"
+    told_in_full = True
 
     def __init__(self, *choices: Any) -> None:
         self._choices = iter(choices)

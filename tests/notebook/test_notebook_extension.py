@@ -221,7 +221,6 @@ def test_executions_are_searched_grouped_and_summed_up(shell, capsys):
     for wrong in (
         "--group --trials",
         "--group --summary",
-        "--group --status FAILURE",
         "--summary --text x",
         "--group --before 3",
     ):
