@@ -1,4 +1,4 @@
-"""Dock where it cannot be.
+"""Dock where it cannot be, and what its page asks.
 
 The places where it can be are in tests/browser.
 """
@@ -42,3 +42,17 @@ def test_a_docked_log_leaves_no_widget_in_the_cell_and_goes_when_the_extension_d
     (output,) = book.cells[2].outputs
     assert "application/vnd.jupyter.widget-view+json" not in output.data
     assert output.data["text/plain"] == "Executions: open at the right-hand side of the window"
+
+
+@pytest.mark.slow
+def test_a_docked_panel_comes_to_the_front_when_its_page_asks(run: Any) -> None:
+    ask = """
+from healkit.notebook.widgets import dock
+commands, sent = dock._window.commands, []
+commands.set_trait("_command_list", ["tabsmenu:activate-by-id"])  # as the page lists them
+commands.send = lambda content, _=None: sent.append(content["payload"])
+dock._docked["Executions"][1]._asked("front", {"tab": "its-tab"})
+print(sent)"""
+    book = run("%load_ext healkit", "%executions --dock", ask, allow_errors=False)
+    (output,) = book.cells[2].outputs
+    assert output.text.strip() == "[{'id': 'tabsmenu:activate-by-id', 'args': {'id': 'its-tab'}}]"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from healkit.errors import DockUnavailable
@@ -48,7 +47,11 @@ def add(panel: Panel) -> None:
     box.title.label = panel.title
     box.title.caption = f"{panel.title} (healkit)"
     panel.box_id = box.model_id
-    panel.operations["front"] = partial(front, panel)
+
+    def to_front(tab: str) -> None:
+        front(panel, tab)
+
+    panel.operations["front"] = to_front
     _docked[panel.title] = box, panel
     # A tab that is newer has a lower rank, and so is the first: also where another kernel's are, or a dead one's.
     _window.shell.add(box, "right", {"rank": -time.time()})
