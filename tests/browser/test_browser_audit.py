@@ -94,7 +94,7 @@ def test_a_step_is_opened_by_keyboard_corrections_are_amber_and_the_data_is_expo
     expect(summary).to_be_focused()
     keyboard.press("Enter")
     expect(held).to_contain_text('"values": ["AAPL", "META"]')
-    expect(held).to_contain_text("none: as intended")
+    expect(held).to_contain_text('actual      {"asIntended": true, "rows": 2,')
     book.shot("20-audit-panel", panel)
     amber, red = (
         corrected.evaluate(COLOURS),

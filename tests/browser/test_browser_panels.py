@@ -274,7 +274,7 @@ def test_what_a_callback_raises_is_seen_in_the_panel(notebook: Open) -> None:
     cell = """
 from healkit.defaults import default_healkit
 panel = default_healkit().browse()
-def page(**_):
+def page(filters, before=None):
     raise ZeroDivisionError("the log is on fire; password=hunter2-is-mine")
 panel.operations["page"] = page
 panel
