@@ -15,6 +15,7 @@ export class History {
     Object.assign(this, { oncompare, onrevert });
     this.element = h("div", { class: "hk-history", role: "group", "aria-label": "revisions" });
     this.chosen = null;
+    this.asked = null; // the revision whose second press is waited for
     this.revisions = [];
   }
 
@@ -23,7 +24,9 @@ export class History {
     this.compared = compared;
     if (!revisions.some((revision) => revision.number === this.chosen)) this.chosen = null;
     const chips = [...revisions].reverse().map((revision) => this.chip(revision));
+    const held = this.sure?.matches(":focus");
     clear(this.element, h("div", { class: "hk-strip" }, chips), this.detail());
+    if (held) this.sure?.focus();
   }
 
   chip(revision) {
@@ -36,6 +39,7 @@ export class History {
         "aria-expanded": String(this.chosen === revision.number),
         onclick: () => {
           this.chosen = this.chosen === revision.number ? null : revision.number;
+          this.asked = null;
           this.show(this.revisions, this.compared);
           this.element.querySelector('[aria-expanded="true"]')?.focus();
         },
@@ -48,6 +52,7 @@ export class History {
   }
 
   detail() {
+    this.sure = null;
     const revision = this.revisions.find((one) => one.number === this.chosen);
     if (!revision) return null;
     const from = revision.parent ? ` from v${revision.parent}` : "";
@@ -60,15 +65,28 @@ export class History {
         "div",
         { class: "hk-actions" },
         button("Compare with it", () => this.oncompare(revision.number)),
-        revision.active || revision.draft ? null : button("Go back to it…", (event) => this.confirm(event.currentTarget, revision.number)),
+        revision.active || revision.draft ? null : this.back(revision.number),
       ),
     );
   }
 
-  /** Going back changes what everybody runs: it takes a second press. */
-  confirm(pressed, number) {
-    const sure = button(`Make v${number}'s code the active one`, () => this.onrevert(number), { class: "hk-primary" });
-    pressed.replaceWith(sure);
-    sure.focus();
+  /** Going back changes what everybody runs: it takes a second press, also when the strip is drawn anew in between. */
+  back(number) {
+    if (this.asked !== number) {
+      return button("Go back to it…", () => {
+        this.asked = number;
+        this.show(this.revisions, this.compared);
+        this.sure.focus();
+      });
+    }
+    this.sure = button(
+      `Make v${number}'s code the active one`,
+      () => {
+        this.asked = null;
+        this.onrevert(number);
+      },
+      { class: "hk-primary" },
+    );
+    return this.sure;
   }
 }
