@@ -243,9 +243,13 @@ class TrialServers:
             starting = asyncio.create_task(TrialServer.start(sandbox, config))
             self._starting.add(starting)
             starting.add_done_callback(self._starting.discard)
-        self._unwanted.pop(starting, None)
+        earlier = self._unwanted.pop(starting, None) is not None
         try:
             return await asyncio.shield(starting)
+        except WorkerStartFailed:
+            if not earlier:
+                raise
+            return await self.take(tier, config)  # that start failed for another caller, perhaps long ago
         except asyncio.CancelledError:
             self._unwanted[starting] = (tier, config)
             starting.add_done_callback(self._keep)
