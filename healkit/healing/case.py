@@ -247,6 +247,10 @@ def own_code(vault: Vault, log: Log, entry: VaultEntry, check: Check) -> str | N
 
 def _failure_row(log: Log, entry: VaultEntry, log_id: int | None) -> ExecutionLog | None:
     row = log.last_error(entry.tool_name) if log_id is None else logged(log, log_id)
+    if row is not None and log_id is None and row.error_code in _NOT_THE_CODE:
+        # Calls that were wrong say nothing of the code: the newest failure before them is meant, if there is one.
+        earlier = log.query(status="FAILURE", refused=False, tool=row.tool_name, tried=False, limit=1).rows
+        row = log.get(earlier[0].id) if earlier else None  # without one, the examples decide
     if row is None:
         return None
     if row.tool_name != entry.tool_name or row.status != "FAILURE":
@@ -255,8 +259,6 @@ def _failure_row(log: Log, entry: VaultEntry, log_id: int | None) -> ExecutionLo
             hint="`hk.executions(status='FAILURE')` lists the failures.",
         )
     if row.error_code in _NOT_THE_CODE:
-        if log_id is None:  # the call was at fault; its examples decide
-            return None
         raise HealError(
             f"Log row {row.id} is no fault of the code: {row.error_code}.", hint="Call it with what it takes."
         )

@@ -13,7 +13,9 @@ from failing_tools import declared, entry_of, run
 from healkit import Healkit
 from healkit.contracts.catalogue import catalogue
 from healkit.contracts.failure import Failure
+from healkit.errors import ArgumentsInvalid
 from healkit.gallery import LESSONS
+from healkit.healing.case import gather
 from healkit.healing.diagnosis import diagnose
 
 HEAD = "def tool(x=0):\n"
@@ -162,3 +164,14 @@ def test_annotations_are_evaluated_as_python_does(healkit: Healkit) -> None:
     assert report.best is not None
     assert report.best.patch.code.startswith("from typing import List\n")
     assert healkit.execute("first", arguments={"xs": [3]}, mode="subprocess").failure is not None
+
+
+@pytest.mark.requirement("HEAL-1")
+def test_a_refused_call_does_not_hide_the_failure_before_it(healkit: Healkit) -> None:
+    healkit.vault.add("ratio", "def ratio(wins: int, games: int) -> float:\n    return wins / games\n")
+    failed = healkit.execute("ratio", arguments={"wins": 3, "games": 0})
+    with pytest.raises(ArgumentsInvalid):
+        healkit.execute("ratio", arguments={"wins": 3})
+    case, log_id = gather(healkit.vault, healkit.log, "ratio", "default")
+    assert log_id == failed.log_id
+    assert [check.arguments for check in case.checks] == [{"wins": 3, "games": 0}]
