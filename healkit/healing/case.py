@@ -250,7 +250,7 @@ def _failure_row(log: Log, entry: VaultEntry, log_id: int | None) -> ExecutionLo
     if row is not None and log_id is None and row.error_code in _NOT_THE_CODE:
         # Calls that were wrong say nothing of the code: the newest failure before them is meant, if there is one.
         earlier = log.query(status="FAILURE", refused=False, tool=row.tool_name, tried=False, limit=1).rows
-        row = log.get(earlier[0].id) if earlier else None  # without one, the examples decide
+        row = next(iter(earlier), None)  # without one, the examples decide
     if row is None:
         return None
     if row.tool_name != entry.tool_name or row.status != "FAILURE":
