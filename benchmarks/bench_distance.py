@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
 
 import healkit
 from healkit import Config, Healkit
