@@ -1,53 +1,27 @@
-"""First lines of docstrings: a verb or a noun begins them.
+"""Form of the modules' docstrings: a first line that fits a list.
 
-An article or a question tells a reader less. ruff's D rules check the form of the package's docstrings, and that a
-function's begins with an imperative verb.
+What a docstring says is for a reader to judge: it begins with an imperative verb or a noun phrase that one would say.
+ruff's D rules check the rest of the form.
 """
 
 from __future__ import annotations
 
 import ast
-import functools
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("healkit", "tests", "benchmarks")
 #: Codes that are kept or tested as data, and tools whose docstrings an MCP client is sent.
 DATA = ("healkit/gallery/broken", "healkit/gallery/healthy", "tests/gallery/fixes", "tests/mcp/servers")
-AVOIDED = ("The ", "What ", "One ", "Whether ", "How ", "Where ", "Which ")
-ARTICLES = ("A ", "An ")
 FIRST_LINE_MAX = 60
-
-Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
-
-
-@functools.cache
-def first_lines() -> list[tuple[str, type, str]]:
-    """Return file, kind of node and first line of each docstring that is not data."""
-    found = []
-    for path in (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))):
-        name = path.relative_to(ROOT).as_posix()
-        if not name.startswith(DATA):
-            found += [
-                (name, type(node), told.partition("\n")[0])
-                for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-                if isinstance(node, Documented) and (told := ast.get_docstring(node))
-            ]
-    return found
-
-
-def test_no_docstring_begins_with_an_article_or_a_question() -> None:
-    assert [(name, line) for name, _, line in first_lines() if line.startswith(AVOIDED)] == []
-
-
-def test_only_a_class_of_the_package_begins_with_an_indefinite_article() -> None:
-    assert [
-        (name, line)
-        for name, kind, line in first_lines()
-        if line.startswith(ARTICLES) and not (kind is ast.ClassDef and name.startswith("healkit/"))
-    ] == []
 
 
 def test_the_first_line_of_a_module_fits_a_list() -> None:
-    modules = [(name, line) for name, kind, line in first_lines() if kind is ast.Module]
-    assert [(name, line) for name, line in modules if len(line) > FIRST_LINE_MAX] == []
+    too_long = []
+    for path in (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))):
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith(DATA):
+            told = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            if len(line := told.partition("\n")[0]) > FIRST_LINE_MAX:
+                too_long.append((name, line))
+    assert too_long == []
