@@ -1,7 +1,8 @@
-"""Count what one action walks through: healkit's own calls, functions and files on the host.
+"""Distance: the files and calls that one action walks through.
 
-Each action is done once to warm it, and counted the second time, on every thread of this process. What runs in a worker
-is not counted. `python benchmarks/bench_distance.py --files execute` names the files of one action, with their calls.
+healkit's own, on the host, on every thread of this process; what runs in a worker is not counted. Each action is done
+once to warm it, and counted the second time. `python benchmarks/bench_distance.py --files execute` names the files of an
+action with their calls, `--functions` its functions. Prints one JSON object.
 """
 
 from __future__ import annotations

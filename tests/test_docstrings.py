@@ -1,4 +1,4 @@
-"""Form of the modules' docstrings: a first line that fits a list.
+"""Modules' docstrings: a first line that fits a list.
 
 What a docstring says is for a reader to judge: it begins with an imperative verb or a noun phrase that one would say.
 ruff's D rules check the rest of the form.
