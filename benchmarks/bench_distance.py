@@ -1,8 +1,8 @@
 """Distance: the files and calls that one action walks through.
 
 healkit's own, on the host, on every thread of this process; what runs in a worker is not counted. Each action is done
-once to warm it, and counted the second time. `python benchmarks/bench_distance.py --files execute` names the files of an
-action with their calls, `--functions` its functions. Prints one JSON object.
+once to warm it, and counted the second time. `python benchmarks/bench_distance.py --files execute` names the files
+of an action with their calls, `--functions` its functions. Prints one JSON object.
 """
 
 from __future__ import annotations
