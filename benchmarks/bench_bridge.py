@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from healkit.config import Config
-from healkit.contracts.records import CallRecord, Grants, new_trace_id
+from healkit.contracts.execution import CallRecord, Grants, new_trace_id
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
 from healkit.runtime.providers import HostFunctions

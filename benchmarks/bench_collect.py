@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from healkit.config import Config
-from healkit.contracts.records import new_trace_id, utc_now
+from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.sanitizer import Sanitizer
 from healkit.sanitizer.cleaner import Verbatim
 from healkit.server.ingest import Ingest

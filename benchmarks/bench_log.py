@@ -23,9 +23,8 @@ from pathlib import Path
 
 import msgspec
 
-from healkit.contracts.failure import Failure, Frame, format_frames
-from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.records import CallRecord, Finished, Started, host_identity, new_trace_id, utc_now
+from healkit.contracts.execution import CallRecord, Finished, Started, host_identity, new_trace_id, utc_now
+from healkit.contracts.failure import Failure, Frame, fingerprint, format_frames
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter
 from healkit.store.statements import finished_values, started_values

@@ -26,7 +26,7 @@ from typing import Any
 from log_samples import BASE, SPAN, crowd, old_log
 
 from healkit import Healkit
-from healkit.contracts.records import utc_now
+from healkit.contracts.execution import utc_now
 from healkit.errors import UsageInvalid
 from healkit.store.database import Database
 from healkit.store.log_reader import Log

@@ -20,7 +20,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from healkit import Config, Healkit
-from healkit.contracts.records import (
+from healkit.contracts.execution import (
     CallRecord,
     Finished,
     Started,

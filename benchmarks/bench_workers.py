@@ -24,7 +24,7 @@ import psutil
 from jupyter_client.manager import KernelManager
 
 from healkit import Config, Healkit
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.runtime import background
 from healkit.workers.folders import RunFolders
 from healkit.workers.forkserver import ForkServer

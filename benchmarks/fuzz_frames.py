@@ -30,7 +30,7 @@ import msgspec
 from jupyter_client.session import Session
 
 from healkit.contracts import claims, post_mortem, rpc
-from healkit.contracts.records import Grants, new_trace_id
+from healkit.contracts.execution import Grants, new_trace_id
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
 from healkit.runtime.outcomes import conclude

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from healkit.config import Config
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.decisions.service import DecideService
 from healkit.errors import HealkitError
 from healkit.forwarding import method_of
@@ -46,8 +46,8 @@ from healkit.workers.grant_checks import check_grants
 
 if TYPE_CHECKING:
     from healkit.contracts.doctor import DoctorReport, Status
-    from healkit.contracts.entries import VaultEntry
     from healkit.contracts.runs import RunManifest
+    from healkit.contracts.vault import VaultEntry
     from healkit.rendering.summaries import ShownFrameSummary, ShownTextSummary
     from healkit.runtime.run_audit import StepOf
     from healkit.runtime.views import Views

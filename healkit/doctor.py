@@ -10,7 +10,7 @@ import psutil
 
 from healkit.config import MIB, Config
 from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
-from healkit.contracts.outbox import OutboxState
+from healkit.contracts.traces import OutboxState
 from healkit.errors import IsolationUnavailable
 from healkit.store.log_reader import Log
 from healkit.workers.probe import NOT_STOPPED, TierReport, achieved_tier, probe

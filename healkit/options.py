@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from healkit.contracts.filters import STATUSES
+from healkit.contracts.execution import STATUSES
 
 
 @dataclasses.dataclass(frozen=True)

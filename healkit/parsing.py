@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from healkit import values
 from healkit.contracts.encoding import read_int
-from healkit.contracts.filters import GROUP_FILTERS, NAMES, STATUSES, SUMMARY_FILTERS, Filters
+from healkit.contracts.execution import FILTER_NAMES, GROUP_FILTERS, STATUSES, SUMMARY_FILTERS, Filters
 from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
 from healkit.options import GRANTS, Option
 
 if TYPE_CHECKING:
-    from healkit.contracts.entries import VaultEntry
+    from healkit.contracts.vault import VaultEntry
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
@@ -227,7 +227,9 @@ def read_filters(options: Mapping[str, Any], *, whole_days: bool = False) -> Fil
 
     whole_days: an `until` that is a date includes that day, as people mean it in a form. Raises `UsageInvalid`.
     """
-    texts = {name: str(options[name]).strip() for name in NAMES if options.get(name) not in (None, False)}
+    texts = {
+        name: str(options[name]).strip() for name in FILTER_NAMES if options.get(name) not in (None, False)
+    }
     found: dict[str, Any] = {name: text for name, text in texts.items() if text}
     if Filters(status=found.get("status")).status not in (None, *STATUSES):
         raise UsageInvalid(f"Not a status: {found['status']!r}.", hint=f"Write {', '.join(STATUSES)}.")

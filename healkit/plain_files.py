@@ -1,12 +1,15 @@
-"""Regular files of a folder, without following links."""
+"""Files of a folder, without links, and temporary folders."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+import tempfile
 from pathlib import Path
 from typing import BinaryIO
+
+from healkit.errors import ConfigError
 
 
 def opened(folder: Path, name: str) -> BinaryIO:
@@ -71,3 +74,29 @@ def _said(error: OSError, name: str) -> OSError:
     if error.errno == errno.ELOOP:
         return OSError(errno.ELOOP, "it is a link, and links are not followed", name)
     return error
+
+
+# Folders for temporary files, or a clear error.
+
+
+def temporary_folder() -> Path:
+    """Return the folder for temporary files; raise `ConfigError` where no place can be written."""
+    try:
+        return Path(tempfile.gettempdir())
+    except OSError as error:
+        raise _unusable(error) from None
+
+
+def new_temporary_folder(prefix: str, parent: Path | None = None) -> Path:
+    """Make a new folder, for this user only, in `parent` or the folder for temporary files; raise `ConfigError`."""
+    try:
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    except OSError as error:
+        raise _unusable(error) from None
+
+
+def _unusable(error: OSError) -> ConfigError:
+    return ConfigError(
+        f"There is no usable folder for temporary files: {error.strerror or error}.",
+        hint="Set TMPDIR to a folder that you can write to and that has room.",
+    )

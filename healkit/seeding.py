@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Date, Float, Integer, MetaData, Table, Text, inspect
 
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import HealkitError, ToolExists, ToolRemoved
 from healkit.gallery import LESSONS, SAMPLE_TABLES, SAMPLES
 from healkit.gallery.samples import ColumnType, SampleTable

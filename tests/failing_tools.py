@@ -10,11 +10,11 @@ import types
 import warnings
 from typing import Any
 
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.execution import Grants
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check
-from healkit.contracts.records import Grants
 from healkit.contracts.tools import Tool
+from healkit.contracts.vault import VaultEntry
 from healkit.healing.advisor import Case
 from healkit.healing.case import merged
 from healkit.pysource import shapes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from healkit.contracts.labels import place_label, revision_address, revision_label
+from healkit.contracts.tools import place_label, revision_address, revision_label
 from healkit.parsing import parse_revision
 
 

@@ -9,9 +9,15 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from healkit.contracts.events import SCHEMA_VERSION, error_object
-from healkit.contracts.records import utc_now
-from healkit.contracts.runs import ExecutionProfile, PolicyDefaults, RedactionPolicy, RunManifest
+from healkit.contracts.execution import utc_now
+from healkit.contracts.runs import (
+    SCHEMA_VERSION,
+    ExecutionProfile,
+    PolicyDefaults,
+    RedactionPolicy,
+    RunManifest,
+    error_object,
+)
 from healkit.sanitizer.cleaner import Verbatim
 from healkit.tracing.writer import RunWriter
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from healkit.cells.dataflow import dataflow_of
 from healkit.contracts.encoding import is_plain, to_jsonable
-from healkit.contracts.preview import type_name
+from healkit.contracts.post_mortem import type_name
 from healkit.errors import UsageInvalid
 from healkit.pysource.nodes import own_nodes
 

@@ -29,9 +29,9 @@ from healkit.cli.command import (
     say,
     typed,
 )
-from healkit.contracts.temporary import temporary_folder
 from healkit.errors import UsageInvalid
 from healkit.parsing import ANSWER_PROMPT, DECISION_PROMPT, parse_decision, split_label
+from healkit.plain_files import temporary_folder
 from healkit.plain_text import untick
 
 if TYPE_CHECKING:

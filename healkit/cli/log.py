@@ -28,7 +28,7 @@ from healkit.cli.command import (
     typed,
     wrong,
 )
-from healkit.contracts.filters import Filters
+from healkit.contracts.execution import Filters
 from healkit.parsing import check_tallied, parse_age, read_filters
 from healkit.rendering import plain
 

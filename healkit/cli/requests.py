@@ -21,10 +21,10 @@ from healkit.cli.command import (
     terminal_width,
     typed,
 )
-from healkit.contracts.labels import revision_address, revision_label
+from healkit.contracts.tools import revision_address, revision_label
 
 if TYPE_CHECKING:
-    from healkit.contracts.requests import PatchRequest
+    from healkit.contracts.healing import PatchRequest
 
 app = typer.Typer(
     help="Patches waiting for approval; without a command, the list.",

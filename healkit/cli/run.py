@@ -30,9 +30,9 @@ from healkit.cli.command import (
     typed,
     wrong,
 )
-from healkit.contracts.temporary import temporary_folder
 from healkit.errors import ArgumentsInvalid, HealkitError
 from healkit.parsing import given_arguments, sample_call, split_assignments, split_label, value_of
+from healkit.plain_files import temporary_folder
 from healkit.plain_text import drawn
 
 if TYPE_CHECKING:

@@ -35,9 +35,9 @@ def status(as_json: JsonOption = False, db: DbOption = None) -> int:
 def doctor(as_json: JsonOption = False, db: DbOption = None) -> int:
     """Try for real what isolation this machine can enforce. Exit 1 if tools get no boundary here."""
     from healkit.config import Config
-    from healkit.contracts.secrets import shown_url
     from healkit.doctor import examine
     from healkit.errors import DatabaseError
+    from healkit.plain_text import shown_url
     from healkit.rendering import reports, text_of
 
     report = examine(Config.from_environment())

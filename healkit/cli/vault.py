@@ -31,7 +31,7 @@ from healkit.cli.vault_names import NameArgument, ReasonOption, entry_json, remo
 from healkit.parsing import parse_arguments, parse_revision, read_grants, split_label
 
 if TYPE_CHECKING:
-    from healkit.contracts.entries import VaultEntry
+    from healkit.contracts.vault import VaultEntry
 
 app = typer.Typer(
     help="The tools and their revisions; without a command, the list.", context_settings=HELP_OPTIONS

@@ -11,7 +11,7 @@ from healkit import options
 from healkit.cli.command import OK, DbOption, JsonOption, open_healkit, print_json, put, typed
 
 if TYPE_CHECKING:
-    from healkit.contracts.entries import VaultEntry
+    from healkit.contracts.vault import VaultEntry
 
 NameArgument = Annotated[str, typer.Argument(help="The tool's name.")]
 ReasonOption = Annotated[str, typed(options.REASON)]

@@ -21,7 +21,7 @@ from healkit.cli.command import (
     terminal_width,
     typed,
 )
-from healkit.contracts.data_views import DataView
+from healkit.contracts.data import DataView
 
 app = typer.Typer(
     help="Frames and arrays that tools were given or returned; without a command, the list.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from healkit.contracts.outbox import OutboxState
+from healkit.contracts.traces import OutboxState
 
 
 @dataclasses.dataclass(frozen=True)

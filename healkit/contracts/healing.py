@@ -1,4 +1,4 @@
-"""Checks, patches and attempts of a healing.
+"""Healing as data: checks, patches, attempts, report, requests.
 
 A *check* says what a tool has to do: for these arguments, return this. A *patch* is other code for the tool, proposed
 by an advisor. A patch that passes every check is *plausible*; it is *correct* only as far as a person has said what is
@@ -7,10 +7,15 @@ right. The verdict keeps the two apart.
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+
+from healkit.contracts.tools import EntryRef, revision_label
 
 #: Origin of a check: an example that the tool's owner declared, an answer to a question of the loop, a recorded
 #: run that passed and must stay equal, or the recorded failure.
@@ -205,3 +210,203 @@ def _alike(one: str, other: str) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
     return low
+
+
+# The report of a healing.
+
+
+#: `kept`: a patch is the tool's active revision now. `shown`: a dry run's. `pending`: it waits for consent. `declined`:
+#: the person said no. `denied`: the policy forbids it. `rolled_back`: it was kept, failed when it ran, and was taken
+#: back. `not_cured`: no attempt passes. `healthy`: the tool does not fail any more. `not_mendable`: no change
+#: of the code helps. `halted`: the policy ended the run; a patch that failed once it was active may still be there.
+#: `stopped`: Stop was pressed.
+Outcome = Literal[
+    "kept", "shown", "pending", "declined", "denied", "rolled_back", "not_cured", "healthy", "not_mendable", "halted",
+    "stopped",
+]  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Answered:
+    """Question that was asked: the input, each plausible patch's result, and the answer, as JSON text."""
+
+    call: str
+    choices: tuple[str, ...]
+    answer: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class HealReportData:
+    """Report of one healing from observation to revision.
+
+    revision: the active one, where the healing made a revision. best: the attempt that was chosen; `not_cured` if it
+    failed once it was active. reason: one sentence.
+    notes: deviations on the way, such as an advisor that could not be asked. cost: of the advisors' work, summed by
+    unit. folder: the run folder; `healkit trace show` reads it. nearest: where no patch passes every check, the one
+    that passes most, if that is more than the code as it is.
+
+    duration_s: wall-clock time of all of it. think_time_s: the part in which a person was waited for, at a question,
+    for consent, or in an editor.
+    """
+
+    tool_name: str
+    persona: str
+    label: str
+    outcome: Outcome
+    reason: str
+    diagnosis: str
+    attempts: tuple[Attempt, ...]
+    best: Attempt | None
+    checks: tuple[Check, ...]
+    duration_s: float
+    candidates_tried: int
+    run_id: str
+    folder: Path
+    revision: int | None = None
+    request_id: int | None = None
+    questions: tuple[Answered, ...] = ()
+    notes: tuple[str, ...] = ()
+    cost: dict[str, float] = dataclasses.field(default_factory=dict)
+    think_time_s: float = 0.0
+    nearest: Attempt | None = None
+
+    @property
+    def working_time_s(self) -> float:
+        """Wall-clock time without the time in which a person was waited for."""
+        return max(0.0, self.duration_s - self.think_time_s)
+
+    @property
+    def ok(self) -> bool:
+        """True if a patch was kept, or none was needed."""
+        return self.outcome in ("kept", "healthy")
+
+    @property
+    def verdict_code(self) -> Verdict | None:
+        """Chosen attempt's verdict as a code; None where none was chosen."""
+        return None if self.best is None else self.best.verdict
+
+    @property
+    def verdict(self) -> str:
+        """Chosen attempt's verdict in words, for people; empty where none was chosen."""
+        return "" if self.best is None else VERDICTS[self.best.verdict].words
+
+    @property
+    def plausible(self) -> tuple[Attempt, ...]:
+        """Attempts that pass every check, likeliest first."""
+        return tuple(attempt for attempt in self.attempts if attempt.verdict != "not_cured")
+
+
+# Patch requests: patches that wait for consent.
+
+
+#: `pending` until it is decided. `overtaken`: it was accepted, but by then the tool had another revision that this
+#: patch was not made from; nothing was changed.
+RequestState = Literal["pending", "accepted", "declined", "overtaken"]
+#: Author of the patch, in the words for a revision's author.
+RequestAuthor = Literal["person", "rule", "search", "model", "agent"]
+
+
+class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Proposed code for a tool.
+
+    parent: the revision that it was made from. diff: from that one's code to this. advisor: the proposer, in the
+    advisor's own name for itself. verdict: of its validation, empty without one. motivating_log_id, run_id: the
+    execution that it answers, and the healing that made it. revision: the one that it became once it was accepted.
+    note: why it was declined, or both sides where it was overtaken.
+    """
+
+    id: int
+    tool_name: str
+    persona: str
+    parent: int
+    code: str
+    code_hash: str
+    diff: str
+    author: RequestAuthor
+    created_at: datetime
+    advisor: str = ""
+    reason: str = ""
+    verdict: Verdict | Literal[""] = ""
+    motivating_log_id: int | None = None
+    run_id: str | None = None
+    state: RequestState = "pending"
+    decided_at: datetime | None = None
+    decided_by: str = ""
+    revision: int | None = None
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        """Revision that it was made from: `fibonacci v2`, or `fibonacci v2 (teacher)`."""
+        return revision_label(self.tool_name, self.persona, self.parent)
+
+    @property
+    def said(self) -> str:
+        """Verdict in words."""
+        return VERDICTS[self.verdict].words if self.verdict else "not validated"
+
+
+# Messages that try many variants of one code on its checks.
+#
+# host → trial server: `batch` once, then `share` after `share`, each answered by `outcomes` as they come and a
+# `share_done`. A candidate is a list of splices of the batch's code, so that a variant travels in a few bytes.
+
+
+PASSED, WRONG, RAISED, TIMED_OUT, DIED, NOT_RUN = ".wetd-"
+#: Outcomes of a check, one letter each (`healing.advisor.Workbench.score`).
+LETTERS = PASSED + WRONG + RAISED + TIMED_OUT + DIED + NOT_RUN
+#: Limits of a share's candidates and outcomes; one page of shared memory holds that many.
+SHARE_MAX, SHARE_OUTCOMES_MAX = 4000, 1_000_000
+
+
+class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Check as a trial server gets it (`contracts.healing.Check`), with its time limit in seconds.
+
+    Arguments travel as JSON, because they are decoded afresh for each candidate. `exact` says that arguments and
+    expected value hold tags (`values.kept`), and that the result is compared as it is.
+    """
+
+    arguments: msgspec.Raw = msgspec.Raw(b"{}")
+    call: str = ""
+    known: bool = False
+    expected: msgspec.Raw = msgspec.Raw(b"null")
+    raises: str = ""
+    timeout_s: float = 1.0
+    exact: bool = False
+
+
+class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
+    """Part of a search that stays the same for all candidates; `every` goes on after the first failed check.
+
+    as_code: where a check's right answer is unknown, the code's own result there is right, a value or an exception;
+    where the code does not end, any value is.
+    """
+
+    entry: EntryRef
+    code: str
+    checks: list[BatchCheck]
+    every: bool
+    memory_bytes: int
+    result_max_bytes: int
+    output_max_bytes: int
+    as_code: bool = False
+
+
+class Share(msgspec.Struct, frozen=True, tag="share"):
+    """Next candidates of the batch."""
+
+    candidates: list[list[Edit]]
+
+
+class Outcomes(msgspec.Struct, frozen=True, tag="outcomes"):
+    """Outcomes of some candidates: from `first` on in the share, as many letters each as there are checks."""
+
+    first: int
+    letters: list[str]
+
+
+class ShareDone(msgspec.Struct, frozen=True, tag="share_done"):
+    """End of a share; `setup_s` is the time spent on getting ready for it."""
+
+    setup_s: float
+    children: int

@@ -1,36 +1,273 @@
-"""Manifests of a run folder, and a run as it is read back.
+"""Runs as data: events, state signatures, manifests, policy.
 
-runs/<run_id>/run_manifest.json       what was to be done, by which healkit, under which policy
-              trace.jsonl             what happened, an event a line
-              evidence/<sha256>.json  what it looked like, each file named by its content
-              evidence_manifest.json  which file is what, of which step
+A run is a list of events, the lines of trace.jsonl, in the order in which they happened, numbered by `seq` from 1
+without a gap. Their times are for people: a clock may be set back, and `seq` alone gives the order. `None` is null on
+the wire for the three fields that every event has (`step_id`, the two signatures); the other optional fields are left
+out.
+
+Payload (what a tool was given, printed, returned or raised) stands in known places only and is redacted there; the rest
+is the contract's own words, ids and hashes, and is never changed. `CONTRACT_KEYS` draws that line inside the three open
+fields `result`, `metadata` and `error.details`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol, get_args
 
 import msgspec
 
 from healkit import plain_files
 from healkit.contracts.audit import AuditHead
-from healkit.contracts.events import (
-    SCHEMA_VERSION,
-    Count,
-    EvidenceKind,
-    EvidencePath,
-    EvidenceRef,
-    RunId,
-    SchemaVersion,
-    Sha256,
-    StepId,
-    TraceEvent,
-    UtcTime,
-)
-from healkit.errors import EvidenceChanged
+from healkit.errors import EvidenceChanged, HealkitError, is_retryable
+
+#: Version of trace.jsonl and of both manifests.
+SCHEMA_VERSION = "v3"
+
+EventType = Literal[
+    "run_started", "run_finished",
+    "observation_captured",
+    "proposal_received", "proposal_accepted", "proposal_rejected",
+    "action_compiled", "preconditions_checked", "action_started", "action_executed", "postconditions_checked",
+    "assert_checked",
+    "retry_scheduled", "backoff_applied",
+    "recovery_started", "recovery_finished",
+    "policy_halt",
+    "evidence_captured",
+    "error_raised",
+    "inspection_started", "inspection_finished",
+    "trace.gather_info", "trace.execute_data_op", "trace.execute_output", "trace.finalize", "trace.self_correction",
+]  # fmt: skip
+EVENT_TYPES: tuple[str, ...] = get_args(EventType)
+
+#: Phase of a step in which something went wrong.
+Stage = Literal[
+    "observation", "proposal", "preconditions", "action", "postconditions", "policy", "recovery", "evidence",
+    "inspection", "run",
+]  # fmt: skip
+#: A `critical` error ends the run.
+Severity = Literal["warning", "error", "critical"]
+EvidenceKind = Literal[
+    "state_before", "state_after", "code", "proposal", "arguments", "stdout", "stderr", "failure", "outputs", "calls",
+    "report", "turn",
+]  # fmt: skip
+
+UtcTime = Annotated[datetime, msgspec.Meta(tz=True)]
+RunId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+StepId = Annotated[str, msgspec.Meta(pattern="^step_[1-9][0-9]*$")]
+SchemaVersion = Annotated[str, msgspec.Meta(pattern="^v[1-9][0-9]*$")]
+Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+EvidencePath = Annotated[str, msgspec.Meta(pattern=r"^evidence/[0-9a-f]{64}\.(json|txt)$")]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+#: Keys of `result`, `metadata` and `details` whose values are the contract's own; all others are payload.
+CONTRACT_KEYS = frozenset(
+    {
+        "action", "advisor", "author", "base_code_hash", "base_revision", "calls", "check", "checks", "code",
+        "code_hash", "column", "count", "criteria_profile", "doc_hash", "duration_ms", "ename", "execution_mode",
+        "execution_profile", "expected", "failures", "file_ref", "finding", "fingerprint", "found", "hidden",
+        "isolation", "kind", "line", "log_id", "manifest_uri", "mode", "not_kept", "origin", "outcome", "passed",
+        "phase", "policy", "proposal_count", "proposal_source", "report_ref", "request_id", "revision", "rule", "same",
+        "state_key", "status", "steps", "think_time_ms", "threshold", "total", "trace_id", "tried", "truncated_from",
+        "verdict", "wait_ms", "run_files", "view_files",
+    }
+)  # fmt: skip
+
+
+class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Condition of an action: the check's name, what it is checked against, and how grave it is where it does not hold.
+
+    `args` holds hashes, limits and words of the contract only, no payload.
+    """
+
+    kind: str
+    args: dict[str, Any]
+    severity: Severity
+
+
+class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Resolved action: which code, with which arguments, within which limits.
+
+    `kind` is `run`, `try` (code that no revision holds), `rerun` (arguments from the log) or `validate` (all checks run
+    on a patch; its `arguments` are those of the failure). `arguments` is payload. `action_id` is the step's id and the
+    kind: the same action of two runs has one id. `preconditions`, `postconditions` and `assertions` are what is
+    checked before, after, and against what is known to be right. Evidence of a `critical` action is kept in full; the
+    criticality is null in an old run. `tags` are words on the tool: its type, its group, its flags.
+    """
+
+    schema_version: SchemaVersion
+    action_id: str
+    kind: Literal["run", "try", "rerun", "validate"]
+    tool_name: str
+    persona: str
+    revision: int | None
+    code_hash: str | None
+    arguments: Any
+    mode: str
+    timeout_s: float
+    isolation: str | None
+    criticality: Literal["normal", "critical"] | None
+    preconditions: list[Condition]
+    postconditions: list[Condition]
+    assertions: list[Condition]
+    tags: list[str]
+    grants: dict[str, Any] = {}
+
+
+class ErrorObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Error with a code of the closed catalogue (`healkit.errors`).
+
+    `retryable`: the same action may be tried again with nothing changed. `message` is payload. `details` holds the
+    exception's type, its line, the next step, the numbers behind a refusal: what is known of them.
+    """
+
+    schema_version: SchemaVersion
+    error_code: str
+    stage: Stage
+    severity: Severity
+    message: str
+    retryable: bool
+    details: dict[str, Any]
+    created_at: UtcTime
+
+
+class EvidenceRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Reference of an event to an item of the evidence manifest; `uri` is relative to the run's folder."""
+
+    kind: EvidenceKind
+    uri: EvidencePath
+    sha256: Sha256
+
+
+class TraceEvent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Event of a run, written at the moment it happened.
+
+    `result` is the outcome; `metadata` what else is known; `evidence_refs` where more of it is stored.
+    """
+
+    seq: Annotated[int, msgspec.Meta(ge=1)]
+    ts_utc: UtcTime
+    run_id: RunId
+    event_type: EventType
+    step_id: StepId | None
+    state_signature_before: StateSignature | None
+    state_signature_after: StateSignature | None
+    action_spec: ActionSpec | None = None
+    result: dict[str, Any] | None = None
+    error: ErrorObject | None = None
+    evidence_refs: list[EvidenceRef] = []
+    metadata: dict[str, Any] = {}
+
+
+def condition(kind: str, *, severity: Severity = "error", **args: Any) -> Condition:
+    """Make a condition; args: what it is checked against."""
+    return Condition(kind, args, severity)
+
+
+def details_of(error: HealkitError) -> dict[str, Any]:
+    """Return what one of healkit's own errors tells beside its message: its type, its line, the next step."""
+    known = {"ename": type(error).__name__, "line": getattr(error, "lineno", None), "hint": error.hint}
+    return {name: value for name, value in known.items() if value}
+
+
+def error_object(
+    code: str,
+    stage: Stage,
+    message: str,
+    created_at: datetime,
+    *,
+    severity: Severity = "error",
+    details: dict[str, Any] | None = None,
+    retryable: bool | None = None,
+) -> ErrorObject:
+    """Make an error object; `retryable` is from the catalogue, unless the caller knows more than the code."""
+    again = is_retryable(code) if retryable is None else retryable
+    return ErrorObject(SCHEMA_VERSION, code, stage, severity, message, again, details or {}, created_at)
+
+
+# State signatures: the state of a tool's world, as hashes.
+#
+# Five hashes, each its own field, so that two signatures say *what* differs: the tool (name, persona and code), the
+# normalised failure (its fingerprint), the arguments, the outputs, and the worker. `state_key` joins the first three:
+# same code, same arguments and same failure are the same state, whatever was printed on the way and however isolated it
+# was. A revision's number is left out: to revert to a revision's code is to be back in its state.
+#
+# A hash is the first 32 hexadecimal digits of the SHA-256 of `<version>:<field>:` and the value as JSON with sorted
+# keys. The caller passes values that are already clean: a hash of a short secret can be guessed back.
+
+
+#: Version of the fields; the same since the first run folders, which write it as the number 1.
+SIGNATURE_VERSION = "v1"
+#: Version; it changes whenever the same state would get other hashes.
+ALGORITHM = "sha256-128/1"
+
+Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class StateSignature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Signature of one state; a part that is not there yet (no failure, no outputs) is null."""
+
+    schema_version: str
+    algorithm: str
+    tool: Hash
+    failure: Hash | None
+    arguments: Hash
+    outputs: Hash | None
+    worker: Hash | None
+    state_key: Hash
+
+
+def sign(
+    *,
+    tool_name: str,
+    persona: str,
+    code_hash: str | None,
+    arguments: Any,
+    fingerprint: str | None = None,
+    outputs: Any = None,
+    worker: Any = None,
+) -> StateSignature:
+    """Sign a state given by its parts: JSON values, and a failure's fingerprint or None."""
+    tool = digest("tool", [tool_name, persona, code_hash])
+    failure = None if fingerprint is None else digest("failure", fingerprint)
+    given = digest("arguments", arguments)
+    return StateSignature(
+        SIGNATURE_VERSION,
+        ALGORITHM,
+        tool=tool,
+        failure=failure,
+        arguments=given,
+        outputs=None if outputs is None else digest("outputs", outputs),
+        worker=None if worker is None else digest("worker", worker),
+        state_key=state_key(tool, failure, given),
+    )
+
+
+def state_key(tool: str, failure: str | None, arguments: str) -> str:
+    """Return the one hash that two signatures share if they are of the same state."""
+    return digest("state", [tool, failure, arguments])
+
+
+def digest(field: str, value: Any) -> str:
+    """Hash a JSON value as that field; equal for equal values whatever the order of their keys."""
+    try:
+        encoded = _encode(value)
+    except UnicodeEncodeError:  # a lone surrogate, which JSON's UTF-8 cannot hold
+        encoded = repr(value).encode(errors="backslashreplace")
+    return hashlib.sha256(f"{ALGORITHM}:{field}:".encode() + encoded).hexdigest()[:32]
+
+
+# Manifests of a run folder, and a run as it is read back.
+#
+# runs/<run_id>/run_manifest.json       what was to be done, by which healkit, under which policy
+#               trace.jsonl             what happened, an event a line
+#               evidence/<sha256>.json  what it looked like, each file named by its content
+#               evidence_manifest.json  which file is what, of which step
+
 
 TRACE, EVIDENCE = "trace.jsonl", "evidence"
 RUN_MANIFEST, EVIDENCE_MANIFEST = "run_manifest.json", "evidence_manifest.json"
@@ -228,3 +465,71 @@ class RunDiff:
 def empty_evidence(run_id: str) -> EvidenceManifest:
     """Return the evidence manifest of a run that has no evidence yet."""
     return EvidenceManifest(SCHEMA_VERSION, run_id, [])
+
+
+# Questions to a run's policy, and its answers.
+#
+# The policy itself is `healkit.healing.run_policy`; the code that executes steps gets one as a `StepPolicy`.
+
+
+@dataclasses.dataclass(frozen=True)
+class Observation:
+    """State in which a step ended; `failed` is True for a state to get out of."""
+
+    state_key: str
+    failed: bool
+    fingerprint: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Halt:
+    """Reason why a run was ended: the cap, in words, the numbers behind it, and the state where one was the reason.
+
+    `rule` is the `reason` of trace.jsonl, such as `same_state_revisit`; `reason` is the sentence.
+    """
+
+    rule: str
+    reason: str
+    count: int
+    threshold: int
+    state_key: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicyVerdict:
+    """Answer of a policy: go on, go on after `wait_ms`, do not (`refusal` says why), or the run is over (`halt`)."""
+
+    halt: Halt | None = None
+    refusal: str = ""
+    wait_ms: int = 0
+    same_state_count: int = 0
+
+    @property
+    def granted(self) -> bool:
+        """True if the action may be done."""
+        return self.halt is None and not self.refusal
+
+
+class StepPolicy(Protocol):
+    """Policy that is asked before each step and told of its end; it does nothing itself, and never waits."""
+
+    @property
+    def defaults(self) -> PolicyDefaults:
+        """Caps in force, for the manifest."""
+        ...
+
+    def step(self) -> PolicyVerdict:
+        """Ask for a step before it begins; a granted one counts."""
+        ...
+
+    def retry(self, action: str, error_code: str, ename: str = "") -> PolicyVerdict:
+        """Ask to try a failed action again; a grant counts, and names the pause before it."""
+        ...
+
+    def seen(self, state_key: str) -> int:
+        """Return how often that failing state was observed so far."""
+        ...
+
+    def observe(self, observation: Observation) -> PolicyVerdict:
+        """Tell how a step ended; the verdict is on the run, not on the step."""
+        ...

@@ -1,4 +1,4 @@
-"""Execution traces, and their wire form.
+"""Execution traces: their wire form, and their delivery.
 
 The wire form is JSON in camelCase with exactly the names of the classes below (`taskResults`, `nodeId`, …); times are
 ISO 8601 in UTC. Traces are read by `read_trace` and `read_batch`, which trust nothing of it: ids, names, times and
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -233,3 +233,40 @@ def _moment(value: Any, place: str) -> Any:
             f"2000 and 2100 - at `{place}`.{seconds}"
         )
     return datetime.fromtimestamp(value / 1000, UTC)
+
+
+# Messages between the outbox and its sender.
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """Trace that is to be sent, as its sender gets it; `attempts` are the refusals so far."""
+
+    trace_id: str
+    wire: str
+    attempts: int = 0
+    attempted_at: datetime | None = None
+
+
+class DeliveryVerdict(msgspec.Struct, frozen=True):
+    """Verdict on one trace that was sent.
+
+    `sent`: the collector has it. `parked`: it will not be sent again by itself. `pending`: again after `delay_s`;
+    `counted` where the trace itself was refused, and the collector was not merely away.
+    """
+
+    trace_id: str
+    state: Literal["sent", "pending", "parked"]
+    reason: str = ""
+    delay_s: float = 0.0
+    counted: bool = False
+
+
+class OutboxState(msgspec.Struct, frozen=True):
+    """Number of traces in each state, why traces are parked (reason → how many), and the last error."""
+
+    local: int = 0
+    pending: int = 0
+    sent: int = 0
+    parked: int = 0
+    parked_for: dict[str, int] = {}
+    problem: str = ""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from healkit.contracts.decisions import Entity, EntityQuestion, ExecuteDataOp, Intended, StateGap
-from healkit.contracts.entries import VaultEntry
-from healkit.contracts.heal_report import HealReportData
+from healkit.contracts.healing import HealReportData
+from healkit.contracts.vault import VaultEntry
 from healkit.decisions.entities import TRIES, candidates_for, pool_of, replaced_in
 from healkit.decisions.intent import Missing, actual_state, gap_of, with_entities
 from healkit.decisions.performing import Attempt, ChoiceRefused, Workshop

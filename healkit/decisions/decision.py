@@ -9,9 +9,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from healkit.contracts.audit import AuditEntry
-from healkit.contracts.audit_panes import ANALYSIS_LABEL, AuditPanes, FirstRows
-from healkit.contracts.data_views import DataView
-from healkit.contracts.decisions import DecisionOutcome, EntityQuestion, Turn
+from healkit.contracts.data import DataView
+from healkit.contracts.decisions import (
+    ANALYSIS_LABEL,
+    AuditPanes,
+    DecisionOutcome,
+    EntityQuestion,
+    FirstRows,
+    Turn,
+)
 from healkit.plain_text import count
 from healkit.rendering.document import Card
 from healkit.store.audit_rows import summed

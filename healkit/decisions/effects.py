@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import HealkitError
 
 _OWN = "healkit"  # the log and the vault as a tool reads them

@@ -29,7 +29,7 @@ from healkit.contracts.decisions import (
     ToolFacts,
     Turn,
 )
-from healkit.contracts.run_policy import Halt
+from healkit.contracts.runs import Halt
 from healkit.decisions.choosers import Chooser
 from healkit.decisions.correction import Corrected, Corrector
 from healkit.decisions.decision import INTERRUPTED

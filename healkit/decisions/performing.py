@@ -20,9 +20,9 @@ import msgspec
 import pandas as pd
 
 from healkit import values
-from healkit.contracts.data_views import DataView
+from healkit.contracts.data import DataView
 from healkit.contracts.decisions import Candidate, Entity, FoundEntities, ViewFacts
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.vault import VaultEntry
 from healkit.decisions.labels import KnownNames, folded, look_like_cells, words_in_code, words_of_choice
 from healkit.decisions.metadata import (
     COLUMNS_MAX,

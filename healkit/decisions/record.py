@@ -12,12 +12,11 @@ from typing import Any, Literal
 import msgspec
 
 from healkit.contracts.audit import AuditMetadata, AuditStep
-from healkit.contracts.audit_panes import ANALYSIS_LABEL
-from healkit.contracts.catalogue import catalogue
-from healkit.contracts.decisions import Intended, Turn
-from healkit.contracts.events import EventType, TraceEvent, error_object
-from healkit.contracts.records import utc_now
+from healkit.contracts.decisions import ANALYSIS_LABEL, Intended, Turn
+from healkit.contracts.execution import utc_now
+from healkit.contracts.runs import EventType, TraceEvent, error_object
 from healkit.decisions.resuming import DoneStep
+from healkit.errors import catalogue
 from healkit.plain_text import count
 from healkit.runtime.runs import OpenRun
 

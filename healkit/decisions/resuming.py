@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from healkit.contracts.decisions import StepFacts, Turn
-from healkit.contracts.events import TraceEvent
-from healkit.contracts.runs import Run
+from healkit.contracts.runs import Run, TraceEvent
 from healkit.errors import RunLocked, UsageInvalid
 from healkit.tracing.reader import read_run
 from healkit.tracing.run_folders import find_run, is_being_written

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from healkit.config import Config
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.runs import PolicyDefaults
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import UsageInvalid, ViewNotFound
 from healkit.runtime.runner import Runner
 from healkit.runtime.runs import Runs

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from healkit.contracts.failure import FACT_MAX_CHARS, Failure
 from healkit.contracts.healing import apply_edits
-from healkit.contracts.labels import place_label
+from healkit.contracts.tools import place_label
 from healkit.errors import is_refused
 from healkit.failures import (
     attributes,

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Attempt, Check, CheckResult, Edit, Observed, Patch
+from healkit.contracts.vault import VaultEntry
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,12 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from healkit import values
-from healkit.contracts.entries import VaultEntry
-from healkit.contracts.examples import checked_examples
+from healkit.contracts.execution import SUMMARY_MAX_CHARS
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check, CheckResult
-from healkit.contracts.labels import revision_label
-from healkit.contracts.records import SUMMARY_MAX_CHARS
+from healkit.contracts.tools import revision_label
+from healkit.contracts.vault import VaultEntry, checked_examples
 from healkit.errors import ArgumentsInvalid, ExamplesInvalid, HealError, VaultError
 from healkit.healing.advisor import Case, Peer
 from healkit.healing.frame_inputs import sample

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from healkit import values
 from healkit.contracts.encoding import to_jsonable, type_outline
-from healkit.contracts.entries import NO_GRANTS, VaultEntry
 from healkit.contracts.healing import Check, CheckResult
+from healkit.contracts.vault import NO_GRANTS, VaultEntry
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
 from healkit.runtime.background import Stop

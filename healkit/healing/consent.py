@@ -16,8 +16,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from healkit.config import Config
-from healkit.contracts.healing import Verdict
-from healkit.contracts.requests import RequestAuthor
+from healkit.contracts.healing import RequestAuthor, Verdict
 
 Decision = Literal["deny", "allow", "ask"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check, CheckResult
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import CodeDoesNotParse
 from healkit.failures import Kind, explain, kind_of, no_fix
 from healkit.healing.advisor import Case

@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from healkit import values
-from healkit.contracts.heal_report import Answered
-from healkit.contracts.healing import Attempt, Check, CheckResult
+from healkit.contracts.healing import Answered, Attempt, Check, CheckResult
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.checks import Validator, why_not
 from healkit.healing.heal_record import HealRecord

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from healkit.contracts.audit import AuditMetadata, AuditStep
-from healkit.contracts.events import TraceEvent
 from healkit.contracts.healing import VERDICTS
+from healkit.contracts.runs import TraceEvent
 from healkit.plain_text import count
 
 #: Facts of a check, a proposal, a decision and an ended run that the entry keeps.

@@ -11,21 +11,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from healkit import values
-from healkit.contracts.events import (
+from healkit.contracts.execution import utc_now
+from healkit.contracts.failure import fingerprint
+from healkit.contracts.healing import Attempt, Check, CheckResult, Patch
+from healkit.contracts.runs import (
     SCHEMA_VERSION,
     ActionSpec,
     ErrorObject,
     EvidenceRef,
+    Observation,
+    PolicyVerdict,
     Stage,
+    StateSignature,
     condition,
     details_of,
+    digest,
     error_object,
+    sign,
 )
-from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.healing import Attempt, Check, CheckResult, Patch
-from healkit.contracts.records import utc_now
-from healkit.contracts.run_policy import Observation, PolicyVerdict
-from healkit.contracts.signature import StateSignature, digest, sign
 from healkit.errors import HealkitError
 from healkit.healing.advisor import Case
 from healkit.healing.diagnosis import Diagnosis

@@ -17,11 +17,9 @@ import msgspec
 
 from healkit import values
 from healkit.config import Config
-from healkit.contracts.entries import VaultEntry
-from healkit.contracts.heal_report import Outcome
-from healkit.contracts.healing import VERDICTS, Attempt, Check
-from healkit.contracts.requests import PatchRequest
+from healkit.contracts.healing import VERDICTS, Attempt, Check, Outcome, PatchRequest
 from healkit.contracts.runs import ExecutionMode, PolicyDefaults
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import ConfigError, HealkitError, RevisionConflict
 from healkit.healing.advisor import Advisor
 from healkit.healing.advisors import advisors_for

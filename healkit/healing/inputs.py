@@ -16,8 +16,8 @@ from typing import Any
 
 from healkit import values
 from healkit.contracts.encoding import is_plain
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Check
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import ArgumentsInvalid, SchemaInvalid
 from healkit.healing.frame_inputs import frame_variants
 from healkit.store.arguments import validate_arguments

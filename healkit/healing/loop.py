@@ -14,11 +14,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from healkit.contracts.catalogue import is_retryable
-from healkit.contracts.diffs import unified_diff
-from healkit.contracts.heal_report import Answered, Outcome
-from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult, Patch, Verdict
-from healkit.errors import BudgetSpent, HealError, HealkitError, PolicyHalted
+from healkit.contracts.healing import VERDICTS, Answered, Attempt, Check, CheckResult, Outcome, Patch, Verdict
+from healkit.contracts.vault import unified_diff
+from healkit.errors import BudgetSpent, HealError, HealkitError, PolicyHalted, is_retryable
 from healkit.healing.advisor import Advisor, Case, Workbench
 from healkit.healing.case import own_code, settled
 from healkit.healing.checks import Validator, why_not

@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from healkit.contracts.heal_report import Answered, HealReportData, Outcome
-from healkit.contracts.healing import Attempt, CheckResult
+from healkit.contracts.healing import Answered, Attempt, CheckResult, HealReportData, Outcome
 from healkit.healing.advisor import Advisor, Case
 from healkit.healing.checks import why_not
 from healkit.healing.diagnosis import Diagnosis

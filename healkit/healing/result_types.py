@@ -11,8 +11,8 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Check, CheckResult, Patch
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import HealkitError
 from healkit.healing.verdicts import doubted
 from healkit.pysource.nodes import Function

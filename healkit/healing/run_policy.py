@@ -21,9 +21,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Literal
 
-from healkit.contracts.catalogue import is_retryable
-from healkit.contracts.run_policy import Halt, Observation, PolicyVerdict
-from healkit.contracts.runs import PolicyDefaults
+from healkit.contracts.runs import Halt, Observation, PolicyDefaults, PolicyVerdict
+from healkit.errors import is_retryable
 from healkit.rendering import plain
 
 #: `step`, `retry` and `recovery` are asked before they are done; `observation` is told after a step.

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from healkit import values
 from healkit.config import Config
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.runs import PolicyDefaults
+from healkit.contracts.vault import VaultEntry
 from healkit.runtime import background
 from healkit.runtime.execution import Execution
 from healkit.runtime.log_rows import arguments_of, nested_grants

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from healkit import values
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Attempt, Check, CheckResult, difference
+from healkit.contracts.vault import VaultEntry
 from healkit.healing.advisor import Workbench
 from healkit.healing.inputs import accepted, known_inputs, variants
 from healkit.healing.result_types import returned_types, type_name

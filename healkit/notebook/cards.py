@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from healkit.config import ExplainLevel
-from healkit.contracts.labels import revision_label
 from healkit.contracts.post_mortem import Local
+from healkit.contracts.tools import revision_label
 from healkit.errors import HealkitError
 from healkit.notebook import cell_advice
 from healkit.notebook.cell_output import CellOutput, own_cleaner

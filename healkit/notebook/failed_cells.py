@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from healkit.config import Config
+from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.contracts.failure import (
     Failure,
     Frame,
@@ -29,7 +30,6 @@ from healkit.contracts.failure import (
     read_traceback,
     text_of,
 )
-from healkit.contracts.records import new_trace_id, utc_now
 from healkit.notebook.kernel_history import KernelRuns
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class FailedCells:
         self, error: BaseException, code: str, number: int | None, cell_id: str | None = None
     ) -> FailedCell:
         """Take note of a cell that raised; called once the cell is over."""
-        from healkit.contracts.fingerprint import fingerprint  # most cells do not fail
+        from healkit.contracts.failure import fingerprint  # most cells do not fail
         from healkit.notebook.cell_advice import advice_for
         from healkit.runtime.execution import Execution
 
@@ -195,7 +195,7 @@ def _locals(own: list[TracebackType]) -> Iterator[Local]:
     """Yield the innermost own frame's variables; at a cell's top level, those that its code names."""
     if not own:
         return
-    from healkit.contracts.preview import preview
+    from healkit.contracts.post_mortem import preview
 
     frame = own[-1].tb_frame
     names = list(frame.f_locals)

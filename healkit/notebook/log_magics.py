@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from healkit import cells
 from healkit.config import ExplainLevel
-from healkit.contracts.filters import Filters
+from healkit.contracts.execution import Filters
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook import cards
 from healkit.notebook.cell_output import CellOutput, listed, panel_of

@@ -15,7 +15,7 @@ from healkit.runtime import vault_edits
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
-    from healkit.contracts.entries import VaultEntry
+    from healkit.contracts.vault import VaultEntry
 
 
 def save(healkit: Healkit, options: Namespace, code: str) -> tuple[VaultEntry, CellOutput]:

@@ -23,7 +23,7 @@ _NOT_A_LITERAL = object()
 
 
 def examples_in(tree: ast.Module, shape: Shape) -> list[dict[str, Any]]:
-    """Return the examples in the docstring of a tool's entry, in the form of `contracts.examples`."""
+    """Return the examples in the docstring of a tool's entry, in the form of `contracts.vault.checked_examples`."""
     prints = _prints(tree)
     found: list[dict[str, Any]] = []
     for text in _docstrings(tree, shape):

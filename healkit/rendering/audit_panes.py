@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from healkit.contracts.audit import AuditEntry, AuditMetadata
-from healkit.contracts.audit_panes import ANALYSIS_LABEL, AuditPanes, FirstRows
-from healkit.contracts.data_views import DataView
+from healkit.contracts.data import DataView
+from healkit.contracts.decisions import ANALYSIS_LABEL, AuditPanes, FirstRows
 from healkit.rendering import plain
 from healkit.rendering.audit import summary_facts
 from healkit.rendering.data_views import shape_text

@@ -17,9 +17,8 @@ import msgspec
 
 from healkit import values
 from healkit.config import Config
-from healkit.contracts.execution import ExecutionData
+from healkit.contracts.execution import CallRecord, DecisionRecord, ExecutionData
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord, DecisionRecord
 from healkit.rendering.document import Document
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from healkit.contracts.data_views import DataView
+from healkit.contracts.data import DataView
 from healkit.rendering import parts, plain
 from healkit.rendering.document import Card, Facts, Part, Section, Span, Table
 

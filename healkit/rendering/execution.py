@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from healkit.contracts.execution import ExecutionData
 from healkit.contracts.failure import Failure
-from healkit.contracts.labels import place_label
+from healkit.contracts.tools import place_label
 from healkit.rendering import cleaning, parts, plain
 from healkit.rendering.asides import Aside, locals_of
 from healkit.rendering.document import (

@@ -9,8 +9,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from healkit.contracts.heal_report import HealReportData
-from healkit.contracts.healing import VERDICTS, Attempt
+from healkit.contracts.healing import VERDICTS, Attempt, HealReportData
 from healkit.rendering import plain
 from healkit.rendering.document import (
     Card,

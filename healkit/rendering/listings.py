@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from healkit import values
-from healkit.contracts.entries import RevisionInfo, VaultEntry
-from healkit.contracts.execution import ExecutionData
-from healkit.contracts.records import HEALING_ORIGINS, TRIED_COUNTED_MAX
+from healkit.contracts.execution import HEALING_ORIGINS, TRIED_COUNTED_MAX, ExecutionData
+from healkit.contracts.vault import RevisionInfo, VaultEntry
 from healkit.rendering import cleaning, parts, plain
 from healkit.rendering.document import (
     Card,

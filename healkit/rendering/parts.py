@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from healkit import values
-from healkit.contracts.execution import ExecutionData
+from healkit.contracts.execution import CallRecord, DecisionRecord, ExecutionData, Grants, summarize
 from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.labels import place_label
-from healkit.contracts.records import CallRecord, DecisionRecord, Grants, summarize
+from healkit.contracts.tools import place_label
 from healkit.errors import TOOL_CODES
 from healkit.rendering import plain
 from healkit.rendering.cleaning import HIDDEN_MARK

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from healkit import values
-from healkit.contracts.records import summarize
+from healkit.contracts.execution import summarize
 from healkit.plain_text import count, one_line, visible
 
 __all__ = [

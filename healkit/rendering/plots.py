@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from healkit.contracts.labels import revision_label
-from healkit.contracts.stats import Ran, ToolSummary
+from healkit.contracts.execution import Ran, ToolSummary
+from healkit.contracts.tools import revision_label
 from healkit.errors import PlotUnavailable
 from healkit.rendering import plain
 

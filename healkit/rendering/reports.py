@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
-from healkit.contracts.entries import Blame
-from healkit.contracts.labels import revision_label
+from healkit.contracts.tools import revision_label
+from healkit.contracts.vault import Blame
 from healkit.rendering import plain
 from healkit.rendering.document import Card, Cell, Diff, Facts, Items, Line, Only, Part, Section, Span, Table
 

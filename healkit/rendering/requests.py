@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from healkit.contracts.requests import PatchRequest
+from healkit.contracts.healing import PatchRequest
 from healkit.rendering import plain
 from healkit.rendering.document import (
     Card,

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from healkit.contracts.events import TraceEvent
-from healkit.contracts.runs import Difference, Run, RunDiff
+from healkit.contracts.runs import Difference, Run, RunDiff, TraceEvent
 from healkit.rendering import plain
 from healkit.rendering.document import Card, Code, Facts, Line, Only, Part, Table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from healkit.contracts.stats import GroupInfo, ToolSummary
+from healkit.contracts.execution import GroupInfo, ToolSummary
 from healkit.rendering import plain
 from healkit.rendering.document import Card, Span, Table
 from healkit.rendering.listings import refused_line

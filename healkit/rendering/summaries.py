@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from healkit.contracts.summaries import Bound, ColumnSummary, Counted, Found, FrameSummary, TextSummary
+from healkit.contracts.data import Bound, ColumnSummary, Counted, Found, FrameSummary, TextSummary
 from healkit.plain_text import count, one_line
 from healkit.rendering import html_of, text_of
 from healkit.rendering.document import Card, Cell, Facts, Line, Part, Span, Table

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from healkit.contracts.labels import place_label
 from healkit.contracts.post_mortem import KeptFrame, Local
+from healkit.contracts.tools import place_label
 from healkit.rendering.asides import row_of
 from healkit.rendering.document import Card, Code, Fold, Line, Part, Section, Span, Table
 

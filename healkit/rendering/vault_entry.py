@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.vault import VaultEntry
 from healkit.rendering import html_of, listings, text_of
 
 

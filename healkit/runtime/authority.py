@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from healkit.config import Config
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import CallRefused
 from healkit.workers.interpreters import package_names
 

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 
 from healkit.contracts.backoff import pause_s
-from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started
+from healkit.contracts.execution import CallRecord, DecisionRecord, Finished, Record, Started
 from healkit.errors import DatabaseError
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter, RecordRefused

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from healkit.contracts.records import CallRecord, Step
+from healkit.contracts.execution import CallRecord, Step
 
 
 class CallEvent(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from healkit.contracts import rpc
-from healkit.contracts.records import CALL_MAX_CHARS, CallRecord, Step, summarize_json, utc_now
+from healkit.contracts.execution import CALL_MAX_CHARS, CallRecord, Step, summarize_json, utc_now
 from healkit.errors import CallTimedOut, CallUnanswered
 
 _replace = msgspec.structs.replace

@@ -15,9 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from healkit.contracts.failure import format_frames
-from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.records import (
+from healkit.contracts.execution import (
     NOT_KEPT,
     NOT_KEPT_OBJECT,
     NOT_KEPT_VALUE,
@@ -26,6 +24,7 @@ from healkit.contracts.records import (
     Finished,
     Started,
 )
+from healkit.contracts.failure import fingerprint, format_frames
 
 AnyRecord = TypeVar("AnyRecord", bound=Started | CallRecord | DecisionRecord | Finished)
 

@@ -11,9 +11,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from healkit.contracts.entries import DEFAULT_PERSONA
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.contracts.tools import ToolDefinition
+from healkit.contracts.vault import DEFAULT_PERSONA
 from healkit.errors import CallRefused, did_you_mean
 from healkit.runtime.history import last_error_report
 from healkit.runtime.router import CallContext

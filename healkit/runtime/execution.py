@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from healkit.config import Mode
-from healkit.contracts.execution import ExecutionData
-from healkit.contracts.records import Grants, Started, host_identity, new_trace_id, utc_now
+from healkit.contracts.execution import ExecutionData, Grants, Started, host_identity, new_trace_id, utc_now
 from healkit.errors import PostMortemError
 from healkit.rendering import parts
 from healkit.runtime.call_events import CallEvent, OnCall, events_of

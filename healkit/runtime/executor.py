@@ -22,11 +22,11 @@ import msgspec
 from healkit import values
 from healkit.config import MIB, Config
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.execution import CallRecord, Finished, Started, summarize_json, utc_now
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord, Finished, Started, summarize_json, utc_now
 from healkit.contracts.rpc import ExecutionComplete, Init
 from healkit.contracts.tools import ToolDefinition
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import ArgumentsInvalid, HealkitError, InternalError, ToolRemoved, WorkerNotRestricted
 from healkit.plain_text import count
 from healkit.runtime.authority import Caller, allows, bounded

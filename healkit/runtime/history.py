@@ -8,12 +8,14 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from healkit.config import Config
-from healkit.contracts.filters import Filters, takes_filters
-from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.records import (
+from healkit.contracts.execution import (
     TRIED_ORIGINS,
+    Filters,
+    GroupInfo,
+    Ran,
+    takes_filters,
 )
-from healkit.contracts.stats import GroupInfo, Ran
+from healkit.contracts.failure import fingerprint
 from healkit.errors import VaultError, is_refused, near_misses
 from healkit.rendering import cleaning
 from healkit.rendering.plots import Plot, plot_days, plot_runs

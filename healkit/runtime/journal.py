@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from healkit.contracts.records import CallRecord, Step, storable
+from healkit.contracts.execution import CallRecord, Step, storable
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Step).decode

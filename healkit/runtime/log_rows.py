@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from healkit import values
-from healkit.contracts.entries import DEFAULT_PERSONA
-from healkit.contracts.failure import Failure
-from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.labels import revision_label
-from healkit.contracts.records import (
+from healkit.contracts.execution import (
     NOT_KEPT_OBJECT,
     TRIED_ORIGINS,
     CallRecord,
@@ -29,6 +25,9 @@ from healkit.contracts.records import (
     is_alive,
     utc_now,
 )
+from healkit.contracts.failure import Failure, fingerprint
+from healkit.contracts.tools import revision_label
+from healkit.contracts.vault import DEFAULT_PERSONA
 from healkit.errors import (
     TOOL_CODES,
     ArgumentsInvalid,

@@ -15,6 +15,7 @@ import msgspec
 from healkit import values
 from healkit.contracts import claims
 from healkit.contracts.encoding import type_outline
+from healkit.contracts.execution import Finished, Started, summarize, summarize_json, utc_now
 from healkit.contracts.failure import (
     FACT_MAX_CHARS,
     FACTS_MAX,
@@ -23,14 +24,13 @@ from healkit.contracts.failure import (
     NEAR_MAX,
     Failure,
     Frame,
+    fingerprint,
     format_frames,
     frames_from_faulthandler,
     read_traceback,
     text_of,
 )
-from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.healing import Check, CheckOutcome, CheckResult, same_value
-from healkit.contracts.records import Finished, Started, summarize, summarize_json, utc_now
 from healkit.contracts.rpc import OUTLINE_MAX_CHARS, ExecutionComplete, Init
 from healkit.errors import HealkitError, InternalError
 from healkit.workers.bridge import OWN_FAULT

@@ -13,8 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from healkit.config import Config
-from healkit.contracts.failure import Failure
-from healkit.contracts.records import (
+from healkit.contracts.execution import (
     CallRecord,
     Finished,
     Record,
@@ -22,6 +21,7 @@ from healkit.contracts.records import (
     Step,
     host_identity,
 )
+from healkit.contracts.failure import Failure
 from healkit.errors import DatabaseError
 from healkit.runtime.backlog import Backlog
 from healkit.runtime.journal import Journal, left_behind, read_journal

@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.execution import NOT_KEPT_VALUE, CallRecord, DecisionRecord, Finished, Started, Step
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import NOT_KEPT_VALUE, CallRecord, DecisionRecord, Finished, Started, Step
+from healkit.contracts.vault import VaultEntry
 from healkit.runtime.contents import AnyRecord, without_contents
 from healkit.runtime.outcomes import fault_of
 from healkit.runtime.recorder import Recorder

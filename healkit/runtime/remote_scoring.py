@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import Executor
 
-from healkit.contracts.batches import DIED, LETTERS, NOT_RUN, Batch
 from healkit.contracts.claims import BadClaim
-from healkit.contracts.records import new_trace_id
+from healkit.contracts.execution import new_trace_id
+from healkit.contracts.healing import DIED, LETTERS, NOT_RUN, Batch
 from healkit.errors import WorkerError
 from healkit.runtime.shares import Reply, Settings, Share, error_of, spread
 from healkit.workers.scoring import Candidate, Draw, Scores

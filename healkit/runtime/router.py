@@ -21,7 +21,7 @@ import msgspec
 
 from healkit import values
 from healkit.contracts import claims, rpc
-from healkit.contracts.records import (
+from healkit.contracts.execution import (
     DecisionRecord,
     Grants,
     Step,

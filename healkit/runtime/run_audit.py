@@ -30,8 +30,7 @@ from healkit.contracts.audit import (
     MentionedFacts,
     MentionedView,
 )
-from healkit.contracts.events import TraceEvent
-from healkit.contracts.runs import TRACE, Run, RunManifest
+from healkit.contracts.runs import TRACE, Run, RunManifest, TraceEvent
 from healkit.errors import EvidenceChanged, HealkitError
 from healkit.plain_text import count
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from healkit.config import Config, Mode
-from healkit.contracts.records import Finished
+from healkit.contracts.execution import Finished
 from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import ConfigError, HealkitError, ToolExecutionError, check_text, named
 from healkit.runtime import background

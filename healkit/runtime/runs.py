@@ -19,11 +19,18 @@ from typing import Any
 import msgspec
 
 from healkit.config import Config
-from healkit.contracts.events import details_of, error_object
-from healkit.contracts.records import Finished, utc_now
-from healkit.contracts.run_policy import Halt, Observation, PolicyVerdict, StepPolicy
-from healkit.contracts.runs import ExecutionMode, PolicyDefaults
-from healkit.contracts.signature import StateSignature
+from healkit.contracts.execution import Finished, utc_now
+from healkit.contracts.runs import (
+    ExecutionMode,
+    Halt,
+    Observation,
+    PolicyDefaults,
+    PolicyVerdict,
+    StateSignature,
+    StepPolicy,
+    details_of,
+    error_object,
+)
 from healkit.errors import PolicyHalted, RunFolderError, RunNotAllowed
 from healkit.rendering import plain
 from healkit.runtime import run_audit

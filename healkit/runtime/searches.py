@@ -23,10 +23,9 @@ import msgspec
 from healkit import values
 from healkit.config import MIB, Config
 from healkit.contracts import claims
-from healkit.contracts.batches import PASSED, Batch, BatchCheck
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.healing import Check, CheckResult, Observed
-from healkit.contracts.records import Finished, Started, host_identity, new_trace_id, utc_now
+from healkit.contracts.execution import Finished, Started, host_identity, new_trace_id, utc_now
+from healkit.contracts.healing import PASSED, Batch, BatchCheck, Check, CheckResult, Observed
 from healkit.contracts.rpc import REPORT_EXTRA_BYTES, Init, raw
 from healkit.contracts.tools import EntryRef
 from healkit.errors import HealkitError, InternalError

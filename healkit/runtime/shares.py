@@ -23,9 +23,8 @@ import msgspec
 from healkit import values
 from healkit.config import Config
 from healkit.contracts import claims
-from healkit.contracts.batches import Batch
 from healkit.contracts.failure import Failure
-from healkit.contracts.healing import Edit
+from healkit.contracts.healing import Batch, Edit
 from healkit.contracts.rpc import REPORT_EXTRA_BYTES, Init
 from healkit.errors import (
     ConfigError,

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.execution import CallRecord, Finished
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord, Finished
+from healkit.contracts.vault import VaultEntry
 
 
 def tags_of(entry: VaultEntry | None) -> list[str]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from healkit.contracts.entries import VaultEntry
-    from healkit.contracts.records import CallRecord, Finished, Started
+    from healkit.contracts.execution import CallRecord, Finished, Started
+    from healkit.contracts.vault import VaultEntry
     from healkit.errors import HealkitError
 
 

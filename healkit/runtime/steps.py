@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
 import msgspec
 
-from healkit.contracts.catalogue import is_retryable
-from healkit.contracts.entries import VaultEntry
-from healkit.contracts.events import (
+from healkit.contracts.execution import CallRecord, Finished, Started, utc_now
+from healkit.contracts.failure import Failure
+from healkit.contracts.runs import (
     SCHEMA_VERSION,
     ActionSpec,
     Condition,
+    Observation,
+    PolicyDefaults,
     Stage,
+    StateSignature,
+    StepPolicy,
     condition,
     details_of,
     error_object,
+    sign,
 )
-from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord, Finished, Started, utc_now
-from healkit.contracts.run_policy import Observation, StepPolicy
-from healkit.contracts.runs import PolicyDefaults
-from healkit.contracts.signature import StateSignature, sign
-from healkit.errors import HealkitError
+from healkit.contracts.vault import VaultEntry
+from healkit.errors import HealkitError, is_retryable
 from healkit.runtime.step_facts import compared, evidence_of, fault_of, tags_of
 from healkit.runtime.step_listener import StepListener
 from healkit.store.entries import NO_REVISION

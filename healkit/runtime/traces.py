@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from healkit.config import Config
-from healkit.contracts.outbox import OutboxState
-from healkit.contracts.traces import ExecutionTrace, read_trace
+from healkit.contracts.traces import ExecutionTrace, OutboxState, read_trace
 from healkit.errors import ConfigError, DatabaseError
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.store.database import Database

@@ -18,8 +18,7 @@ from healkit import values
 from healkit.config import MIB, Config
 from healkit.contracts.claims import BadClaim
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.failure import Failure
-from healkit.contracts.records import (
+from healkit.contracts.execution import (
     Finished,
     Started,
     host_identity,
@@ -27,6 +26,7 @@ from healkit.contracts.records import (
     summarize,
     utc_now,
 )
+from healkit.contracts.failure import Failure
 from healkit.contracts.rpc import OUTLINE_MAX_CHARS, Init
 from healkit.contracts.tools import EntryRef
 from healkit.errors import HealkitError, InternalError, WorkerNotRestricted, is_refused

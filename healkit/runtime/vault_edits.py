@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from healkit.contracts.examples import checked_examples
+from healkit.contracts.vault import checked_examples
 from healkit.errors import PersonaNotFound, ToolNotFound, UsageInvalid, is_refused
 from healkit.pysource.shapes import parse, read_shape
 from healkit.runtime.log_rows import execution_of
 
 if TYPE_CHECKING:
-    from healkit.contracts.entries import VaultEntry
+    from healkit.contracts.vault import VaultEntry
     from healkit.store.log_reader import Log
     from healkit.store.vault import Vault
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from healkit import values
-from healkit.contracts.audit_panes import FirstRows
-from healkit.contracts.data_views import DataView
+from healkit.contracts.data import DataView
+from healkit.contracts.decisions import FirstRows
 from healkit.errors import ViewError
 from healkit.runtime.view_keeper import ViewKeeper
 

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from healkit.contracts.execution import CallRecord, DecisionRecord, Finished, Record, Started, summarize
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, summarize
 from healkit.contracts.traces import ExecutionTrace
 from healkit.sanitizer.cleaner import Cleaner, again, of_record
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of

@@ -36,7 +36,7 @@ from typing import Literal
 
 from sqlalchemy import ColumnElement, and_, delete, func, select, tuple_
 
-from healkit.contracts.records import utc_now
+from healkit.contracts.execution import utc_now
 from healkit.errors import ArchiveBusy, LogFileError
 from healkit.store.database import Database
 from healkit.store.locations import views_folder

@@ -24,7 +24,7 @@ from healkit.contracts.audit import (
     MentionedFacts,
     MentionedView,
 )
-from healkit.contracts.records import escaped, utc_now
+from healkit.contracts.execution import escaped, utc_now
 from healkit.errors import AuditEntryInvalid
 from healkit.sanitizer.cleaner import Cleaner, Verbatim, clean_bounded
 from healkit.store.audit_chain import COLUMNS

@@ -27,7 +27,7 @@ from sqlalchemy import ColumnElement, insert, select, text, tuple_, update
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.orm import Session
 
-from healkit.contracts.records import utc_now
+from healkit.contracts.execution import utc_now
 from healkit.store import tool_names
 from healkit.store.database import Database
 from healkit.store.models import COLLECTED, REVISIONS, TOOLS, CollectedTrace

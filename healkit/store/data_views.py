@@ -28,8 +28,8 @@ from sqlalchemy.orm import Session
 
 from healkit import plain_files
 from healkit.contracts.audit import MentionedView
-from healkit.contracts.data_views import DataView, ViewColumn
-from healkit.contracts.records import utc_now
+from healkit.contracts.data import DataView, ViewColumn
+from healkit.contracts.execution import utc_now
 from healkit.errors import (
     DatabaseError,
     ViewChanged,

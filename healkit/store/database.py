@@ -23,8 +23,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from healkit.contracts.secrets import shown_url
 from healkit.errors import DatabaseFull, DatabaseMissing, DatabaseReadOnly
+from healkit.plain_text import shown_url
 from healkit.store import migrate
 from healkit.store.connections import KeptConnection, closed_on_error, wait_at_most
 from healkit.store.database_errors import is_full, mapped

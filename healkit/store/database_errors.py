@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from healkit.contracts.secrets import shown_url
 from healkit.errors import (
     DatabaseCorrupt,
     DatabaseError,
@@ -25,6 +24,7 @@ from healkit.errors import (
     HealkitError,
     UsageInvalid,
 )
+from healkit.plain_text import shown_url
 
 #: SQLite's primary result code → healkit's error.
 SQLITE_CODES: dict[int, type[DatabaseError]] = {

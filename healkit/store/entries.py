@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from healkit.contracts.entries import VaultEntry
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.contracts.tools import EntryRef, is_valid_name
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import ToolExists, VaultError, VaultTampered, named
 from healkit.pysource import shapes
 from healkit.pysource.doctests import examples_in

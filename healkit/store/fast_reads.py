@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, Protocol
 
-from healkit.contracts.entries import DEFAULT_PERSONA, VaultEntry
-from healkit.contracts.records import TRIED_COUNTED_MAX
+from healkit.contracts.execution import TRIED_COUNTED_MAX
+from healkit.contracts.vault import DEFAULT_PERSONA, VaultEntry
 from healkit.errors import HealkitError, ToolRemoved, check_whole
 from healkit.store.database import Database
 from healkit.store.entries import EntryRows, candidate, entry_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import ConfigError
 from healkit.store.spool import Spool
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from healkit.contracts.secrets import shown_url
-from healkit.contracts.temporary import new_temporary_folder
 from healkit.errors import ConfigError, DatabaseMissing
+from healkit.plain_files import new_temporary_folder
+from healkit.plain_text import shown_url
 from healkit.store.database_errors import is_full
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 
 from sqlalchemy import JSON, Boolean, Float, Integer
 
-from healkit.contracts.filters import Filters
+from healkit.contracts.execution import Filters
 from healkit.errors import LogFileError
 from healkit.store.columns import UtcDateTime
 from healkit.store.database import Database

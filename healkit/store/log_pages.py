@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, Select, and_, func, literal_column, or_, select, tuple_
 from sqlalchemy.orm import Session
 
-from healkit.contracts.filters import STATUSES, Filters, Moment, status_of
-from healkit.contracts.records import TRIED_COUNTED_MAX, TRIED_ORIGINS
+from healkit.contracts.execution import STATUSES, TRIED_COUNTED_MAX, TRIED_ORIGINS, Filters, Moment, status_of
 from healkit.errors import TOOL_CODES, UsageInvalid, check_whole
 from healkit.store import full_text
 from healkit.store.models import LOG, ExecutionLog

@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Select, func, select
 
-from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters, status_of, takes_filters
-from healkit.contracts.records import TRIED_ORIGINS
+from healkit.contracts.execution import (
+    GROUP_FILTERS,
+    SUMMARY_FILTERS,
+    TRIED_ORIGINS,
+    Filters,
+    status_of,
+    takes_filters,
+)
 from healkit.errors import ConfigError, check_text
 from healkit.store import tool_names
 from healkit.store.archive import ArchiveFormat, PruneReport, Retention
@@ -67,7 +73,7 @@ class Log:
     ) -> Page:
         """Return one page, newest first.
 
-        The filters are given by name, as `contracts.filters.Filters` says, or together as `filters`. Without trials
+        The filters are given by name, as `contracts.execution.Filters` says, or together as `filters`. Without trials
         and searches (`tried=False`), the page's `left_out` counts those that it leaves out. before_id, after_id:
         `next_before_id` or `next_after_id` of another page with the same filters.
         """

@@ -18,7 +18,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from healkit.contracts.records import (
+from healkit.contracts.execution import (
     AnyRecord,
     CallRecord,
     DecisionRecord,

@@ -21,9 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from healkit.contracts.failure import Failure
-from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.records import new_trace_id
+from healkit.contracts.execution import new_trace_id
+from healkit.contracts.failure import Failure, fingerprint
 from healkit.errors import DatabaseError, DatabaseNewer
 
 if TYPE_CHECKING:

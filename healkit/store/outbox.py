@@ -20,8 +20,8 @@ import msgspec
 from sqlalchemy import ColumnElement, and_, func, literal, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from healkit.contracts.outbox import DeliveryVerdict, OutboxState, Waiting
-from healkit.contracts.records import HostIdentity, host_identity, is_alive, utc_now
+from healkit.contracts.execution import HostIdentity, host_identity, is_alive, utc_now
+from healkit.contracts.traces import DeliveryVerdict, OutboxState, Waiting
 from healkit.store.database import Database
 from healkit.store.models import LOG, TRACES, ExecutionLog, TraceRow
 

@@ -17,12 +17,10 @@ from sqlalchemy.orm import Session
 from sqlmodel import col, select
 
 from healkit.contracts.audit import EXECUTION_ID, AuditMetadata, AuditStep
-from healkit.contracts.entries import DEFAULT_PERSONA
-from healkit.contracts.healing import VERDICTS, Verdict
-from healkit.contracts.labels import revision_label
-from healkit.contracts.records import utc_now
-from healkit.contracts.requests import PatchRequest, RequestAuthor, RequestState
-from healkit.contracts.tools import EntryRef
+from healkit.contracts.execution import utc_now
+from healkit.contracts.healing import VERDICTS, PatchRequest, RequestAuthor, RequestState, Verdict
+from healkit.contracts.tools import EntryRef, revision_label
+from healkit.contracts.vault import DEFAULT_PERSONA
 from healkit.errors import PatchRequestDecided, PatchRequestNotFound, RevisionConflict, VaultError, named
 from healkit.store import revisions, vault_rows
 from healkit.store.database import Database

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Text, and_, case, cast, func, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from healkit.contracts.entries import Blame, RevisionInfo
+from healkit.contracts.vault import Blame, RevisionInfo
 from healkit.store import tool_names
 from healkit.store.models import ExecutionLog, Revision, ToolRegistry
 

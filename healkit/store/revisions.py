@@ -12,10 +12,9 @@ from typing import Any, get_args
 
 from sqlalchemy.orm import Session
 
-from healkit.contracts.diffs import unified_diff
-from healkit.contracts.labels import revision_label
-from healkit.contracts.records import utc_now
-from healkit.contracts.tools import EntryRef
+from healkit.contracts.execution import utc_now
+from healkit.contracts.tools import EntryRef, revision_label
+from healkit.contracts.vault import unified_diff
 from healkit.errors import RevisionConflict, RevisionNotFound, VaultError
 from healkit.store import vault_rows
 from healkit.store.entries import Author, CodeType, Described, EntryRows, code_hash, describe, entry_of

@@ -17,8 +17,7 @@ from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Integer, Table,
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from healkit.contracts.filters import Filters
-from healkit.contracts.records import escaped, finite
+from healkit.contracts.execution import Filters, escaped, finite
 from healkit.errors import LogFileError
 from healkit.store.columns import UtcDateTime
 from healkit.store.database import Database

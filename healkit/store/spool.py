@@ -21,9 +21,9 @@ from pathlib import Path
 
 import msgspec
 
-from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, storable
-from healkit.contracts.temporary import temporary_folder
+from healkit.contracts.execution import CallRecord, DecisionRecord, Finished, Record, Started, storable
 from healkit.errors import ConfigError, DatabaseFull
+from healkit.plain_files import temporary_folder
 from healkit.store.locations import sqlite_path
 
 _encode = msgspec.json.Encoder().encode

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
-from healkit.contracts.secrets import shown_url
 from healkit.errors import HealkitError, SqlNotAllowed
+from healkit.plain_text import shown_url
 from healkit.store.locations import CONNECT_TIMEOUT_S, server_engine, sqlite_path, sqlite_uri
 
 #: The longest text or blob that SQLite may build, and all that one result may hold together, in bytes.

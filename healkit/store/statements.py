@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from healkit.contracts.records import (
+from healkit.contracts.execution import (
     CALL_MAX_CHARS,
     CallRecord,
     DecisionRecord,
@@ -136,7 +136,7 @@ OWNERS = """SELECT DISTINCT target_persona FROM revision
             JOIN toolregistry AS tool ON tool.id = change.tool_id
             WHERE change.kind = 'renamed' AND change.old_name = :name)"""
 
-#: The newest executions, without those that only tried code out (`contracts.records.TRIED_ORIGINS`).
+#: The newest executions, without those that only tried code out (`contracts.execution.TRIED_ORIGINS`).
 NEWEST = """SELECT * FROM executionlog WHERE origin <> 'trial' AND origin <> 'search'
     ORDER BY timestamp DESC, id DESC LIMIT :limit"""
 

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
-from healkit.contracts.filters import Filters, Moment
-from healkit.contracts.stats import GroupInfo, ToolSummary
+from healkit.contracts.execution import Filters, GroupInfo, Moment, ToolSummary
 from healkit.errors import UsageInvalid
 from healkit.store import tool_names
 from healkit.store.log_pages import count_refused, moment, ran, refused

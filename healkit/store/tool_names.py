@@ -17,9 +17,9 @@ from sqlalchemy import select, union, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from healkit.contracts.entries import NameChange
-from healkit.contracts.labels import revision_label
-from healkit.contracts.records import utc_now
+from healkit.contracts.execution import utc_now
+from healkit.contracts.tools import revision_label
+from healkit.contracts.vault import NameChange
 from healkit.errors import ToolExists, ToolShapeError
 from healkit.pysource.shapes import read_shape
 from healkit.store import revisions, vault_rows

@@ -22,9 +22,9 @@ import msgspec
 from sqlalchemy.orm import Session
 from sqlmodel import col, select
 
-from healkit.contracts.entries import DEFAULT_PERSONA, Blame, RevisionInfo, VaultEntry
-from healkit.contracts.labels import revision_label
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
+from healkit.contracts.tools import revision_label
+from healkit.contracts.vault import DEFAULT_PERSONA, Blame, RevisionInfo, VaultEntry
 from healkit.errors import RevisionConflict, UsageInvalid, VaultError, check_text
 from healkit.forwarding import method_of
 from healkit.store import revision_history, revisions, tool_names, vault_rows

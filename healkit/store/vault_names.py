@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from healkit.contracts.entries import DEFAULT_PERSONA, NameChange, VaultEntry
+from healkit.contracts.vault import DEFAULT_PERSONA, NameChange, VaultEntry
 from healkit.errors import check_text
 from healkit.store import tool_names, vault_rows
 from healkit.store.database import Database

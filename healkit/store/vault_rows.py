@@ -11,11 +11,9 @@ from sqlalchemy.orm import Session
 from sqlmodel import col, select
 
 from healkit import values
-from healkit.contracts.entries import DEFAULT_PERSONA
-from healkit.contracts.examples import checked_examples
-from healkit.contracts.labels import revision_label
-from healkit.contracts.records import utc_now
-from healkit.contracts.tools import EntryRef
+from healkit.contracts.execution import utc_now
+from healkit.contracts.tools import EntryRef, revision_label
+from healkit.contracts.vault import DEFAULT_PERSONA, checked_examples
 from healkit.errors import (
     PersonaNotFound,
     RevisionNotFound,

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from healkit.contracts.summaries import Bound, ColumnSummary, Counted
+from healkit.contracts.data import Bound, ColumnSummary, Counted
 from healkit.plain_text import one_line
 from healkit.rendering.summaries import ShownFrameSummary
 from healkit.sanitizer.cleaner import Cleaner

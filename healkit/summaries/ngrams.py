@@ -12,7 +12,7 @@ from collections import Counter
 
 import numpy as np
 
-from healkit.contracts.summaries import Counted, Found
+from healkit.contracts.data import Counted, Found
 from healkit.summaries.patterns import ABBREVIATIONS, CJK, CONNECTORS, SENTENCE_END, STOP_WORDS, WORD
 
 #: A longer word is counted but is part of no n-gram: it is data rather than language.

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from pandas.api import types as kinds
 
+from healkit.contracts.data import Bound, Counted
 from healkit.contracts.encoding import int_text
-from healkit.contracts.summaries import Bound, Counted
 
 #: Facts that say more of the values than their number.
 MOMENTS = frozenset({"mean", "std", "q25", "median", "q75"})

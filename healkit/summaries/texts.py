@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from healkit.contracts.summaries import Counted, Found, Numbers
+from healkit.contracts.data import Counted, Found, Numbers
 from healkit.rendering.summaries import ShownTextSummary
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.sanitizer.truncation import whole_words

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from healkit.contracts.outbox import Waiting
+from healkit.contracts.traces import Waiting
 from healkit.tracing.delivery import ANSWER_MAX_BYTES, CollectorResponse
 
 if TYPE_CHECKING:

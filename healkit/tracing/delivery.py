@@ -20,7 +20,7 @@ from http import HTTPStatus
 import msgspec
 
 from healkit.contracts import backoff
-from healkit.contracts.outbox import DeliveryVerdict, Waiting
+from healkit.contracts.traces import DeliveryVerdict, Waiting
 
 #: Limit of an answer; a longer one is not from a collector.
 ANSWER_MAX_BYTES = 1_000_000

@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts.events import TraceEvent
-from healkit.contracts.runs import Difference, Run, RunDiff
+from healkit.contracts.runs import Difference, Run, RunDiff, TraceEvent
 
 #: Fields that differ between any two runs, or between two versions of healkit, at any place in an event.
 VOLATILE = frozenset(

@@ -18,8 +18,14 @@ from typing import Any
 import msgspec
 
 from healkit import plain_files
-from healkit.contracts.events import EvidenceKind, EvidenceRef
-from healkit.contracts.runs import EVIDENCE, EVIDENCE_MANIFEST, EvidenceItem, empty_evidence
+from healkit.contracts.runs import (
+    EVIDENCE,
+    EVIDENCE_MANIFEST,
+    EvidenceItem,
+    EvidenceKind,
+    EvidenceRef,
+    empty_evidence,
+)
 from healkit.sanitizer.cleaner import Cleaned, Cleaner, clean_bounded
 from healkit.tracing.run_folders import write_whole
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from healkit.contracts.catalogue import is_retryable
+from healkit.errors import is_retryable
 
 #: Version that folders of the number 1 are given, and the one after it.
 OLD_VERSION, SECOND_VERSION = "v1", "v2"

@@ -18,15 +18,16 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 
 from healkit import plain_files
-from healkit.contracts.events import SCHEMA_VERSION, TraceEvent
 from healkit.contracts.runs import (
     EVIDENCE_MANIFEST,
     RUN_MANIFEST,
+    SCHEMA_VERSION,
     TRACE,
     EvidenceManifest,
     Problem,
     Run,
     RunManifest,
+    TraceEvent,
 )
 from healkit.errors import RunNotFound, named
 from healkit.tracing import old_runs

@@ -17,9 +17,9 @@ from healkit import __version__, plain_files
 from healkit.config import Config
 from healkit.contracts.audit import AnchoredHead, AuditHead
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.events import SCHEMA_VERSION
 from healkit.contracts.runs import (
     RUN_MANIFEST,
+    SCHEMA_VERSION,
     ExecutionMode,
     ExecutionProfile,
     PolicyDefaults,

@@ -21,7 +21,7 @@ from typing import Protocol
 import msgspec
 
 from healkit.config import Config
-from healkit.contracts.outbox import DeliveryVerdict, Waiting
+from healkit.contracts.traces import DeliveryVerdict, Waiting
 from healkit.errors import DatabaseError
 from healkit.tracing.collector_client import CollectorClient, DaemonExecutor
 from healkit.tracing.delivery import RetryPolicy, judge

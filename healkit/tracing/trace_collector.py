@@ -20,8 +20,16 @@ from typing import Any
 import msgspec
 
 from healkit.config import Config
+from healkit.contracts.execution import (
+    CallRecord,
+    DecisionRecord,
+    Finished,
+    Record,
+    Started,
+    Step,
+    StoredTrace,
+)
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, Step, StoredTrace
 from healkit.contracts.traces import (
     BranchDecision,
     ExecutionTrace,

@@ -18,9 +18,8 @@ from typing import Any
 import msgspec
 
 from healkit import plain_files
-from healkit.contracts.catalogue import catalogue
-from healkit.contracts.events import TraceEvent
 from healkit.contracts.runs import (
+    ALGORITHM,
     EVIDENCE,
     EVIDENCE_MANIFEST,
     RUN_MANIFEST,
@@ -30,9 +29,11 @@ from healkit.contracts.runs import (
     Problem,
     Run,
     RunManifest,
+    StateSignature,
+    TraceEvent,
+    state_key,
 )
-from healkit.contracts.signature import ALGORITHM, StateSignature, state_key
-from healkit.errors import EvidenceChanged
+from healkit.errors import EvidenceChanged, catalogue
 from healkit.tracing.reader import KNOWN_VERSIONS, read_run
 from healkit.tracing.run_folders import is_being_written
 from healkit.values import view_files

@@ -26,16 +26,18 @@ import msgspec
 
 from healkit.contracts.audit import AuditHead
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.events import (
+from healkit.contracts.runs import (
     CONTRACT_KEYS,
+    EVIDENCE_MANIFEST,
+    RUN_MANIFEST,
     ActionSpec,
     ErrorObject,
     EventType,
     EvidenceRef,
+    RunManifest,
+    StateSignature,
     TraceEvent,
 )
-from healkit.contracts.runs import EVIDENCE_MANIFEST, RUN_MANIFEST, RunManifest
-from healkit.contracts.signature import StateSignature
 from healkit.errors import RunFolderError
 from healkit.plain_text import count
 from healkit.sanitizer.cleaner import PAYLOAD_MAX_BYTES, Cleaner, clean_bounded, of_record

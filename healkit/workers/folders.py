@@ -19,9 +19,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from healkit.contracts.records import host_identity, process_start_ticks
-from healkit.contracts.temporary import new_temporary_folder, temporary_folder
+from healkit.contracts.execution import host_identity, process_start_ticks
 from healkit.errors import ConfigError
+from healkit.plain_files import new_temporary_folder, temporary_folder
 from healkit.workers.inside.scratch import remove_tree
 
 #: The path of a socket has at most 107 bytes. A private base in the folder for temporary files takes up to 21 of them,

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from healkit.contracts import claims
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import WorkerError
 from healkit.workers.folders import RunFolder
 from healkit.workers.inside.forkserver_main import (

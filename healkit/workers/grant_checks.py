@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 import healkit
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import ConfigError
 from healkit.workers.folders import private_base
 from healkit.workers.interpreters import interpreter_of, package_paths

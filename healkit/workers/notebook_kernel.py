@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from healkit.config import MIB, Config
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import IsolationUnavailable, WorkerStartFailed
 from healkit.workers.disk_limit import LOOK_EVERY_S, is_bounded, is_over, pause_after
 from healkit.workers.folders import RunFolders

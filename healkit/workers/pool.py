@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from healkit.config import Config
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import WorkerError
 from healkit.workers.folders import RunFolders
 from healkit.workers.forkserver import ForkServer

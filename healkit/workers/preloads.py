@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from healkit.config import Config
-from healkit.contracts.batches import Batch
+from healkit.contracts.healing import Batch
 from healkit.contracts.rpc import Init
 
 _PANDAS_CODE, _NUMPY_CODE = (re.compile(rf"\b(?:import|from)\s+{name}\b") for name in ("pandas", "numpy"))

@@ -20,7 +20,7 @@ from jupyter_client.provisioning import LocalProvisioner
 from traitlets import Integer, List, Unicode
 
 from healkit.config import Config
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import WorkerStartFailed
 from healkit.workers.notebook_kernel import NotebookKernel, granted_paths
 from healkit.workers.process import Process, off_loop

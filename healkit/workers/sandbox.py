@@ -20,7 +20,7 @@ import msgspec
 
 import healkit
 from healkit.config import MIB
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import ConfigError, WorkerStartFailed
 from healkit.workers.folders import RunFolder
 from healkit.workers.inside.lockdown import RESTRICTIONS_VARIABLE, Restrictions

@@ -13,18 +13,18 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
 from healkit.config import Config
-from healkit.contracts.batches import (
+from healkit.contracts.healing import (
     DIED,
     LETTERS,
     NOT_RUN,
     SHARE_MAX,
     SHARE_OUTCOMES_MAX,
     Batch,
+    Edit,
     Outcomes,
     Share,
     ShareDone,
 )  # fmt: skip
-from healkit.contracts.healing import Edit
 from healkit.errors import WorkerError, WorkerNotRestricted, WorkerStartFailed
 from healkit.workers.sandbox import Tier
 from healkit.workers.trialserver import TrialServer, TrialServers

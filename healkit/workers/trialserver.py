@@ -15,8 +15,8 @@ import msgspec
 
 from healkit.config import Config
 from healkit.contracts import claims, rpc
-from healkit.contracts.batches import Batch, Outcomes, Share, ShareDone
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
+from healkit.contracts.healing import Batch, Outcomes, Share, ShareDone
 from healkit.errors import WorkerError, WorkerNotRestricted, WorkerStartFailed
 from healkit.workers.disk_limit import until_over
 from healkit.workers.folders import RunFolders

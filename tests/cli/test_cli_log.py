@@ -16,9 +16,8 @@ import pytest
 from cli_samples import Done
 
 from healkit import Healkit
-from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.records import Finished, Started, host_identity, new_trace_id, utc_now
+from healkit.contracts.execution import Finished, Started, host_identity, new_trace_id, utc_now
+from healkit.contracts.failure import Failure, Frame, fingerprint
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter
 

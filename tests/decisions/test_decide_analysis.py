@@ -14,7 +14,7 @@ import pytest
 from model_server import SECRET_KEY, ModelServer, fails, model_server, says
 
 from healkit import Healkit
-from healkit.contracts.audit_panes import ANALYSIS_LABEL
+from healkit.contracts.decisions import ANALYSIS_LABEL
 from healkit.decisions import Turn
 from healkit.decisions.analysis import ModelAnalyst
 from healkit.decisions.choosers import told

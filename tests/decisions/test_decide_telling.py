@@ -10,7 +10,7 @@ import pytest
 
 from healkit import Healkit
 from healkit.contracts.decisions import Candidate, FoundEntities
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.decisions import Turn, told
 from healkit.decisions.choosers import Plan
 from healkit.decisions.decision import Decision

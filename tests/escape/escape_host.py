@@ -29,7 +29,7 @@ import probes
 from escape_runs import RUNS, Run
 
 from healkit import Config, Healkit, values
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import HealkitError
 from healkit.workers.inside import seccomp
 

@@ -11,8 +11,7 @@ from typing import Any, get_args
 import pytest
 
 from healkit.config import Config
-from healkit.contracts.healing import Verdict
-from healkit.contracts.requests import RequestAuthor
+from healkit.contracts.healing import RequestAuthor, Verdict
 from healkit.healing.consent import decide, denied
 
 HEAL_4 = pytest.mark.requirement("HEAL-4")

@@ -11,9 +11,8 @@ import pytest
 from failing_tools import declared, entry_of, run
 
 from healkit import Healkit
-from healkit.contracts.catalogue import catalogue
 from healkit.contracts.failure import Failure
-from healkit.errors import ArgumentsInvalid
+from healkit.errors import ArgumentsInvalid, catalogue
 from healkit.gallery import LESSONS
 from healkit.healing.case import gather
 from healkit.healing.diagnosis import diagnose

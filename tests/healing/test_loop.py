@@ -12,7 +12,7 @@ import pytest
 from healing_samples import BROKEN, EXAMPLES, FIXED, SILENT, WRONG, Idea, events
 
 from healkit import Healkit
-from healkit.contracts.events import EVENT_TYPES
+from healkit.contracts.runs import EVENT_TYPES
 from healkit.healing.advisors.person import PersonAdvisor
 from healkit.healing.report import HealReport
 

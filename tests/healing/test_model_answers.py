@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.vault import VaultEntry
 from healkit.healing.advisors.model.answer_parser import (
     NO_REASON,
     UnusableAnswer,

@@ -36,8 +36,7 @@ from model_server import (
 from waiting import WITHIN_S
 
 from healkit.config import Config
-from healkit.contracts.catalogue import is_retryable
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import (
     BudgetSpent,
     HealkitError,
@@ -46,6 +45,7 @@ from healkit.errors import (
     ModelKeyRefused,
     ModelRefused,
     ModelUnavailable,
+    is_retryable,
 )
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor, Progress

@@ -13,8 +13,8 @@ import pytest
 from model_server import SECRET_KEY, Budget, ModelServer, model_server, says
 
 from healkit import Healkit
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Attempt, Patch
+from healkit.contracts.vault import VaultEntry
 from healkit.healing.advisor import Case, Peer
 from healkit.healing.advisors.model import ModelAdvisor
 

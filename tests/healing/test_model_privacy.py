@@ -21,10 +21,10 @@ import pytest
 from model_server import SECRET_KEY, Budget, ModelServer, model_server, says
 
 from healkit.config import Config
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import Attempt, Check, CheckResult, Observed, Patch
 from healkit.contracts.post_mortem import KeptFrame, Local
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import PostMortemGone
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor

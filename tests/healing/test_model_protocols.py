@@ -13,7 +13,7 @@ import pytest
 from model_server import SECRET_KEY, Budget, ModelServer, events, fails, model_server, says, sends
 
 from healkit.config import Config
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import ConfigError, ModelError
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor

@@ -17,8 +17,8 @@ from model_server import SECRET_KEY, Budget, ModelServer, drips, model_server, s
 from waiting import WITHIN_S
 
 from healkit import Healkit
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Attempt, Patch
+from healkit.contracts.vault import VaultEntry
 from healkit.gallery import lesson
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor

@@ -20,8 +20,7 @@ from test_loop_endings import kill_trial_server_at_work
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.events import EVENT_TYPES
-from healkit.contracts.runs import PolicyDefaults
+from healkit.contracts.runs import EVENT_TYPES, PolicyDefaults
 from healkit.errors import ArgumentsInvalid, CodeDoesNotParse, PolicyHalted, RunNotAllowed
 from healkit.healing.questions import Answer, Question
 from healkit.tracing.diff import diff_runs

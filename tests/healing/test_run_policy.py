@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.contracts.catalogue import RETRYABLE, catalogue
-from healkit.contracts.run_policy import Observation
-from healkit.contracts.runs import PolicyDefaults
+from healkit.contracts.runs import Observation, PolicyDefaults
+from healkit.errors import RETRYABLE, catalogue
 from healkit.healing.run_policy import HEAL_CAPS, RUN_CAPS, RunCap, RunPolicy
 
 STATES = st.sampled_from("abcd")

@@ -10,8 +10,8 @@ import pytest
 from trial_server_samples import children_of_trial_servers
 
 from healkit import Healkit
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Check, Edit, Patch
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Advisor, Case, Peer
 from healkit.healing.advisors.search import SearchAdvisor

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 
 from healkit import Healkit
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Attempt, Check, Patch, Verdict, difference
+from healkit.contracts.vault import VaultEntry
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.search.confidence import OVERTAKEN, reason_for_doubt
 from healkit.healing.advisors.search.edit_space import Candidate

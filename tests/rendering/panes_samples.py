@@ -9,9 +9,8 @@ from rendering_samples import NOW
 from subject_samples import VIEWS
 
 from healkit.contracts.audit import AuditEntry, AuditMetadata
-from healkit.contracts.audit_panes import AuditPanes, FirstRows
-from healkit.contracts.data_views import DataView, ViewColumn
-from healkit.contracts.decisions import EntityQuestion
+from healkit.contracts.data import DataView, ViewColumn
+from healkit.contracts.decisions import AuditPanes, EntityQuestion, FirstRows
 from healkit.store.audit_rows import summed
 
 RUN = "20261123T100000Z-0badcafe"

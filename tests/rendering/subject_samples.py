@@ -12,20 +12,25 @@ from typing import Any
 
 from rendering_samples import CALLS, FRAMES, NOW, TRACEBACK
 
-from healkit.contracts.data_views import DataView, ViewColumn
+from healkit.contracts.data import (
+    ColumnSummary,
+    Counted,
+    DataView,
+    Found,
+    FrameSummary,
+    Numbers,
+    TextSummary,
+    ViewColumn,
+)
 from healkit.contracts.doctor import DoctorCheck as Tried
 from healkit.contracts.doctor import DoctorReport, Status
-from healkit.contracts.entries import Blame, RevisionInfo, VaultEntry
+from healkit.contracts.execution import DecisionRecord, Grants, GroupInfo, ToolSummary
 from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.heal_report import Answered
-from healkit.contracts.healing import Attempt, Check, Patch
-from healkit.contracts.outbox import OutboxState
+from healkit.contracts.healing import Answered, Attempt, Check, Patch, PatchRequest
 from healkit.contracts.post_mortem import KeptFrame, Local
-from healkit.contracts.records import DecisionRecord, Grants
-from healkit.contracts.requests import PatchRequest
 from healkit.contracts.runs import Problem, Run
-from healkit.contracts.stats import GroupInfo, ToolSummary
-from healkit.contracts.summaries import ColumnSummary, Counted, Found, FrameSummary, Numbers, TextSummary
+from healkit.contracts.traces import OutboxState
+from healkit.contracts.vault import Blame, RevisionInfo, VaultEntry
 from healkit.healing.report import HealReport
 from healkit.runtime.execution import Execution
 from healkit.tracing.reader import read_run

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.contracts.post_mortem import Local
-from healkit.contracts.preview import TEXT_MAX_CHARS, preview
+from healkit.contracts.post_mortem import TEXT_MAX_CHARS, Local, preview
 from healkit.rendering import html_of, text_of
 from healkit.rendering.asides import Aside, history_line, locals_of
 from healkit.rendering.document import Card

@@ -10,8 +10,8 @@ from rendering_samples import NOW
 
 from healkit import rendering
 from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
-from healkit.contracts.entries import Blame, RevisionInfo
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
+from healkit.contracts.vault import Blame, RevisionInfo
 from healkit.rendering import html_of, listings, reports, text_of
 from healkit.rendering.vault_entry import ShownVaultEntry
 

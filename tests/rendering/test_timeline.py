@@ -25,8 +25,8 @@ from timeline_samples import (
 )
 
 from healkit import Healkit
-from healkit.contracts.events import error_object
-from healkit.contracts.records import utc_now
+from healkit.contracts.execution import utc_now
+from healkit.contracts.runs import error_object
 from healkit.rendering import html_of, text_of
 from healkit.rendering.timeline import card, story_of
 from healkit.tracing.reader import read_run

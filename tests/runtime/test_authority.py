@@ -13,7 +13,7 @@ import pytest
 
 from healkit import Config, Healkit
 from healkit.config import Mode
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 
 READS = """
 def reads(path: str) -> str:

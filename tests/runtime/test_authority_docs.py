@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from healkit import Config, Healkit
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.notebook.magic_parsers import MagicParser
 from healkit.options import GRANTS
 from healkit.parsing import read_grants, split_words, unquote

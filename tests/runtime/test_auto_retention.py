@@ -10,7 +10,7 @@ import pytest
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.records import Finished, Started, host_identity, new_trace_id, utc_now
+from healkit.contracts.execution import Finished, Started, host_identity, new_trace_id, utc_now
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter
 

@@ -18,7 +18,7 @@ from sqlalchemy import select
 
 from healkit import Config, Healkit
 from healkit.contracts import rpc
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import McpError
 from healkit.runtime.mcp.content import by_identifier
 from healkit.runtime.router import CallContext, CallRouter

@@ -17,7 +17,7 @@ from waiting import wait_until
 
 from healkit import Config, Execution, Healkit
 from healkit.contracts import rpc
-from healkit.contracts.records import CallRecord, Grants
+from healkit.contracts.execution import CallRecord, Grants
 from healkit.runtime.providers import HostFunctions
 from healkit.runtime.router import CallContext, CallRouter
 from healkit.runtime.trials import Trial

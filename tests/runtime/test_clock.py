@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "store"))  # the store's samp
 from store_samples import failed, started, succeeded
 
 from healkit import Config, Healkit
-from healkit.contracts.records import utc_now
+from healkit.contracts.execution import utc_now
 from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter

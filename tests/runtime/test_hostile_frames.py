@@ -16,7 +16,7 @@ from side_by_side import at_once
 
 from healkit import Config, Execution, Healkit
 from healkit.contracts import rpc
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import PostMortemError
 from healkit.runtime.providers import HostFunctions
 from healkit.runtime.router import CallContext, CallRouter

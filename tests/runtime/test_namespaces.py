@@ -13,7 +13,7 @@ import pytest
 from waiting import WITHIN_S
 
 from healkit import Healkit
-from healkit.contracts.records import host_identity, is_alive
+from healkit.contracts.execution import host_identity, is_alive
 from healkit.workers.folders import RunFolders
 from healkit.workers.sandbox import bubblewrap_path
 
@@ -21,7 +21,7 @@ ELSEWHERE = """
 import sys
 from pathlib import Path
 from healkit import Healkit
-from healkit.contracts.records import host_identity
+from healkit.contracts.execution import host_identity
 from healkit.runtime.recorder import Recorder
 from healkit.workers.folders import RunFolders
 sys.path[:0] = [sys.argv[3], sys.argv[4]]

@@ -32,7 +32,7 @@ from store_samples import (
 from waiting import wait_until
 
 from healkit.config import Config
-from healkit.contracts.records import Finished, HostIdentity, Started, host_identity, utc_now
+from healkit.contracts.execution import Finished, HostIdentity, Started, host_identity, utc_now
 from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database
 from healkit.store.log_reader import Log

@@ -20,7 +20,7 @@ from side_by_side import Meet, at_once
 
 from healkit import Config, Healkit
 from healkit.contracts.audit import AuditStep
-from healkit.contracts.events import TraceEvent
+from healkit.contracts.runs import TraceEvent
 from healkit.healing.heal_audit import heal_steps
 from healkit.runtime.runs import OpenRun
 from healkit.tracing.reader import read_run

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from healkit import Healkit
-from healkit.contracts.catalogue import TRANSIENT, is_retryable
 from healkit.contracts.runs import PolicyDefaults
-from healkit.errors import WorkerStartFailed
+from healkit.errors import TRANSIENT, WorkerStartFailed, is_retryable
 from healkit.runtime.runs import OpenRun
 from healkit.tracing.validate import validate_run
 

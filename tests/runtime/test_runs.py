@@ -15,8 +15,7 @@ import pytest
 from recorded_run_samples import BROKEN, FIXED, recorded, types
 
 from healkit import Config, Healkit
-from healkit.contracts.events import EVENT_TYPES
-from healkit.contracts.runs import Run
+from healkit.contracts.runs import EVENT_TYPES, Run
 from healkit.errors import (
     ArgumentsInvalid,
     CodeDoesNotParse,

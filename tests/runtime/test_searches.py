@@ -20,8 +20,7 @@ from trial_server_samples import children_of_trial_servers, trial_servers
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.batches import Batch, Outcomes
-from healkit.contracts.healing import Check, Edit
+from healkit.contracts.healing import Batch, Check, Edit, Outcomes
 from healkit.contracts.tools import EntryRef
 from healkit.runtime import background
 from healkit.runtime.searches import Score, Searches

@@ -21,7 +21,7 @@ import httpx
 from side_by_side import ForkedCommand
 from waiting import wait_until
 
-from healkit.contracts.records import new_trace_id, utc_now
+from healkit.contracts.execution import new_trace_id, utc_now
 
 WAIT_S = 60.0
 TOKEN = "a-token-of-the-tests-alone"

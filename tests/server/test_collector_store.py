@@ -11,7 +11,7 @@ from collector_samples import task, trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from healkit.contracts.records import new_trace_id, utc_now
+from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.errors import DatabaseLocked, RequestRefused
 from healkit.sanitizer.cleaner import Verbatim
 from healkit.server.ingest import Ingest

@@ -17,9 +17,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.records import (
+from healkit.contracts.execution import (
     CallRecord,
     Finished,
     HostIdentity,
@@ -28,6 +26,7 @@ from healkit.contracts.records import (
     new_trace_id,
     utc_now,
 )
+from healkit.contracts.failure import Failure, Frame, fingerprint
 from healkit.store.database import Database
 
 NOBODY = 65534
@@ -91,7 +90,7 @@ def log_rows(where: Path | str | Database) -> list[dict[str, Any]]:
 
 def dead_host() -> HostIdentity:
     """Return the identity of a real process that was killed."""
-    program = "import msgspec, sys; from healkit.contracts.records import host_identity as h;"
+    program = "import msgspec, sys; from healkit.contracts.execution import host_identity as h;"
     program += "sys.stdout.buffer.write(msgspec.json.encode(h())); sys.stdout.flush(); sys.stdin.read()"
     import msgspec
 

@@ -9,7 +9,7 @@ import pytest
 from store_samples import failed, started
 
 from healkit import Healkit
-from healkit.contracts.filters import NAMES, Filters
+from healkit.contracts.execution import FILTER_NAMES, Filters
 from healkit.errors import UsageInvalid
 from healkit.parsing import read_filters
 from healkit.store.database import Database
@@ -29,7 +29,7 @@ def log(database: Database, writer: LogWriter) -> Log:
 
 @pytest.mark.parametrize("method", [Log.query, Log.export, Healkit.executions])
 def test_each_filter_is_shown_in_the_signature(method) -> None:
-    assert set(NAMES) <= set(inspect.signature(method).parameters)
+    assert set(FILTER_NAMES) <= set(inspect.signature(method).parameters)
     assert "filters" not in inspect.signature(method).parameters
 
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.contracts import fingerprint as module
-from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.fingerprint import fingerprint, normalise
+from healkit.contracts import failure as module
+from healkit.contracts.failure import Failure, Frame, fingerprint, normalise
 
 LOG_11 = pytest.mark.requirement("LOG-11")
 

@@ -16,7 +16,7 @@ from store_samples import call, failed, fill, log_rows, started, succeeded, tiny
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.records import StoredTrace
+from healkit.contracts.execution import StoredTrace
 from healkit.errors import DatabaseFull
 from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from sqlalchemy import event, select, text
 from store_samples import dead_host, failed, moment, started, succeeded
 
-from healkit.contracts.failure import Failure
-from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.records import Finished, Started, utc_now
+from healkit.contracts.execution import Finished, Started, utc_now
+from healkit.contracts.failure import Failure, fingerprint
 from healkit.errors import TOOL_CODES, UsageInvalid, is_refused
 from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database

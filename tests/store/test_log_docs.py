@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cli_samples import call
 
-from healkit.contracts.filters import NAMES
+from healkit.contracts.execution import FILTER_NAMES
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from bench_log_scale import questions
@@ -25,7 +25,7 @@ def test_the_benchmark_asks_every_question_of_the_page() -> None:
     """R9: questions were documented that no benchmark asked."""
     asked = questions()
     named = {keyword.arg for text in asked for keyword in ast.parse(text, mode="eval").body.keywords}  # type: ignore[attr-defined]  # each is a call
-    assert set(NAMES) <= named
+    assert set(FILTER_NAMES) <= named
     methods = {text.partition("(")[0] for text in asked}
     shown = set(re.findall(r"\bhk\.(?:log\.\w+|executions|last_error)(?=\()", PAGE))
     assert shown - methods == {"hk.log.prune"}

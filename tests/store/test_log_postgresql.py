@@ -17,8 +17,8 @@ from postgres_samples import Server
 from sqlalchemy import create_engine, func, select, text
 from store_samples import call, failed, moment, started, succeeded
 
+from healkit.contracts.execution import Finished, utc_now
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import Finished, utc_now
 from healkit.errors import SqlNotAllowed
 from healkit.runtime.recorder import Recorder
 from healkit.store import migrate

@@ -34,8 +34,7 @@ from store_samples import (
 from test_log_derived import kept, recounted
 from waiting import wait_until
 
-from healkit.contracts.filters import Filters
-from healkit.contracts.records import DecisionRecord, utc_now
+from healkit.contracts.execution import DecisionRecord, Filters, utc_now
 from healkit.errors import ArchiveBusy, ConfigError, LogFileError
 from healkit.store.database import Database
 from healkit.store.log_files import digest_of, write_unfinished

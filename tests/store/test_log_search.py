@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sqlalchemy import event, text
 from store_samples import failed, moment, started, succeeded
 
+from healkit.contracts.execution import Finished, utc_now
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import Finished, utc_now
 from healkit.errors import UsageInvalid
 from healkit.store.database import Database
 from healkit.store.log_reader import Log

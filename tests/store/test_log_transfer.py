@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select, text
 from store_samples import call, failed, fill, log_rows, moment, started, succeeded, tiny_disk
 
-from healkit.contracts.records import DecisionRecord, Finished, Grants, new_trace_id, utc_now
+from healkit.contracts.execution import DecisionRecord, Finished, Grants, new_trace_id, utc_now
 from healkit.errors import LogFileError
 from healkit.store.database import Database
 from healkit.store.log_reader import Log

@@ -12,8 +12,7 @@ import pytest
 from sqlalchemy import create_engine, text
 from store_samples import failed, started, succeeded
 
-from healkit.contracts.filters import Filters
-from healkit.contracts.records import Finished
+from healkit.contracts.execution import Filters, Finished
 from healkit.errors import DatabaseError
 from healkit.store import migrate
 from healkit.store.database import Database

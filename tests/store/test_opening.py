@@ -26,7 +26,7 @@ from store_samples import failed, started, succeeded
 from waiting import WITHIN_S, wait_until
 
 from healkit import Healkit
-from healkit.contracts.records import utc_now
+from healkit.contracts.execution import utc_now
 from healkit.errors import DatabaseLocked, DatabaseMissing
 from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database

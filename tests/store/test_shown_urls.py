@@ -15,8 +15,8 @@ from waiting import WITHIN_S
 
 from healkit import Healkit
 from healkit.config import Config
-from healkit.contracts.secrets import shown_address, shown_url
 from healkit.errors import ConfigError, HealkitError
+from healkit.plain_text import shown_address, shown_url
 from healkit.rendering import html_of, reports, text_of
 from healkit.runtime.mcp.spec import ServerSpec
 from healkit.store.database import Database

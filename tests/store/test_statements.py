@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import JSON, Boolean, Table
 
-from healkit.contracts.records import TRIED_ORIGINS
+from healkit.contracts.execution import TRIED_ORIGINS
 from healkit.errors import ConfigError
 from healkit.store import statements
 from healkit.store.columns import UtcDateTime, table_of

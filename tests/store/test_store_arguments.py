@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import ArgumentsInvalid, SchemaInvalid
 from healkit.pysource import shapes
 from healkit.store.arguments import _clearly_valid, check_schema, validate_arguments

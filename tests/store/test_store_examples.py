@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.examples import checked_examples
 from healkit.contracts.healing import same_value
+from healkit.contracts.vault import checked_examples
 from healkit.errors import ExamplesInvalid
 from healkit.pysource import shapes
 from healkit.pysource.doctests import examples_in

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from store_samples import failed, started, succeeded
 
-from healkit.contracts.records import utc_now
+from healkit.contracts.execution import utc_now
 from healkit.errors import UsageInvalid
 from healkit.healing.case import peers_of
 from healkit.store.database import Database

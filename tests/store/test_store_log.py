@@ -16,7 +16,7 @@ from sqlalchemy import event, text
 from sqlalchemy.orm import Session
 from store_samples import call, failed, locked_by_another_process, log_rows, moment, started, succeeded
 
-from healkit.contracts.records import Grants, new_trace_id, utc_now
+from healkit.contracts.execution import Grants, new_trace_id, utc_now
 from healkit.errors import DatabaseLocked, DatabaseMissing
 from healkit.store.database import Database
 from healkit.store.log_reader import Log

@@ -12,7 +12,7 @@ from side_by_side import Forked, Meet, at_once
 from sqlalchemy import event, text
 from sqlalchemy.orm import Session
 
-from healkit.contracts.requests import PatchRequest
+from healkit.contracts.healing import PatchRequest
 from healkit.errors import (
     CodeDoesNotParse,
     HealkitError,

@@ -9,7 +9,7 @@ from side_by_side import Meet, at_once
 from store_samples import failed, started, succeeded
 from vault_samples import BROKEN, FIXED, V4, V5
 
-from healkit.contracts.entries import Blame
+from healkit.contracts.vault import Blame
 from healkit.errors import (
     RevisionConflict,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from vault_samples import BROKEN, FIXED, V2, V6, V8
 
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import (
     CodeDoesNotParse,
     ConfigError,

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 from vault_samples import BROKEN, FIXED, V1, V2, V3
 
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import (
     PersonaNotFound,
     RevisionNotFound,

@@ -17,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from healkit.contracts.summaries import ColumnSummary, Counted, FrameSummary
+from healkit.contracts.data import ColumnSummary, Counted, FrameSummary
 from healkit.errors import UsageInvalid
 from healkit.sanitizer import Sanitizer
 from healkit.summaries import summarize

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from healkit.contracts.summaries import Counted, Found, TextSummary
+from healkit.contracts.data import Counted, Found, TextSummary
 from healkit.errors import UsageInvalid
 from healkit.sanitizer import Sanitizer
 from healkit.sanitizer.cleaner import Verbatim

@@ -7,9 +7,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from healkit.contracts.events import SCHEMA_VERSION, ActionSpec, condition, error_object
-from healkit.contracts.runs import ExecutionProfile, PolicyDefaults, RedactionPolicy, Run, RunManifest
-from healkit.contracts.signature import sign
+from healkit.contracts.runs import (
+    SCHEMA_VERSION,
+    ActionSpec,
+    ExecutionProfile,
+    PolicyDefaults,
+    RedactionPolicy,
+    Run,
+    RunManifest,
+    condition,
+    error_object,
+    sign,
+)
 from healkit.sanitizer.cleaner import Cleaner, Verbatim
 from healkit.tracing.validate import validate_run
 from healkit.tracing.writer import RunWriter

@@ -25,7 +25,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from healkit import Healkit
 from healkit.config import Config
-from healkit.contracts.records import new_trace_id, utc_now
+from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.contracts.traces import BranchDecision, ExecutionTrace, TaskResult
 from healkit.errors import ConfigError
 from healkit.sanitizer import Sanitizer

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from healkit import Healkit
-from healkit.contracts.events import EVENT_TYPES
-from healkit.contracts.runs import PolicyDefaults
+from healkit.contracts.runs import EVENT_TYPES, PolicyDefaults
 from healkit.errors import CodeDoesNotParse, PolicyHalted
 from healkit.tracing.validate import validate_run
 

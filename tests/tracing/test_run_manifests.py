@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from healkit import Config, __version__
-from healkit.contracts.records import utc_now
+from healkit.contracts.execution import utc_now
 from healkit.contracts.runs import PolicyDefaults, RunManifest
 from healkit.sanitizer import Sanitizer
 from healkit.sanitizer.cleaner import Cleaner, Verbatim

@@ -14,9 +14,9 @@ import pytest
 from run_samples import written
 
 from healkit import errors
-from healkit.contracts.catalogue import RETRYABLE, catalogue, is_retryable
-from healkit.contracts.events import EVENT_TYPES, SCHEMA_VERSION, error_object
-from healkit.contracts.records import utc_now
+from healkit.contracts.execution import utc_now
+from healkit.contracts.runs import EVENT_TYPES, SCHEMA_VERSION, error_object
+from healkit.errors import RETRYABLE, catalogue, is_retryable
 from healkit.tracing.validate import schemas
 
 DOCS = Path(__file__).parents[2] / "docs" / "schemas"

@@ -18,7 +18,7 @@ from syncer_samples import TRACE_3, everything_sent
 from tracing_samples import Sender
 from waiting import wait_until
 
-from healkit.contracts.records import utc_now
+from healkit.contracts.execution import utc_now
 from healkit.tracing.delivery import CollectorResponse, RetryPolicy, judge
 
 

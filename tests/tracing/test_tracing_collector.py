@@ -22,7 +22,7 @@ from trip_samples import KEY, opened, trace_of
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.records import CallRecord, DecisionRecord, utc_now
+from healkit.contracts.execution import CallRecord, DecisionRecord, utc_now
 from healkit.contracts.traces import ExecutionTrace, read_trace
 from healkit.errors import ArgumentsInvalid, ToolNotFound
 from healkit.sanitizer.cleaner import Verbatim

@@ -17,7 +17,7 @@ from sqlalchemy import event
 from tracing_samples import Sender, trace_rows
 
 from healkit.config import Config
-from healkit.contracts.outbox import DeliveryVerdict
+from healkit.contracts.traces import DeliveryVerdict
 from healkit.store.database import Database
 from healkit.store.outbox import Outbox
 

@@ -25,7 +25,7 @@ from tracing_samples import QUICK, Sender, trace_rows
 from waiting import wait_until
 
 from healkit.config import Config
-from healkit.contracts.records import utc_now
+from healkit.contracts.execution import utc_now
 from healkit.errors import ConfigError
 
 SAMPLES = str(Path(__file__).parent)

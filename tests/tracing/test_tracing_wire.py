@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.contracts.records import new_trace_id, utc_now
+from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.contracts.traces import (
     NO_ID,
     BranchDecision,

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from store_samples import failed, started, succeeded
 
 from healkit.config import Config
-from healkit.contracts.records import Started
+from healkit.contracts.execution import Started
 from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database
 from healkit.store.models import TRACES

@@ -21,7 +21,7 @@ import pandas
 import pytest
 
 from healkit import Config, Healkit
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import ConfigError, WorkerStartFailed
 from healkit.workers import packages
 from healkit.workers.folders import private_base

@@ -14,7 +14,7 @@ import pytest
 
 from healkit import values
 from healkit.config import Config
-from healkit.contracts.batches import Batch, BatchCheck
+from healkit.contracts.healing import Batch, BatchCheck
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
 from healkit.workers.preloads import preloading

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from healkit import Config, Healkit
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import IsolationUnavailable
 from healkit.workers.probe import probe
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from waiting import wait_until
 
-from healkit.contracts.batches import Batch, BatchCheck
+from healkit.contracts.healing import Batch, BatchCheck
 from healkit.contracts.tools import EntryRef
 from healkit.workers.inside.batch import BatchServer, _computed_s
 from healkit.workers.inside.result_buffer import ResultBuffer

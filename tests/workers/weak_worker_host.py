@@ -20,7 +20,7 @@ from typing import Any
 from jupyter_client.connect import write_connection_file
 
 from healkit import Config, Healkit
-from healkit.contracts.records import Grants
+from healkit.contracts.execution import Grants
 from healkit.errors import HealkitError
 from healkit.runtime import background
 from healkit.runtime.trials import Trial

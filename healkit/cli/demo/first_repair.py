@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from healkit.cli.demo.chapter import Chapter, StepFailed, check, syntax
-from healkit.contracts.labels import revision_label
+from healkit.contracts.tools import revision_label
 from healkit.gallery import lesson
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from healkit.contracts.entries import DEFAULT_PERSONA
+from healkit.contracts.vault import DEFAULT_PERSONA
 from healkit.decisions.operations.catalogue import GROUP, OPERATIONS, Operation
 from healkit.decisions.operations.examples import examples_of
 from healkit.errors import ToolExists, ToolRemoved
@@ -13,7 +13,7 @@ from healkit.store.entries import code_hash
 
 if TYPE_CHECKING:
     from healkit.app import Healkit  # a Protocol of what it uses would only repeat it
-    from healkit.contracts.entries import VaultEntry
+    from healkit.contracts.vault import VaultEntry
     from healkit.store.vault import Vault
 
 _ADD_REASON = "operations: as shipped with healkit"

@@ -12,8 +12,8 @@ import ast
 from collections.abc import Iterator
 from typing import Literal
 
-from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Patch
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import ToolShapeError
 from healkit.healing.advisor import Case, Peer, Workbench
 from healkit.pysource.nodes import Function

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from healkit.app import Healkit
 from healkit.contracts.audit import AuditEntry
-from healkit.contracts.audit_panes import ANALYSIS_LABEL, AuditPanes
+from healkit.contracts.decisions import ANALYSIS_LABEL, AuditPanes
 from healkit.errors import HealkitError, UsageInvalid, ViewChanged, ViewError, named
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import PageData

@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts.heal_report import Answered
-from healkit.contracts.healing import VERDICTS, Attempt
+from healkit.contracts.healing import VERDICTS, Answered, Attempt
 from healkit.healing.questions import Question
 from healkit.healing.report import HealReport
 from healkit.notebook.widgets.page_data import PageData

@@ -9,7 +9,7 @@ from typing import Any
 from IPython.display import display
 
 from healkit.app import Healkit
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import UsageInvalid
 from healkit.healing.advisor import Advisor
 from healkit.healing.advisors import advisor_names, advisors_for

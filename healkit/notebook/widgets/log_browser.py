@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from healkit.app import Healkit
-from healkit.contracts.filters import GROUP_FILTERS, NAMES
-from healkit.contracts.records import TRIED_COUNTED_MAX
+from healkit.contracts.execution import FILTER_NAMES, GROUP_FILTERS, TRIED_COUNTED_MAX
 from healkit.errors import UsageInvalid
 from healkit.notebook.cell_output import CellOutput, listed
 from healkit.notebook.widgets.heal_panel import Healings
@@ -16,7 +15,7 @@ from healkit.parsing import read_filters
 from healkit.runtime.log_rows import execution_of
 
 #: The filters that the panel has fields for.
-FILTERS = tuple(name for name in NAMES if name not in {"origin", "refused"})
+FILTERS = tuple(name for name in FILTER_NAMES if name not in {"origin", "refused"})
 PAGE_ROWS = 25
 _GROUPS_MAX = 100
 

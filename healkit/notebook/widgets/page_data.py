@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.app import Healkit
 from healkit.config import Config
-from healkit.contracts.entries import RevisionInfo
+from healkit.contracts.execution import HEALING_ORIGINS, TRIED_ORIGINS, GroupInfo
 from healkit.contracts.failure import Failure
-from healkit.contracts.labels import place_label
-from healkit.contracts.records import HEALING_ORIGINS, TRIED_ORIGINS
-from healkit.contracts.stats import GroupInfo
+from healkit.contracts.tools import place_label
+from healkit.contracts.vault import RevisionInfo
 from healkit.notebook.cell_output import fixes_offered
 from healkit.rendering import cleaning, parts, plain
 from healkit.rendering.outputs import safe_output

@@ -12,7 +12,7 @@ from typing import Any
 from healkit import values
 from healkit.app import Healkit
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import ArgumentsInvalid, RevisionConflict
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData

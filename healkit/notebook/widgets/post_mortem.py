@@ -6,8 +6,8 @@ import threading
 from typing import Any
 
 from healkit.app import Healkit
-from healkit.contracts.labels import place_label
 from healkit.contracts.post_mortem import Local
+from healkit.contracts.tools import place_label
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData

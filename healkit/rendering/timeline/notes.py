@@ -9,8 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from healkit.contracts.events import EvidenceRef, TraceEvent
-from healkit.contracts.runs import Run
+from healkit.contracts.runs import EvidenceRef, Run, TraceEvent
 from healkit.errors import EvidenceChanged
 from healkit.rendering import plain
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from healkit.contracts.events import TraceEvent
-from healkit.contracts.labels import revision_label
-from healkit.contracts.runs import Run
+from healkit.contracts.runs import Run, TraceEvent
+from healkit.contracts.tools import revision_label
 from healkit.errors import PATCH_CODES
 from healkit.rendering import plain
 from healkit.rendering.timeline import words

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts.secrets import shown_address
 from healkit.contracts.tools import is_valid_name
 from healkit.errors import ConfigError
+from healkit.plain_text import shown_address
 from healkit.runtime.mcp.content import identifier
 
 #: Names that are providers of healkit's own.

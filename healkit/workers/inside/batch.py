@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import msgspec
 
-from healkit.contracts.batches import DIED, TIMED_OUT, Batch, Outcomes, Share, ShareDone
+from healkit.contracts.healing import DIED, TIMED_OUT, Batch, Outcomes, Share, ShareDone
 from healkit.workers.inside.candidate_checks import Candidates
 from healkit.workers.inside.preimport import preimport
 from healkit.workers.inside.result_buffer import ResultBuffer

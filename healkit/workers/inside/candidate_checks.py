@@ -17,9 +17,18 @@ from typing import Any
 import msgspec
 
 from healkit import values
-from healkit.contracts.batches import PASSED, RAISED, TIMED_OUT, WRONG, Batch, BatchCheck
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable
-from healkit.contracts.healing import Edit, apply_edits, same_value
+from healkit.contracts.healing import (
+    PASSED,
+    RAISED,
+    TIMED_OUT,
+    WRONG,
+    Batch,
+    BatchCheck,
+    Edit,
+    apply_edits,
+    same_value,
+)
 from healkit.errors import HealkitError
 from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.workers.inside import lockdown

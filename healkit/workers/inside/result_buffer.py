@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import mmap
 
-from healkit.contracts.batches import LETTERS, NOT_RUN
+from healkit.contracts.healing import LETTERS, NOT_RUN
 
 _HEADER_BYTES = 16
 _RUNNING = 1

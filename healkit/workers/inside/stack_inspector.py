@@ -42,8 +42,9 @@ from healkit.contracts.post_mortem import (
     SourceFound,
     decode_question,
     encode,
+    module_of,
+    preview,
 )
-from healkit.contracts.preview import module_of, preview
 from healkit.workers.inside import capture
 from healkit.workers.inside.time_limits import TimeIsUp, deadline
 

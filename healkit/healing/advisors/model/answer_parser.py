@@ -12,7 +12,7 @@ import dataclasses
 import re
 import textwrap
 
-from healkit.contracts.entries import VaultEntry
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import VaultError
 from healkit.pysource import shapes
 
