@@ -25,9 +25,9 @@ from healkit.config import Config
 from healkit.contracts.execution import CallRecord, Grants, new_trace_id
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
+from healkit.runtime.calls import CallContext, CallRouter
 from healkit.runtime.providers import HostFunctions
-from healkit.runtime.recorder import Recorder
-from healkit.runtime.router import CallContext, CallRouter
+from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
 from healkit.workers.folders import RunFolder
 from healkit.workers.kernel import KernelWorker

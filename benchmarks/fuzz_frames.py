@@ -33,9 +33,9 @@ from healkit.contracts import claims, post_mortem, rpc
 from healkit.contracts.execution import Grants, new_trace_id
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
+from healkit.runtime.calls import CallContext, CallRouter
 from healkit.runtime.outcomes import conclude
 from healkit.runtime.providers import HostFunctions
-from healkit.runtime.router import CallContext, CallRouter
 from healkit.runtime.searches import _seen
 from healkit.workers import forkserver, trialserver
 from healkit.workers.inside.trialserver_main import TrialDone

@@ -25,18 +25,17 @@ from healkit.healing.run_policy import RunPolicy
 from healkit.healing.service import HealService
 from healkit.runtime import background, run_audit
 from healkit.runtime.auto_retention import AutoRetention
-from healkit.runtime.debug_tools import LogTools
 from healkit.runtime.executor import Executor
 from healkit.runtime.history import History
-from healkit.runtime.mcp.servers import MCPServers
+from healkit.runtime.mcp_servers import MCPServers
 from healkit.runtime.panels import Panels
-from healkit.runtime.providers import HostFunctions, VaultTools
-from healkit.runtime.recorder import Recorder
+from healkit.runtime.providers import HostFunctions, LogTools, VaultTools
+from healkit.runtime.recording import Recorder
 from healkit.runtime.runner import Runner
 from healkit.runtime.runs import Runs
 from healkit.runtime.traces import Traces
 from healkit.runtime.trials import Trials
-from healkit.runtime.view_keeper import ViewKeeper
+from healkit.runtime.views import ViewKeeper
 from healkit.store.database import Database, resolve_url
 from healkit.store.fast_reads import EntryLookup, NewestRows
 from healkit.store.grants import keep_records_apart
@@ -158,7 +157,7 @@ class Healkit:
         """Decisions in a hash-chained table: `.get(execution_id)`, `.summary()`, `.verify()`, `.append(…)`."""
         from healkit.runtime.run_audit import KeptFiles
         from healkit.store.audit import Audit
-        from healkit.tracing.run_manifests import anchored_heads
+        from healkit.tracing.run_folders import anchored_heads
 
         kept = KeptFiles(
             self.runs.runs_dir,
@@ -178,7 +177,7 @@ class Healkit:
         """Data that tools were given or returned: `.list()`, `.load(name)`, `.put(frame, name)`, `.to_pandas(name)`."""
         from healkit.runtime.views import Views
 
-        return Views(self.view_keeper, self.recorder)
+        return Views(self.view_keeper, self.recorder.secret_columns)
 
     @property
     def runs_dir(self) -> Path:
@@ -221,7 +220,7 @@ class Healkit:
     decide = method_of("decisions", DecideService.decide)
     adecide = method_of("decisions", DecideService.adecide)
 
-    # What tools can call on the host, in runtime/providers.py and runtime/mcp/servers.py
+    # What tools can call on the host, in runtime/providers.py and runtime/mcp_servers.py
     provide = method_of("host", HostFunctions.provide)
     withdraw = method_of("host", HostFunctions.withdraw)
     connect = method_of("mcp", MCPServers.connect)

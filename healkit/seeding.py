@@ -24,7 +24,7 @@ from healkit.errors import HealkitError, ToolExists, ToolRemoved
 from healkit.gallery import LESSONS, SAMPLE_TABLES, SAMPLES
 from healkit.gallery.samples import ColumnType, SampleTable
 from healkit.rendering import plain
-from healkit.runtime.debug_tools import BUILTIN_TOOLS
+from healkit.runtime.providers import BUILTIN_TOOLS
 from healkit.store.database import Database, resolve_url
 from healkit.store.entries import code_hash
 from healkit.store.vault import Vault

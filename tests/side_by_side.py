@@ -36,12 +36,12 @@ _FORKING.set_forkserver_preload(
         "uvicorn",
         "healkit.cli.collect",
         "healkit.app",
-        "healkit.runtime.recorder",
+        "healkit.runtime.recording",
         "healkit.server.ingest",
         "healkit.server.standalone",
         "healkit.store.requests",
         "healkit.sanitizer.sanitizer",
-        "healkit.tracing.syncer",
+        "healkit.tracing.delivery",
     ]
 )
 

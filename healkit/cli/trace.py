@@ -79,7 +79,7 @@ def show(
 def validate(run: RunArgument = "last", as_json: JsonOption = False, db: DbOption = None) -> int:
     """Check that a run's record is complete and true. Exit 0: it is; 1: it is damaged, with file, line and fault."""
     from healkit.rendering import runs, text_of
-    from healkit.tracing.validate import in_order
+    from healkit.tracing.reader import in_order
 
     read = _validated(run, db)
     if as_json:
@@ -97,8 +97,7 @@ def diff(
 ) -> int:
     """Show where two runs differ, event by event. Exit 0: they are the same; 1: they differ."""
     from healkit.rendering import runs, text_of
-    from healkit.tracing.diff import diff_runs
-    from healkit.tracing.reader import read_run
+    from healkit.tracing.reader import diff_runs, read_run
 
     found = diff_runs(read_run(_folder(left, db)), read_run(_folder(right, db)))
     if as_json:
@@ -150,7 +149,7 @@ def _folder(run: str, db: str | None) -> Path:
 
 def _validated(run: str, db: str | None) -> Run:
     from healkit.store.locations import resolve_url, sqlite_path, views_folder
-    from healkit.tracing.validate import validate_run
+    from healkit.tracing.reader import validate_run
 
     url = resolve_url(db)
     return validate_run(_folder(run, db), views_folder(sqlite_path(url), url))

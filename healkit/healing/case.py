@@ -21,7 +21,7 @@ from healkit.contracts.vault import VaultEntry, checked_examples
 from healkit.errors import ArgumentsInvalid, ExamplesInvalid, HealError, VaultError
 from healkit.healing.advisor import Case, Peer
 from healkit.healing.frame_inputs import sample
-from healkit.runtime.log_rows import arguments_of, execution_of, logged, result_of
+from healkit.runtime.execution import arguments_of, execution_of, logged, result_of
 from healkit.store.log_reader import Log
 from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault

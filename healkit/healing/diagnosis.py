@@ -16,7 +16,7 @@ from healkit.errors import CodeDoesNotParse
 from healkit.failures import Kind, explain, kind_of, no_fix
 from healkit.healing.advisor import Case
 from healkit.pysource import shapes
-from healkit.runtime.log_rows import execution_of
+from healkit.runtime.execution import execution_of
 from healkit.store.log_reader import Log
 
 

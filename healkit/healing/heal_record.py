@@ -33,8 +33,7 @@ from healkit.errors import HealkitError
 from healkit.healing.advisor import Case
 from healkit.healing.diagnosis import Diagnosis
 from healkit.healing.run_policy import RunPolicy
-from healkit.runtime.runs import OpenRun
-from healkit.runtime.step_facts import tags_of
+from healkit.runtime.runs import OpenRun, tags_of
 from healkit.store.entries import code_hash
 
 #: Advisors that repeat themselves when they are stuck; others enumerate, and their similar failures are no loop.

@@ -32,7 +32,7 @@ from healkit.healing.loop import HealLoop, Listeners
 from healkit.healing.report import HealReport, LoopResult, nothing_cures, report_of, total_cost
 from healkit.healing.run_policy import HEAL_CAPS, RunPolicy
 from healkit.healing.workbench import Bench
-from healkit.runtime import view_keeper
+from healkit.runtime import views
 from healkit.runtime.execution import Execution
 from healkit.runtime.runs import Runs
 from healkit.store.log_reader import Log
@@ -99,7 +99,7 @@ class Healer:
         if not request.budget_s > 0:
             raise ConfigError(f"budget_s={request.budget_s!r} must be greater than 0 seconds.")
         advisors, notes = advisors_for(request.advisors, self.config)
-        with view_keeper.noting() as read:
+        with views.noting() as read:
             case, log_id = gather(self.vault, self.log, request.tool, request.persona, request.log_id)
         started = time.monotonic()
         policy = RunPolicy(request.policy, HEAL_CAPS)

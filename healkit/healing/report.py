@@ -12,7 +12,7 @@ from healkit.healing.checks import why_not
 from healkit.healing.diagnosis import Diagnosis
 from healkit.healing.workbench import Bench
 from healkit.rendering import healing, html_of, plain, text_of
-from healkit.runtime.display import in_ipython
+from healkit.runtime.background import in_ipython
 from healkit.runtime.runs import OpenRun
 
 

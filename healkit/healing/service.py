@@ -18,9 +18,8 @@ from healkit.config import Config
 from healkit.contracts.runs import PolicyDefaults
 from healkit.contracts.vault import VaultEntry
 from healkit.runtime import background
-from healkit.runtime.execution import Execution
-from healkit.runtime.log_rows import arguments_of, nested_grants
-from healkit.runtime.recorder import Recorder
+from healkit.runtime.execution import Execution, arguments_of, nested_grants
+from healkit.runtime.recording import Recorder
 from healkit.runtime.runner import Runner, request_for
 from healkit.runtime.runs import Runs
 from healkit.runtime.shares import slots_of

@@ -24,7 +24,7 @@ from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
 from healkit.healing.check_limits import SLOW_TIMES, CheckLimits
 from healkit.runtime import background
-from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recorder
 from healkit.runtime.searches import Searches
 from healkit.workers.scoring import Candidate, Draw, Scores
 

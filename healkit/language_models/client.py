@@ -24,7 +24,7 @@ from healkit.errors import BudgetSpent, ModelUnavailable
 from healkit.language_models.api_errors import TransientError, UnsupportedRequest
 from healkit.language_models.model_endpoint import ModelEndpoint, ModelRequest
 from healkit.language_models.protocol import Progress, Prompt, Reply
-from healkit.tracing.collector_client import DaemonExecutor
+from healkit.tracing.delivery import DaemonExecutor
 
 #: Interval at which the budget and Stop are checked.
 _POLL_S = 0.05

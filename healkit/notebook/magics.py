@@ -335,7 +335,7 @@ def _success(execution: Execution) -> CellOutput:
 def _show_live(output: dict[str, Any]) -> None:
     """Display one of the tool's outputs as it comes; a traceback among them is the card's to show."""
     if output.get("output_type") != "error":
-        from healkit.runtime.display import show
+        from healkit.runtime.background import show
 
         show(output)
 

@@ -14,6 +14,7 @@ import contextlib
 import contextvars
 import os
 import queue
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
@@ -21,7 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from healkit.config import Config
 from healkit.errors import PostMortemGone
-from healkit.runtime.mcp import servers as mcp_servers
+from healkit.rendering.outputs import safe_output
+from healkit.runtime import mcp_servers
 
 if TYPE_CHECKING:
     from healkit.workers.pool import Pool
@@ -260,3 +262,35 @@ def _abandon() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon)
+
+
+# Outputs of a worker, shown in the user's own notebook.
+
+
+def notebook_display() -> Callable[[dict[str, Any]], None] | None:
+    """Return a function that displays one output in the running cell, or None outside of a notebook."""
+    return show if hasattr(_shell(), "kernel") else None
+
+
+def in_ipython() -> bool:
+    """Return True where magics can be typed: in a notebook, or in IPython in a terminal."""
+    return _shell() is not None
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return None if ipython is None else ipython.get_ipython()
+
+
+def show(output: dict[str, Any]) -> None:
+    """Display one nbformat output, cleaned of what could act in the user's page."""
+    clean = safe_output(output)
+    if clean is None or clean["output_type"] == "error":  # a failure is raised, not displayed
+        return
+    if clean["output_type"] == "stream":
+        stream = sys.stderr if clean.get("name") == "stderr" else sys.stdout
+        stream.write(clean["text"])
+        return
+    from IPython.display import display
+
+    display(clean["data"], metadata=clean.get("metadata") or {}, raw=True)

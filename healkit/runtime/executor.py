@@ -29,15 +29,12 @@ from healkit.contracts.tools import ToolDefinition
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import ArgumentsInvalid, HealkitError, InternalError, ToolRemoved, WorkerNotRestricted
 from healkit.plain_text import count
-from healkit.runtime.authority import Caller, allows, bounded
-from healkit.runtime.call_events import announcing
-from healkit.runtime.execution import Execution, ExecutionRequest
+from healkit.runtime.calls import CallContext, Caller, CallRouter, Provider, allows, bounded
+from healkit.runtime.execution import Execution, ExecutionRequest, announcing
 from healkit.runtime.outcomes import NO_ISOLATION, conclude, end_of, fault_of, interruption_of, refusal_of
-from healkit.runtime.recorder import Recorder
-from healkit.runtime.recording import Recording
-from healkit.runtime.router import CallContext, CallRouter, Provider
-from healkit.runtime.step_listener import UNRECORDED
-from healkit.runtime.view_keeper import ViewKeeper
+from healkit.runtime.recording import Recorder, Recording
+from healkit.runtime.runs import UNRECORDED
+from healkit.runtime.views import ViewKeeper
 from healkit.sanitizer.payloads import HEAD_CHARS, WHOLE_MAX_CHARS
 from healkit.store.arguments import PackedArguments, pack_arguments, validate_arguments
 from healkit.store.fast_reads import EntryLookup

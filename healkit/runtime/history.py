@@ -19,8 +19,7 @@ from healkit.contracts.failure import fingerprint
 from healkit.errors import VaultError, is_refused, near_misses
 from healkit.rendering import cleaning
 from healkit.rendering.plots import Plot, plot_days, plot_runs
-from healkit.runtime.execution import Execution, Executions
-from healkit.runtime.log_rows import execution_of
+from healkit.runtime.execution import Execution, Executions, execution_of
 from healkit.store.fast_reads import NewestRows
 
 if TYPE_CHECKING:

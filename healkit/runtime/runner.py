@@ -19,15 +19,20 @@ from healkit.contracts.execution import Finished
 from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import ConfigError, HealkitError, ToolExecutionError, check_text, named
 from healkit.runtime import background
-from healkit.runtime.call_events import OnCall
-from healkit.runtime.display import notebook_display
-from healkit.runtime.execution import Execution, ExecutionRequest, OnOutput
+from healkit.runtime.background import notebook_display
+from healkit.runtime.calls import CallContext
+from healkit.runtime.execution import (
+    Execution,
+    ExecutionRequest,
+    OnCall,
+    OnOutput,
+    arguments_of,
+    ending_of,
+    logged,
+    nested_grants,
+)
 from healkit.runtime.executor import Executor
-from healkit.runtime.log_rows import arguments_of, ending_of, logged, nested_grants
-from healkit.runtime.router import CallContext
-from healkit.runtime.runs import OpenRun, Runs
-from healkit.runtime.step_listener import StepListener
-from healkit.runtime.steps import StepKind
+from healkit.runtime.runs import OpenRun, Runs, StepKind, StepListener
 from healkit.runtime.trials import Trial, TrialResult, Trials
 
 if TYPE_CHECKING:

@@ -39,8 +39,7 @@ from healkit.runtime.outcomes import (
     outline_of,
     refusal_of,
 )
-from healkit.runtime.recorder import Recorder
-from healkit.runtime.recording import Recording
+from healkit.runtime.recording import Recorder, Recording
 from healkit.runtime.remote_scoring import run_batch_away
 from healkit.runtime.shares import Settings, slots_of
 from healkit.runtime.trials import Trial, Trials

@@ -16,8 +16,8 @@ from healkit.tracing.trace_collector import Tracer
 if TYPE_CHECKING:
     from healkit.store.log_reader import Log
     from healkit.store.outbox import Outbox
+    from healkit.tracing.delivery import Syncer
     from healkit.tracing.otel import OtelExporter
-    from healkit.tracing.syncer import Syncer
 
 #: Default limit of `sync`, in seconds.
 SYNC_TIMEOUT_S = 30.0
@@ -34,7 +34,7 @@ class Traces:
         self._database = database
         self._syncer: Syncer | None = None
         if config.sync_url and not database.read_only:
-            from healkit.tracing.syncer import Syncer
+            from healkit.tracing.delivery import Syncer
 
             self._syncer = Syncer(self._outbox, config)
         if config.sanitizer_rules or config.sanitizer_allow:

@@ -32,8 +32,7 @@ from healkit.contracts.tools import EntryRef
 from healkit.errors import HealkitError, InternalError, WorkerNotRestricted, is_refused
 from healkit.runtime import background
 from healkit.runtime.outcomes import NO_ISOLATION, capped, conclude, fault_of, outline_of, refusal_of
-from healkit.runtime.recorder import Recorder
-from healkit.runtime.recording import Recording
+from healkit.runtime.recording import Recorder, Recording
 from healkit.runtime.shares import Answer, Reply, Settings, Share, decode_trial, error_of, slots_of, spread
 from healkit.store.arguments import pack_arguments
 from healkit.workers.preloads import preloading

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from healkit.contracts.vault import checked_examples
 from healkit.errors import PersonaNotFound, ToolNotFound, UsageInvalid, is_refused
 from healkit.pysource.shapes import parse, read_shape
-from healkit.runtime.log_rows import execution_of
+from healkit.runtime.execution import execution_of
 
 if TYPE_CHECKING:
     from healkit.contracts.vault import VaultEntry

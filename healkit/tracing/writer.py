@@ -1,4 +1,4 @@
-"""Writer of a run folder: one event a line, without a gap.
+"""Writer of a run folder: events by line, evidence by content.
 
 Each event is one write of one whole line, made once the thing has happened; `kill -9` cannot undo it. The writer waits
 for the disk (fsync) only when the run ends or its policy halts it.
@@ -14,6 +14,7 @@ survive. A key that the contract does not declare is payload.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import threading
 from collections import deque
@@ -24,24 +25,28 @@ from typing import Any
 
 import msgspec
 
+from healkit import plain_files
 from healkit.contracts.audit import AuditHead
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.runs import (
     CONTRACT_KEYS,
+    EVIDENCE,
     EVIDENCE_MANIFEST,
     RUN_MANIFEST,
     ActionSpec,
     ErrorObject,
     EventType,
+    EvidenceItem,
+    EvidenceKind,
     EvidenceRef,
     RunManifest,
     StateSignature,
     TraceEvent,
+    empty_evidence,
 )
 from healkit.errors import RunFolderError
 from healkit.plain_text import count
-from healkit.sanitizer.cleaner import PAYLOAD_MAX_BYTES, Cleaner, clean_bounded, of_record
-from healkit.tracing.evidence import EvidenceStore, Piece
+from healkit.sanitizer.cleaner import PAYLOAD_MAX_BYTES, Cleaned, Cleaner, clean_bounded, of_record
 from healkit.tracing.run_folders import begin_folder, discard, manifest_bytes, publish, write_whole
 
 #: Limit of the events that wait in memory for the disk; a run within its policy has fewer.
@@ -310,3 +315,109 @@ def _line(event: TraceEvent) -> bytes:
         return _encode(event) + b"\n"
     except UnicodeEncodeError:  # a lone surrogate in a name, which UTF-8 cannot hold
         return _encode(to_jsonable(msgspec.to_builtins(event))[0]) + b"\n"
+
+
+# Evidence. A file is named by the SHA-256 of its content: the same code in twenty steps is one file, and a changed
+# file no longer fits its name. The order of writing keeps the manifest true at every moment: first the files, each
+# whole or absent; then the manifest, replaced as a whole; then the event that refers to them. A crash in between
+# leaves a file that no manifest names yet, never a name without its file.
+
+
+#: Kinds that are stored as text; the others are JSON.
+_TEXTS = {"code", "proposal", "stdout", "stderr"}
+#: Kinds that hold no payload: ids, codes and hashes, which redaction never touches.
+_CONTRACT = {"state_before", "state_after"}
+
+_content_bytes = msgspec.json.Encoder(order="deterministic").encode
+
+Piece = tuple[EvidenceKind, Any]
+
+
+class EvidenceStore:
+    """Evidence of one run; its writer uses it, under its lock.
+
+    `lost` are the kinds of evidence that could not be stored, `problem` is the system's reason.
+    """
+
+    def __init__(self, folder: Path, run_id: str, cleaner: Cleaner, max_bytes: int) -> None:
+        self.folder = folder
+        self.problem = ""
+        self.lost: dict[str, None] = {}
+        self._cleaner = cleaner
+        self._max_bytes = max_bytes
+        empty = msgspec.json.encode(empty_evidence(run_id))
+        self._head = empty.removesuffix(b"]}") + b"\n"
+        self._listed: list[bytes] = []  # one item a line, each encoded once
+        self._unsynced: set[Path] = set()
+
+    def keep(
+        self, pieces: Iterable[Piece], step_id: str | None, now: datetime
+    ) -> tuple[list[EvidenceRef], list[str]]:
+        """Store pieces; return references to them, and the kinds of those that could not be stored.
+
+        Errors of the disk are not raised.
+        """
+        items: list[EvidenceItem] = []
+        lost: list[str] = []
+        for kind, value in pieces:
+            try:
+                items.append(self._file(kind, value, step_id, now))
+            except OSError as error:
+                self.problem = error.strerror or str(error)
+                lost.append(kind)
+        if items:
+            try:
+                listed = [*self._listed, *map(_content_bytes, items)]
+                write_whole(self.folder / EVIDENCE_MANIFEST, self._head + b",\n".join(listed) + b"\n]}\n")
+                self._listed = listed
+            except OSError as error:
+                self.problem = error.strerror or str(error)
+                lost += [item.kind for item in items]
+                items = []
+        self.lost |= dict.fromkeys(lost)
+        return [EvidenceRef(item.kind, item.path, item.sha256) for item in items], lost
+
+    def sync(self) -> None:
+        """Sync files and manifest to the disk; raise `OSError`."""
+        for path in (*self._unsynced, self.folder / EVIDENCE_MANIFEST, self.folder / EVIDENCE, self.folder):
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        self._unsynced.clear()
+
+    def _file(self, kind: EvidenceKind, value: Any, step_id: str | None, now: datetime) -> EvidenceItem:
+        cleaned, content = self._content(kind, value)
+        name = hashlib.sha256(content).hexdigest()
+        relative = f"{EVIDENCE}/{name}.{'txt' if kind in _TEXTS else 'json'}"
+        path = self.folder / relative
+        if not _is_there(self.folder, relative, content):
+            write_whole(path, content)
+            self._unsynced.add(path)
+        return EvidenceItem(
+            kind=kind,
+            path=relative,
+            sha256=name,
+            size_bytes=len(content),
+            step_id=step_id,
+            created_at=now,
+            redacted=bool(cleaned.hidden),
+            hidden=dict(cleaned.hidden),
+            truncated_from=cleaned.truncated_from,
+        )
+
+    def _content(self, kind: EvidenceKind, value: Any) -> tuple[Cleaned, bytes]:
+        if kind in _CONTRACT:
+            return Cleaned(value, {}), _content_bytes(value)
+        cleaned = clean_bounded(self._cleaner, value, self._max_bytes)
+        if kind in _TEXTS:
+            return cleaned, str(cleaned.value).encode(errors="backslashreplace")
+        return cleaned, _content_bytes(cleaned.value)
+
+
+def _is_there(folder: Path, relative: str, content: bytes) -> bool:
+    try:
+        return plain_files.read(folder, relative) == content
+    except OSError:
+        return False

@@ -18,8 +18,7 @@ from healkit.contracts.runs import PolicyDefaults
 from healkit.decisions import Person, Turn, told
 from healkit.decisions.metadata import THREADS_FROM_ROWS, counts_of
 from healkit.errors import ModelUnavailable, UsageInvalid
-from healkit.tracing.reader import read_run
-from healkit.tracing.validate import in_order, validate_run
+from healkit.tracing.reader import in_order, read_run, validate_run
 
 ALL = ["pick", "totals", "spread", "regions", "as_numbers", "to_csv"]
 Choice = dict[str, Any]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from healkit.gallery import LESSONS, SAMPLE_TABLES, SAMPLES, lesson
-from healkit.runtime.debug_tools import BUILTIN_TOOLS
+from healkit.runtime.providers import BUILTIN_TOOLS
 from healkit.seeding import SeedReport, main, seed
 from healkit.store.database import Database
 from healkit.store.vault import Vault

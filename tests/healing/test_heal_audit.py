@@ -16,8 +16,7 @@ from healkit import Config, Healkit
 from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import RevisionConflict
 from healkit.healing.report import HealReport
-from healkit.tracing.reader import read_run
-from healkit.tracing.validate import in_order, validate_run
+from healkit.tracing.reader import in_order, read_run, validate_run
 
 DECIDE_3 = pytest.mark.requirement("DECIDE-3")
 

@@ -23,9 +23,7 @@ from healkit import Config, Healkit
 from healkit.contracts.runs import EVENT_TYPES, PolicyDefaults
 from healkit.errors import ArgumentsInvalid, CodeDoesNotParse, PolicyHalted, RunNotAllowed
 from healkit.healing.questions import Answer, Question
-from healkit.tracing.diff import diff_runs
-from healkit.tracing.reader import read_run
-from healkit.tracing.validate import validate_run
+from healkit.tracing.reader import diff_runs, read_run, validate_run
 
 DOCS = Path(__file__).parents[2] / "docs" / "run_folder.md"
 OLD = Path(__file__).parents[1] / "tracing" / "old_runs"

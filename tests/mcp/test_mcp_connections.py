@@ -318,7 +318,7 @@ def test_a_host_that_is_killed_leaves_no_server_behind_not_even_in_a_call(
 @pytest.mark.slow
 def test_nothing_is_loaded_of_the_protocol_before_a_server_is_connected() -> None:
     code = (
-        "import sys, healkit.app, healkit.cli, healkit.runtime.mcp.servers\n"
+        "import sys, healkit.app, healkit.cli, healkit.runtime.mcp_servers\n"
         "print(sorted({'mcp', 'mcp_types', 'httpx2', 'starlette'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

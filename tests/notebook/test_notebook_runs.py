@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 from notebook_samples import BROKEN, text_of
 
+from healkit.tracing.reader import validate_run
 from healkit.tracing.run_folders import run_folders
-from healkit.tracing.validate import validate_run
 
 
 @pytest.mark.slow

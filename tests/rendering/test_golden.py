@@ -35,7 +35,7 @@ from healkit.rendering import (
 )
 from healkit.rendering.asides import Aside, history_line
 from healkit.rendering.document import Document
-from healkit.tracing.diff import diff_runs
+from healkit.tracing.reader import diff_runs
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"

@@ -20,8 +20,8 @@ from healkit import Config, Healkit
 from healkit.contracts import rpc
 from healkit.contracts.execution import Grants
 from healkit.errors import McpError
-from healkit.runtime.mcp.content import by_identifier
-from healkit.runtime.router import CallContext, CallRouter
+from healkit.runtime.calls import CallContext, CallRouter
+from healkit.runtime.mcp_data import by_identifier
 from healkit.store.models import TRACES
 
 

@@ -18,8 +18,8 @@ from waiting import wait_until
 from healkit import Config, Execution, Healkit
 from healkit.contracts import rpc
 from healkit.contracts.execution import CallRecord, Grants
+from healkit.runtime.calls import CallContext, CallRouter
 from healkit.runtime.providers import HostFunctions
-from healkit.runtime.router import CallContext, CallRouter
 from healkit.runtime.trials import Trial
 from healkit.store.models import ExecutionCall
 

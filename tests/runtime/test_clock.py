@@ -25,7 +25,7 @@ from store_samples import failed, started, succeeded
 
 from healkit import Config, Healkit
 from healkit.contracts.execution import utc_now
-from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter
 

@@ -18,8 +18,8 @@ from healkit import Config, Execution, Healkit
 from healkit.contracts import rpc
 from healkit.contracts.execution import Grants
 from healkit.errors import PostMortemError
+from healkit.runtime.calls import CallContext, CallRouter
 from healkit.runtime.providers import HostFunctions
-from healkit.runtime.router import CallContext, CallRouter
 from healkit.runtime.trials import Trial
 
 PRELUDE = runpy.run_path(str(Path(__file__).parents[1] / "escape" / "forging.py"))["PRELUDE"]

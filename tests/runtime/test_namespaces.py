@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 from healkit import Healkit
 from healkit.contracts.execution import host_identity
-from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recorder
 from healkit.workers.folders import RunFolders
 sys.path[:0] = [sys.argv[3], sys.argv[4]]
 from store_samples import started, succeeded

@@ -33,7 +33,7 @@ from waiting import wait_until
 
 from healkit.config import Config
 from healkit.contracts.execution import Finished, HostIdentity, Started, host_identity, utc_now
-from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
 from healkit.store.log_reader import Log
 
@@ -228,7 +228,7 @@ def test_a_row_whose_host_was_killed_becomes_a_failure_that_says_what_died(where
 import sys, pathlib
 sys.path.insert(0, sys.argv[2])
 from store_samples import call, started
-from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
 begun = started()
 recorder = Recorder(Database(sys.argv[1]))

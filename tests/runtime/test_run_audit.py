@@ -23,9 +23,8 @@ from healkit.contracts.audit import AuditStep
 from healkit.contracts.runs import TraceEvent
 from healkit.healing.heal_audit import heal_steps
 from healkit.runtime.runs import OpenRun
-from healkit.tracing.reader import read_run
+from healkit.tracing.reader import in_order, read_run, validate_run
 from healkit.tracing.run_folders import run_folders
-from healkit.tracing.validate import in_order, validate_run
 
 
 def step_of(event: TraceEvent) -> AuditStep | None:

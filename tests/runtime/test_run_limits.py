@@ -18,7 +18,7 @@ from healkit.errors import (
     ToolNotFound,
     UsageInvalid,
 )
-from healkit.tracing.validate import validate_run
+from healkit.tracing.reader import validate_run
 
 
 @pytest.mark.requirement("RUN-6")

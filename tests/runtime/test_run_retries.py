@@ -15,7 +15,7 @@ from healkit import Healkit
 from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import TRANSIENT, WorkerStartFailed, is_retryable
 from healkit.runtime.runs import OpenRun
-from healkit.tracing.validate import validate_run
+from healkit.tracing.reader import validate_run
 
 QUICK = PolicyDefaults(backoff_ms=(1, 2), same_state_revisits=9)
 GET = "def get():\n    return mcp.host.fetch()\n"

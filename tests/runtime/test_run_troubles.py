@@ -24,7 +24,7 @@ from healkit.errors import (
     RunExists,
     RunFolderError,
 )
-from healkit.tracing.validate import validate_run
+from healkit.tracing.reader import validate_run
 
 
 def test_the_block_may_raise_and_the_run_says_so(divide: Healkit) -> None:

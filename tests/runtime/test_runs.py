@@ -21,7 +21,7 @@ from healkit.errors import (
     CodeDoesNotParse,
     RunFolderError,
 )
-from healkit.tracing.validate import validate_run
+from healkit.tracing.reader import validate_run
 
 #: Path → the events it gives, in their order; the first and the last are the run's own.
 PATHS: dict[str, list[str]] = {

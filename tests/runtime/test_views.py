@@ -26,7 +26,7 @@ from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.errors import ArgumentsInvalid, ConfigError, ViewChanged, ViewError, ViewGone, ViewNotFound
-from healkit.runtime.log_rows import arguments_of
+from healkit.runtime.execution import arguments_of
 
 pytestmark = pytest.mark.requirement("DATA-3")
 

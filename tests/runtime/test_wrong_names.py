@@ -14,9 +14,8 @@ import pytest
 
 from healkit import Healkit
 from healkit.errors import DatabaseError, HealkitError, ToolNotFound, VaultError, ViewNotFound
-from healkit.tracing.reader import read_run
+from healkit.tracing.reader import read_run, validate_run
 from healkit.tracing.run_folders import find_run
-from healkit.tracing.validate import validate_run
 
 CODE = "def half(n: int):\n    return 1 / n\n"
 FRAME = pd.DataFrame({"region": ["north"]})

@@ -18,7 +18,7 @@ from waiting import wait_until
 from healkit import Config, Healkit
 from healkit.contracts.execution import StoredTrace
 from healkit.errors import DatabaseFull
-from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter

@@ -24,8 +24,7 @@ from healkit import Config, Healkit
 from healkit.decisions.decision import Decision
 from healkit.errors import EvidenceChanged, HealkitError, ViewChanged, ViewError, ViewGone
 from healkit.rendering.timeline import story_of
-from healkit.tracing.reader import read_run
-from healkit.tracing.validate import in_order, validate_run
+from healkit.tracing.reader import in_order, read_run, validate_run
 
 pytestmark = pytest.mark.requirement("DATA-7")
 

@@ -16,7 +16,7 @@ from store_samples import dead_host, failed, moment, started, succeeded
 from healkit.contracts.execution import Finished, Started, utc_now
 from healkit.contracts.failure import Failure, fingerprint
 from healkit.errors import TOOL_CODES, UsageInvalid, is_refused
-from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter

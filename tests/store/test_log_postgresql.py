@@ -20,7 +20,7 @@ from store_samples import call, failed, moment, started, succeeded
 from healkit.contracts.execution import Finished, utc_now
 from healkit.contracts.failure import Failure
 from healkit.errors import SqlNotAllowed
-from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recorder
 from healkit.store import migrate
 from healkit.store.database import Database
 from healkit.store.fast_reads import NewestRows

@@ -28,7 +28,7 @@ from waiting import WITHIN_S, wait_until
 from healkit import Healkit
 from healkit.contracts.execution import utc_now
 from healkit.errors import DatabaseLocked, DatabaseMissing
-from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter

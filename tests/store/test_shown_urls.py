@@ -18,7 +18,7 @@ from healkit.config import Config
 from healkit.errors import ConfigError, HealkitError
 from healkit.plain_text import shown_address, shown_url
 from healkit.rendering import html_of, reports, text_of
-from healkit.runtime.mcp.spec import ServerSpec
+from healkit.runtime.mcp_data import ServerSpec
 from healkit.store.database import Database
 
 PASSWORD = "h0rse-Battery"

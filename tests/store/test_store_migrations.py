@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, text
 from store_samples import log_rows
 
 from healkit.errors import DatabaseError
-from healkit.runtime.log_rows import execution_of
+from healkit.runtime.execution import execution_of
 from healkit.store import migrate
 from healkit.store.database import Database
 from healkit.store.log_reader import Log

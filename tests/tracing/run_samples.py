@@ -20,7 +20,7 @@ from healkit.contracts.runs import (
     sign,
 )
 from healkit.sanitizer.cleaner import Cleaner, Verbatim
-from healkit.tracing.validate import validate_run
+from healkit.tracing.reader import validate_run
 from healkit.tracing.writer import RunWriter
 
 NOW = datetime(2025, 3, 1, 14, 2, 11, tzinfo=UTC)

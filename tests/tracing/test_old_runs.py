@@ -17,9 +17,7 @@ import pytest
 from healkit.contracts.runs import Run
 from healkit.rendering import html_of, runs, text_of
 from healkit.rendering.timeline import card, story_of
-from healkit.tracing.diff import diff_runs
-from healkit.tracing.reader import read_run
-from healkit.tracing.validate import validate_run
+from healkit.tracing.reader import diff_runs, read_run, validate_run
 
 OLD = Path(__file__).parent / "old_runs"
 #: Run → its number of events, and the kinds of its timeline's steps, as the healkit that wrote it told them.

@@ -8,8 +8,7 @@ import pytest
 from run_samples import begin, tell, written
 
 from healkit.rendering import runs, text_of
-from healkit.tracing.diff import diff_runs
-from healkit.tracing.reader import read_run
+from healkit.tracing.reader import diff_runs, read_run
 
 
 @pytest.mark.requirement("RUN-8")

@@ -16,7 +16,7 @@ import pytest
 from healkit import Healkit
 from healkit.contracts.runs import EVENT_TYPES, PolicyDefaults
 from healkit.errors import CodeDoesNotParse, PolicyHalted
-from healkit.tracing.validate import validate_run
+from healkit.tracing.reader import validate_run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "run_folder.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

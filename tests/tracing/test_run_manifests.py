@@ -14,8 +14,8 @@ from healkit.contracts.execution import utc_now
 from healkit.contracts.runs import PolicyDefaults, RunManifest
 from healkit.sanitizer import Sanitizer
 from healkit.sanitizer.cleaner import Cleaner, Verbatim
-from healkit.tracing import run_manifests
-from healkit.tracing.run_manifests import app_version, manifest_for
+from healkit.tracing import run_folders
+from healkit.tracing.run_folders import app_version, manifest_for
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -53,13 +53,13 @@ def repository(root: Path, layout: str) -> Path:
 
 @pytest.mark.parametrize("layout", ["loose", "packed", "detached", "worktree"])
 def test_the_commit_of_a_checkout_is_read_from_its_files(tmp_path: Path, layout: str) -> None:
-    assert run_manifests._checked_out_commit(repository(tmp_path, layout)) == COMMIT
+    assert run_folders._checked_out_commit(repository(tmp_path, layout)) == COMMIT
 
 
 @pytest.mark.parametrize("layout", ["no repository", "no commit yet"])
 def test_without_a_commit_the_version_stands_alone(tmp_path: Path, layout: str) -> None:
     root = repository(tmp_path, layout) if layout == "no commit yet" else tmp_path
-    assert run_manifests._checked_out_commit(root) == ""
+    assert run_folders._checked_out_commit(root) == ""
     assert app_version().partition("+g")[0] == __version__
 
 

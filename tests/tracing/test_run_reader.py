@@ -18,9 +18,8 @@ from run_samples import begin, tell, written
 from healkit.contracts.runs import Run
 from healkit.errors import RunNotFound
 from healkit.tracing import reader
-from healkit.tracing.reader import read_run
+from healkit.tracing.reader import in_order, read_run, validate_run
 from healkit.tracing.run_folders import find_run, run_folders
-from healkit.tracing.validate import in_order, validate_run
 
 Damage = Callable[[Path], None]
 

@@ -17,7 +17,7 @@ from healkit import errors
 from healkit.contracts.execution import utc_now
 from healkit.contracts.runs import EVENT_TYPES, SCHEMA_VERSION, error_object
 from healkit.errors import RETRYABLE, catalogue, is_retryable
-from healkit.tracing.validate import schemas
+from healkit.tracing.reader import schemas
 
 DOCS = Path(__file__).parents[2] / "docs" / "schemas"
 

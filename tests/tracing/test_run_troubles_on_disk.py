@@ -16,8 +16,8 @@ import pytest
 from run_samples import begin, checked, tell
 
 from healkit.errors import RunFolderError
+from healkit.tracing.reader import in_order, validate_run
 from healkit.tracing.run_folders import is_being_written
-from healkit.tracing.validate import in_order, validate_run
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from run_samples import Blackout, begin, checked, manifest, tell, written
 from healkit.errors import RunExists, RunFolderError, RunLocked
 from healkit.sanitizer.cleaner import Verbatim
 from healkit.tracing import writer as writer_module
+from healkit.tracing.reader import validate_run
 from healkit.tracing.run_folders import is_being_written, new_run_id
-from healkit.tracing.validate import validate_run
 from healkit.tracing.writer import RunWriter
 
 HOLDER = """

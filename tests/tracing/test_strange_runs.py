@@ -15,9 +15,8 @@ from run_samples import written
 
 from healkit.contracts.runs import Problem, Run
 from healkit.rendering import html_of, runs, text_of, timeline
-from healkit.tracing import validate
-from healkit.tracing.diff import diff_runs
-from healkit.tracing.reader import read_run
+from healkit.tracing import reader
+from healkit.tracing.reader import diff_runs, read_run
 
 
 def changed(folder: Path, number: int, **fields: Any) -> Path:
@@ -48,7 +47,7 @@ DAMAGES: dict[str, Callable[[Path], Path]] = {
 def test_a_strange_event_costs_itself_only(tmp_path: Path, damage: Callable[[Path], Path]) -> None:
     """Audit R2."""
     healthy, strange = written(tmp_path, "healthy"), damage(written(tmp_path, "strange"))
-    run = validate.validate_run(read_run(strange))
+    run = reader.validate_run(read_run(strange))
     other = read_run(healthy)
     documents = (
         runs.card(run),
@@ -72,7 +71,7 @@ def test_a_rule_of_the_check_that_raises_is_a_problem_and_the_others_go_on(
         raise RuntimeError(run.run_id)
         yield
 
-    monkeypatch.setattr(validate, "RULES", (broken, *validate.RULES))
-    problems = validate.validate_run(changed(written(tmp_path, "a"), 3, seq=40)).problems
+    monkeypatch.setattr(reader, "RULES", (broken, *reader.RULES))
+    problems = reader.validate_run(changed(written(tmp_path, "a"), 3, seq=40)).problems
     assert {"unchecked", "seq_gap"} <= {problem.kind for problem in problems}
     assert "broken could not be checked to the end: a." in [problem.message for problem in problems]

@@ -15,11 +15,11 @@ from store_samples import failed, started, succeeded
 
 from healkit.config import Config
 from healkit.contracts.execution import Started
-from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
 from healkit.store.models import TRACES
 from healkit.store.outbox import Outbox
-from healkit.tracing.syncer import Syncer
+from healkit.tracing.delivery import Syncer
 from healkit.tracing.trace_collector import Tracer
 
 __all__ = ["QUICK", "Sender", "failed", "started", "succeeded", "trace_rows"]

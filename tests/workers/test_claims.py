@@ -25,7 +25,7 @@ from healkit.config import Config
 from healkit.contracts import claims, post_mortem, rpc
 from healkit.contracts.claims import BadClaim
 from healkit.contracts.encoding import NOTE_MAX_CHARS, NOTES_MAX, to_jsonable
-from healkit.runtime import call_records
+from healkit.runtime import calls
 from healkit.workers import bridge as bridges
 from healkit.workers.bridge import Bridge
 from healkit.workers.folders import RunFolder
@@ -331,7 +331,7 @@ def test_the_page_on_isolation_names_the_limits() -> None:
         f"levels of nesting | {claims.MAX_DEPTH} |",
         f"names of servers and tools | {rpc.NAME_MAX_CHARS} characters |",
         f"{NOTES_MAX} notes of {NOTE_MAX_CHARS:,} characters",
-        f"{call_records._TEXTS_MAX_CHARS:,} characters at full length, then {call_records._SHORT_MAX_CHARS} of each",
+        f"{calls._TEXTS_MAX_CHARS:,} characters at full length, then {calls._SHORT_MAX_CHARS} of each",
         "what belongs to it | 32 MiB |",
         "`HEALKIT_RESULT_MAX_BYTES`, 10 MiB |",
         "bytes a character | 5 MiB |",

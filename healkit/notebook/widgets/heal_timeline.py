@@ -18,7 +18,7 @@ from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.panel import Panel
 from healkit.rendering import timeline
-from healkit.runtime.log_rows import arguments_of
+from healkit.runtime.execution import arguments_of
 
 #: What of a story is a tool's or a user's; the rest is the contract's own words.
 _PAYLOAD = ("arguments", "base", "failing", "attempts", "steps", "problems")

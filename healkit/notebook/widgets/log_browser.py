@@ -12,7 +12,7 @@ from healkit.notebook.widgets.heal_panel import Healings
 from healkit.notebook.widgets.panel import Panel
 from healkit.notebook.widgets.traceback_view import ExecutionOperations
 from healkit.parsing import read_filters
-from healkit.runtime.log_rows import execution_of
+from healkit.runtime.execution import execution_of
 
 #: The filters that the panel has fields for.
 FILTERS = tuple(name for name in FILTER_NAMES if name not in {"origin", "refused"})

@@ -19,8 +19,7 @@ from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData
 from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.parsing import parse_arguments
 from healkit.rendering import cleaning, listings, parts, plain
-from healkit.runtime.execution import Execution
-from healkit.runtime.log_rows import arguments_of, logged
+from healkit.runtime.execution import Execution, arguments_of, logged
 from healkit.runtime.vault_edits import motivating_row
 
 #: How many sets of arguments a panel knows the hidden values of; one is made for each editor that opens.

@@ -2,7 +2,7 @@
 
 Everything here runs in healkit's event loop. The protocol's scopes must be entered and left in the same task, so a
 session has one task for its whole life, and calls come to it from tasks of their own. A session that has ended is never
-used again; `runtime.mcp.servers` makes the next one.
+used again; `runtime.mcp_servers` makes the next one.
 
 Imported only when a server is connected: this is the one module that loads the `mcp` package.
 """
@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import logging
 import math
+import os
 import time
 from collections.abc import AsyncIterator
 from http import HTTPStatus
@@ -36,9 +37,7 @@ from pydantic import ValidationError
 from healkit.contracts.rpc import MAX_FRAME_BYTES
 from healkit.contracts.tools import ToolDefinition
 from healkit.errors import CallRefused, McpError, McpUnavailable, did_you_mean
-from healkit.runtime.mcp.content import by_identifier, definition_of, value_of
-from healkit.runtime.mcp.spec import ServerSpec
-from healkit.runtime.mcp.streams import LastWords, Watched
+from healkit.runtime.mcp_data import ServerSpec, by_identifier, definition_of, value_of
 
 _CLOSE_S = 8.0  # the SDK gives a server 2 s to leave, 2 s after SIGTERM, 2 s after SIGKILL
 _WHY_S = 1.0
@@ -297,3 +296,68 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename:
         return f"{error.strerror}: {error.filename!r}"
     return str(error) or type(error).__name__
+
+
+# Streams between healkit and an MCP server, watched.
+
+
+_LAST_WORDS_BYTES = 4000
+
+
+class Watched:
+    """A stream of messages that sets `end` when there will be no more; the SDK keeps the end of a stream to itself."""
+
+    def __init__(self, stream: Any, end: asyncio.Event) -> None:
+        self._stream = stream
+        self._end = end
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> Watched:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._stream.__anext__()
+        except BaseException:
+            self._end.set()
+            raise
+
+    async def __aenter__(self) -> Watched:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> Any:
+        return await self._stream.__aexit__(*exc)
+
+
+class LastWords:
+    """A pipe for a server's stderr, read as it fills, so that it never blocks, and kept by its end."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._read, write = os.pipe()
+        self._bytes = b""
+        os.set_blocking(self._read, False)
+        self.file = open(write, "w", encoding="utf-8")  # noqa: SIM115 - closed by `close`
+        self._loop.add_reader(self._read, self._more)
+
+    @property
+    def text(self) -> str:
+        """Text so far, in whole lines where it was cut."""
+        return self._bytes.decode(errors="replace").strip()
+
+    def close(self) -> None:
+        """Read what is left, and let go of the pipe."""
+        self._more()
+        self._loop.remove_reader(self._read)
+        os.close(self._read)
+        self.file.close()
+
+    def _more(self) -> None:
+        try:
+            while chunk := os.read(self._read, 64 * 1024):
+                self._bytes = (self._bytes + chunk)[-_LAST_WORDS_BYTES:]
+        except BlockingIOError:
+            pass

@@ -29,11 +29,12 @@ from healkit.errors import (
     did_you_mean,
     named,
 )
-from healkit.runtime.mcp.spec import START_TIMEOUT_S, ServerSpec, read_specs
-from healkit.runtime.router import CallContext, Provider
+from healkit.runtime.calls import CallContext, Provider
+from healkit.runtime.mcp_data import START_TIMEOUT_S, ServerSpec, read_specs
 
 if TYPE_CHECKING:
-    from healkit.runtime.mcp.session import Session
+    from healkit.runtime.mcp_session import Session
+
 
 #: Servers that this process has started, also of a Healkit that was not closed.
 _started: set[MCPServer] = set()
@@ -181,7 +182,7 @@ class MCPServer:
 
     async def _with_session(self, work: _Work) -> Any:
         """Do it with the session; once more with a new one, where the server had gone before anything was asked."""
-        from healkit.runtime.mcp.session import CallNotMade
+        from healkit.runtime.mcp_session import CallNotMade
 
         for _ in range(2):
             session = await self._ready()
@@ -205,7 +206,7 @@ class MCPServer:
         )
 
     def _current(self) -> Session:
-        from healkit.runtime.mcp.session import Session
+        from healkit.runtime.mcp_session import Session
 
         with self._lock:
             if self._closed:
@@ -320,7 +321,7 @@ def rest() -> None:
 def require_sdk() -> None:
     """Load the protocol's SDK in this thread, so that the event loop need not; raises `McpUnavailable` without it."""
     try:
-        import healkit.runtime.mcp.session  # noqa: F401 - only whether it can be imported
+        import healkit.runtime.mcp_session  # noqa: F401 - only whether it can be imported
     except ImportError as error:
         raise McpUnavailable(
             f"MCP servers need the package 'mcp' ({error}).", hint="Run: pip install 'healkit[mcp]'"

@@ -1,1 +1,0 @@
-"""MCP servers whose tools a worker can call."""
