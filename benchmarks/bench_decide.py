@@ -32,8 +32,7 @@ import pyarrow as pa
 from healkit import Healkit
 from healkit.config import Config
 from healkit.decisions import Turn
-from healkit.decisions.labels import KnownNames
-from healkit.decisions.metadata import counts_of, facts_of, values_among
+from healkit.decisions.telling import KnownNames, counts_of, facts_of, values_among
 from healkit.runtime.runner import Runner
 from healkit.runtime.views import Views
 from healkit.sanitizer import Sanitizer

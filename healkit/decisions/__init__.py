@@ -1,13 +1,10 @@
 """Decisions: tools chosen by metadata, checked and audited.
 
-A chooser (a plan, a person, a model) says what is done next by names, types and counts. `loop` takes the turns,
-`labels` and `metadata` say what may be told, `telling` what is told to whom, `performing` runs tools on views,
-`correction` corrects what missed its intended state, `record` writes it all down.
+A chooser (a plan, a person, a model) says what is done next by names, types and counts. `service` is `hk.decide`,
+`loop` takes the turns, `telling` says what may be told and to whom, `performing` runs tools on views, `correction`
+corrects what missed its intended state, `record` writes it all down and reads it back, `operations` are the tools that
+come with healkit.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from healkit.contracts.decisions import (
     ColumnFacts,
@@ -18,11 +15,7 @@ from healkit.contracts.decisions import (
     Turn,
     ViewFacts,
 )
-from healkit.decisions.choosers import Chooser, Person, Plan, told
-from healkit.lazy import lazy_names
-
-if TYPE_CHECKING:
-    from healkit.decisions.model_chooser import ModelChooser
+from healkit.decisions.choosers import Chooser, ModelChooser, Person, Plan, told
 
 __all__ = [
     "Chooser",
@@ -38,5 +31,3 @@ __all__ = [
     "ViewFacts",
     "told",
 ]
-
-__getattr__ = lazy_names(__name__, {"ModelChooser": "model_chooser"})

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, Protocol
 import pandas as pd
 
 from healkit.contracts.decisions import Turn
-from healkit.decisions.labels import KnownNames
-from healkit.decisions.model_chooser import ModelQuestions
+from healkit.decisions.choosers import ModelQuestions
 from healkit.decisions.performing import HeldView
+from healkit.decisions.telling import KnownNames
 from healkit.errors import HealkitError
 from healkit.plain_text import count
 from healkit.sanitizer.cleaner import Cleaner

@@ -1,23 +1,26 @@
 """Corrections of a step, counted only when met.
 
-A data operation that missed entities is run once more with those of the data's own values that are meant. One that
-failed goes to healing, where the caller consents, and is run once more with the new revision.
+A data operation that missed entities is run once more with those of the data's own values that are meant: found by the
+caller's aliases and by normalisation (case, accents, signs, spaces), then by likeness; which of several is meant is a
+question to a person. One that failed goes to healing, where the caller consents, and is run once more with the new
+revision. Whether a state is the intended one, code says.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import pandas as pd
 
 from healkit.contracts.decisions import Entity, EntityQuestion, ExecuteDataOp, Intended, StateGap
 from healkit.contracts.healing import HealReportData
 from healkit.contracts.vault import VaultEntry
-from healkit.decisions.entities import TRIES, candidates_for, pool_of, replaced_in
-from healkit.decisions.intent import Missing, actual_state, gap_of, with_entities
 from healkit.decisions.performing import Attempt, ChoiceRefused, Workshop
 from healkit.decisions.record import DecideRecord, StepResult
+from healkit.decisions.telling import KnownNames, distinct_values, folded, is_text
 from healkit.errors import HealkitError
 
 #: Gets the question which value is meant; returns one of its candidates, or None.
@@ -188,3 +191,184 @@ class Corrector:
             ),
             in_run=attempt is not None,
         )
+
+
+# Entities that a step misses, looked for in the data.
+
+
+#: Least likeness of a near match, of 100, and the most that are offered.
+_NEAR_LEAST, _NEAR_MAX = 84.0, 5
+#: Distinct values that are looked through.
+_POOL_MAX = 200_000
+
+Try = Literal["same name", "near name"]
+TRIES: tuple[Try, ...] = ("same name", "near name")
+
+
+def pool_of(frames: Iterable[pd.DataFrame], label: Any | None) -> list[str]:
+    """Return the distinct texts of that column, or of every column of text where no frame has it."""
+    frames = list(frames)
+    own = [frame.iloc[:, at] for frame in frames for at, found in enumerate(frame.columns) if found == label]
+    columns = own or [frame.iloc[:, at] for frame in frames for at in range(len(frame.columns))]
+    found: dict[str, None] = {}
+    for column in filter(is_text, columns):
+        found |= dict.fromkeys(value for value in distinct_values(column) or [] if isinstance(value, str))
+        if len(found) >= _POOL_MAX:
+            break
+    return list(found)[:_POOL_MAX]
+
+
+def candidates_for(
+    entity: Entity, pool: Sequence[str], aliases: Mapping[str, Sequence[str]], how: Try
+) -> list[str]:
+    """Return the values of the pool that may be meant by an entity, the likeliest first."""
+    names = [str(entity), *_aliases_of(str(entity), aliases)]
+    if how == "same name":
+        wanted = {folded(name) for name in names}
+        return [value for value in pool if folded(value) in wanted]
+    from rapidfuzz import fuzz, process  # late: most steps reach their intended state
+
+    query, forms = folded(str(entity)), [folded(value) for value in pool]
+    found = process.extract(query, forms, scorer=fuzz.ratio, limit=_NEAR_MAX, score_cutoff=_NEAR_LEAST)
+    near = [pool[at] for _, _, at in found]
+    if len(query) >= 4:  # the entity is the beginning of a longer name: Acme, Acme Corporation
+        near += [
+            value
+            for value, form in zip(pool, forms, strict=True)
+            if form.startswith(query) and value not in near
+        ]
+    return near[:_NEAR_MAX]
+
+
+def replaced_in(value: Any, by: Mapping[Entity, Any]) -> Any:
+    """Return JSON data with other entities in the place of some, wherever a whole value is one."""
+    if isinstance(value, list):
+        return [replaced_in(inner, by) for inner in value]
+    if isinstance(value, dict):
+        return {key: replaced_in(inner, by) for key, inner in value.items()}
+    return (
+        by.get(value, value)
+        if isinstance(value, str | int | float) and not isinstance(value, bool)
+        else value
+    )
+
+
+def _aliases_of(entity: str, aliases: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the other names of an entity, in either direction of the table."""
+    found: list[str] = []
+    for name, others in aliases.items():
+        group = [name, *others]
+        if any(folded(one) == folded(entity) for one in group):
+            found += group
+    return found
+
+
+# Intended states, compared with actual ones.
+
+
+#: Entity that is missing, and the column it is looked for in; None for any column of text.
+Missing = tuple[Entity, str | None]
+
+
+def entities_of(intended: Intended) -> list[Missing]:
+    """Return the entities of an intended state with their columns."""
+    wanted = intended.entities
+    if wanted is None:
+        return []
+    if isinstance(wanted, Mapping):
+        return [(entity, column) for column, entities in wanted.items() for entity in entities]
+    return [(entity, None) for entity in wanted]
+
+
+def gap_of(
+    intended: Intended | None, frame: pd.DataFrame, names: KnownNames
+) -> tuple[StateGap, list[Missing]]:
+    """Compare; return the difference in counts and names, and the entities that are missing."""
+    if intended is None:
+        return StateGap(), []
+    labels = set(frame.columns)
+    wanted = entities_of(intended)
+    missing = [one for one in wanted if not _holds(frame, one, names)]
+    meant = intended.rows
+    rows = None if meant is None or meant == len(frame) else (meant, len(frame))
+    gap = StateGap(
+        rows=rows,
+        columns_missing=[name for name in intended.columns or [] if names.restored(name) not in labels],
+        entities_missing=len(missing),
+        entities_intended=len(wanted) if missing else 0,
+        ranges_missed=[
+            name
+            for name, bounds in (intended.ranges or {}).items()
+            if not _within(frame, names.restored(name), bounds)
+        ],
+    )
+    return gap, missing
+
+
+def actual_state(
+    intended: Intended | None, frame: pd.DataFrame, missing: Sequence[Missing], names: KnownNames
+) -> dict[str, Any] | None:
+    """Return the state that was reached, by the keys of the intended one; None where nothing was intended.
+
+    Of columns and entities it names those that were intended; ranges are true where all values lie within.
+    """
+    if intended is None:
+        return None
+    gap, _ = gap_of(intended, frame, names)
+    state: dict[str, Any] = {"asIntended": not gap, "rows": len(frame)}
+    if intended.columns is not None:
+        state["columns"] = [name for name in intended.columns if name not in gap.columns_missing]
+    if wanted := entities_of(intended):
+        state["entities"] = {
+            "requested": len(wanted),
+            "found": len(wanted) - len(missing),
+            "missing": [entity for entity, _ in missing],
+        }
+    if intended.ranges is not None:
+        state["ranges"] = {name: name not in gap.ranges_missed for name in intended.ranges}
+    return state
+
+
+def with_entities(intended: Intended, replaced: Mapping[Entity, Any]) -> Intended:
+    """Return the intended state with other entities in the place of some."""
+    wanted = intended.entities
+    entities: Any = wanted
+    if isinstance(wanted, Mapping):
+        entities = {column: [replaced.get(one, one) for one in found] for column, found in wanted.items()}
+    elif wanted is not None:
+        entities = [replaced.get(one, one) for one in wanted]
+    return Intended(intended.rows, intended.columns, entities, intended.ranges)
+
+
+def _holds(frame: pd.DataFrame, missing: Missing, names: KnownNames) -> bool:
+    entity, name = missing
+    entity = names.restored(entity)
+    label = None if name is None else names.restored(name)
+    for position, found in enumerate(frame.columns):
+        column = frame.iloc[:, position]
+        if (found == label if name is not None else is_text(column)) and _in(column, entity):
+            return True
+    return False
+
+
+def _in(column: pd.Series[Any], entity: Entity) -> bool:
+    try:
+        return bool(column.isin([entity]).any())
+    except TypeError:  # a cell that cannot be hashed
+        return any(value == entity for value in column if isinstance(value, str | int | float))
+
+
+def _within(frame: pd.DataFrame, label: Any, bounds: tuple[float | None, float | None]) -> bool:
+    """Return True if no value of that column lies outside the bounds; False without such a column of numbers."""
+    at = [position for position, found in enumerate(frame.columns) if found == label]
+    if not at:
+        return False
+    column = frame.iloc[:, at[0]]
+    try:
+        least, greatest = bounds
+        outside = (least is not None and bool((column < least).any())) or (
+            greatest is not None and bool((column > greatest).any())
+        )
+    except TypeError:
+        return False
+    return not outside

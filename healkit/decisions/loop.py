@@ -31,10 +31,8 @@ from healkit.contracts.decisions import (
 )
 from healkit.contracts.runs import Halt
 from healkit.decisions.choosers import Chooser
-from healkit.decisions.correction import Corrected, Corrector
+from healkit.decisions.correction import Corrected, Corrector, Missing, actual_state, entities_of, gap_of
 from healkit.decisions.decision import INTERRUPTED
-from healkit.decisions.intent import Missing, actual_state, entities_of, gap_of
-from healkit.decisions.metadata import as_frame
 from healkit.decisions.performing import (
     Attempt,
     ChoiceRefused,
@@ -44,9 +42,8 @@ from healkit.decisions.performing import (
     text_form,
     unique_counts,
 )
-from healkit.decisions.record import DecideRecord, StepResult, StepType
-from healkit.decisions.resuming import DoneStep, Resumed
-from healkit.decisions.telling import tell
+from healkit.decisions.record import DecideRecord, DoneStep, Resumed, StepResult, StepType
+from healkit.decisions.telling import as_frame, tell
 from healkit.errors import HealkitError, PolicyHalted
 from healkit.runtime.runs import OpenRun
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from healkit.decisions.correction import Ask, HealConsent, Heals
     from healkit.decisions.decision import Decision
     from healkit.decisions.performing import Given, Shared
-    from healkit.decisions.resuming import Resumed
+    from healkit.decisions.record import Resumed
     from healkit.runtime.views import Views
     from healkit.store.audit import Audit
     from healkit.store.vault import Vault
@@ -105,8 +105,7 @@ class DecideService:
         from healkit.decisions.correction import Corrector
         from healkit.decisions.loop import DecideLoop
         from healkit.decisions.performing import Workshop, text_form
-        from healkit.decisions.record import DecideRecord, decide_steps
-        from healkit.decisions.resuming import read_back, refused, written_files
+        from healkit.decisions.record import DecideRecord, decide_steps, read_back, refused, written_files
 
         parts, stop = self._parts, stop or threading.Event()
         resumed: Resumed | None = None
@@ -185,7 +184,7 @@ class DecideService:
             raise
 
     def _entries(self, tools: Sequence[str] | None, persona: str, *, in_full: bool) -> dict[str, VaultEntry]:
-        from healkit.decisions.operations.catalogue import operation_of
+        from healkit.decisions.operations import operation_of
 
         vault = self._parts.vault
         if tools is None:
@@ -237,8 +236,8 @@ class DecideService:
         """Return one piece of data; a text without spaces is the name of a view."""
         import pandas as pd
 
-        from healkit.decisions.metadata import as_frame, texts_of
         from healkit.decisions.performing import TEXT_COLUMN, Given
+        from healkit.decisions.telling import as_frame, texts_of
 
         value, kept_as = given, None
         if isinstance(given, str) and not any(map(str.isspace, given)):
@@ -285,7 +284,7 @@ def _shared(share: Sequence[str], given: Mapping[str, Given]) -> list[Shared]:
 
 def _effects_of(tool: str, entries: Mapping[str, VaultEntry], lookup: Callable[[str], VaultEntry]) -> str:
     """Say why a tool does more than look, in words that follow its name; empty where it does not."""
-    from healkit.decisions.effects import effects_of
+    from healkit.decisions.performing import effects_of
 
     return effects_of(entries[tool], lookup)
 
@@ -296,7 +295,7 @@ def _of_group(vault: Vault) -> list[str]:
 
 def _installed(vault: Vault) -> list[str]:
     """Put the built-in operations into the vault, and return their names."""
-    from healkit.decisions.operations.installing import install_in
+    from healkit.decisions.operations import install_in
 
     install_in(vault)
     return _of_group(vault)
@@ -329,7 +328,7 @@ def _chooser(given: Any, config: Config, stop: threading.Event) -> Chooser:
     if given == "person":
         return Person()
     if given == "model":
-        from healkit.decisions.model_chooser import ModelChooser
+        from healkit.decisions.choosers import ModelChooser
 
         given = ModelChooser(config)
     if isinstance(given, list | tuple):

@@ -14,9 +14,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from healkit.config import Config
-from healkit.language_models.anthropic_messages import AnthropicMessages
-from healkit.language_models.openai_chat import OpenAIChat
-from healkit.language_models.protocol import Adapter
+from healkit.language_models.protocols import Adapter, AnthropicMessages, OpenAIChat
 
 #: Variable with the key for any configured host.
 KEY_VARIABLE = "HEALKIT_MODEL_KEY"

@@ -13,10 +13,9 @@ import pytest
 from healkit import Healkit
 from healkit.contracts.decisions import EntityQuestion, Intended
 from healkit.decisions import told
+from healkit.decisions.correction import candidates_for, gap_of
 from healkit.decisions.decision import Decision
-from healkit.decisions.entities import candidates_for
-from healkit.decisions.intent import gap_of
-from healkit.decisions.labels import KnownNames
+from healkit.decisions.telling import KnownNames
 from healkit.sanitizer.cleaner import Verbatim
 
 STOCKS = pd.DataFrame(

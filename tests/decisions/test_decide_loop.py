@@ -16,7 +16,7 @@ import pytest
 from healkit import Healkit
 from healkit.contracts.runs import PolicyDefaults
 from healkit.decisions import Person, Turn, told
-from healkit.decisions.metadata import THREADS_FROM_ROWS, counts_of
+from healkit.decisions.telling import THREADS_FROM_ROWS, counts_of
 from healkit.errors import ModelUnavailable, UsageInvalid
 from healkit.tracing.reader import in_order, read_run, validate_run
 

@@ -32,9 +32,8 @@ from tiers import slow_but
 from healkit import Healkit
 from healkit.contracts.decisions import ExecuteDataOp, ExecuteOutput, Finalize, GatherInfo, Intended
 from healkit.decisions import ModelChooser
-from healkit.decisions.choosers import told
+from healkit.decisions.choosers import FUNCTIONS, told
 from healkit.decisions.decision import Decision
-from healkit.decisions.model_chooser import FUNCTIONS
 from healkit.errors import UsageInvalid
 
 ALL = ["pick", "totals", "spread", "regions", "as_numbers", "to_csv"]
@@ -132,12 +131,11 @@ def test_a_model_receives_the_turn_word_for_word_and_nothing_else(
 
 def test_the_functions_take_what_choices_have() -> None:
     kinds: list[Any] = [GatherInfo, ExecuteDataOp, ExecuteOutput, Finalize]
-    for function, kind in zip(FUNCTIONS, kinds, strict=True):
-        schema = function.parameters
-        assert function.name == kind.__struct_config__.tag
-        assert set(schema["properties"]) == set(kind.__struct_encode_fields__)
-        assert schema["additionalProperties"] is False
-    intended = FUNCTIONS[1].parameters["properties"]["intended"]["properties"]
+    for (name, _, parameters), kind in zip(FUNCTIONS, kinds, strict=True):
+        assert name == kind.__struct_config__.tag
+        assert set(parameters["properties"]) == set(kind.__struct_encode_fields__)
+        assert parameters["additionalProperties"] is False
+    intended = FUNCTIONS[1][2]["properties"]["intended"]["properties"]
     assert set(intended) == set(Intended.__struct_fields__)
 
 

@@ -17,11 +17,9 @@ from healkit.contracts.vault import VaultEntry
 from healkit.errors import ConfigError, ModelError
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor
-from healkit.language_models.anthropic_messages import AnthropicMessages
+from healkit.language_models.client import event_data
 from healkit.language_models.model_endpoint import find_endpoint
-from healkit.language_models.openai_chat import OpenAIChat
-from healkit.language_models.protocol import Prompt
-from healkit.language_models.transport import event_data
+from healkit.language_models.protocols import AnthropicMessages, OpenAIChat, Prompt
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 ANSWER = "It divided by zero — always.\n```python\ndef halve(n):\n    return n / 2\n```\n"

@@ -10,7 +10,8 @@ from healkit.contracts.healing import Check, apply_edits
 from healkit.healing.advisors.search.edit_space import Candidate, EditSpace
 from healkit.healing.advisors.search.fault_localization import Suspicion
 from healkit.healing.advisors.search.ingredients import constants
-from healkit.healing.advisors.search.operators import TABLE, Operator
+from healkit.healing.advisors.search.operators.definition import Operator
+from healkit.healing.advisors.search.operators.table import TABLE
 from healkit.healing.advisors.search.program import Hints, Program
 
 NAMES = [row.name for row in TABLE]
@@ -171,7 +172,7 @@ def test_a_variable_is_not_replaced_by_one_of_an_unrelated_type() -> None:
 
 def test_edits_of_frames_are_made_only_for_code_that_deals_with_them() -> None:
     plain = "def f(s, k):\n    return s.merge(k, how='left')['a'].sum()\n"
-    own = {row.name for row in TABLE if row.make.__module__.endswith(("frame_methods", "frame_columns"))}
+    own = {row.name for row in TABLE if row.make.__module__.endswith("operators.frames")}
     assert len(own) >= 12
     kinds = {name for one in EditSpace(Program(plain), Suspicion([])) for name in one.made_by}
     assert not kinds & own

@@ -508,7 +508,7 @@ def readers(folder: Path) -> dict[str, Callable[[Any], object]]:
     import polars as pl
 
     from healkit import values
-    from healkit.decisions.metadata import as_frame, counts_of
+    from healkit.decisions.telling import as_frame, counts_of
     from healkit.runtime.views import _converted
     from healkit.sanitizer.cleaner import Verbatim
     from healkit.summaries.frames import summary_of

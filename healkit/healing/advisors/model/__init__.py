@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from healkit.healing.advisors.model.advisor import ModelAdvisor
 from healkit.language_models.model_endpoint import Availability
-from healkit.language_models.protocol import Progress
+from healkit.language_models.protocols import Progress
 
 __all__ = ["Availability", "ModelAdvisor", "Progress"]

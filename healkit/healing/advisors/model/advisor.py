@@ -23,7 +23,7 @@ from healkit.healing.advisors.model.prompt import Briefing, Stack
 from healkit.healing.diagnosis import diagnose
 from healkit.language_models.client import ModelClient
 from healkit.language_models.model_endpoint import Availability, find_endpoint
-from healkit.language_models.protocol import Progress, Prompt, Reply
+from healkit.language_models.protocols import Progress, Prompt, Reply
 from healkit.rendering import plain
 from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
 from healkit.sanitizer import Sanitizer

@@ -21,7 +21,7 @@ from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.errors import ModelInputTooLarge
 from healkit.healing.advisor import Case, Peer
-from healkit.language_models.protocol import Prompt
+from healkit.language_models.protocols import Prompt
 from healkit.sanitizer.secret_map import SecretMap, cut_text
 
 #: Limits of one value, one message and one diff, in bytes and characters.

@@ -14,7 +14,8 @@ from typing import Any
 
 from healkit.contracts.healing import Edit, apply_edits
 from healkit.healing.advisors.search.fault_localization import Suspicion
-from healkit.healing.advisors.search.operators import TABLE, Operator
+from healkit.healing.advisors.search.operators.definition import Operator
+from healkit.healing.advisors.search.operators.table import TABLE
 from healkit.healing.advisors.search.program import Change, Program
 
 

@@ -1,14 +1,17 @@
-"""Edits of indexes, slices, elements and keys."""
+"""Edits of containers, texts and formats."""
 
 from __future__ import annotations
 
 import ast
+import difflib
+import itertools
+import re
 
 from healkit.contracts.healing import Edit
-from healkit.healing.advisors.search.operators.table import Changes, operator
+from healkit.healing.advisors.search.operators.definition import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
-from healkit.healing.advisors.search.type_guesses import SEQUENCES, guess_types, may_have_type
-from healkit.pysource.precedence import TEST
+from healkit.healing.advisors.search.type_guesses import NUMBERS, SEQUENCES, guess_types, may_have_type
+from healkit.pysource.precedence import ATOM, TEST
 
 #: Expressions that make a new mutable object each time.
 _OWN = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.Call)
@@ -178,3 +181,255 @@ def swap_indexes(program: Program, node: ast.Subscript) -> Changes:
                     Edit(*program.source.span(other), program.segment(one)),
                 )
             )
+
+
+# Words, separators, formats, patterns.
+
+
+#: Codes of date formats that are easily confused.
+_DATES = {
+    "m": "Mb",
+    "M": "m",
+    "y": "Y",
+    "Y": "yG",
+    "d": "Dj",
+    "D": "d",
+    "H": "I",
+    "I": "H",
+    "B": "b",
+    "b": "B",
+    "p": "P",
+    "A": "a",
+    "a": "A",
+    "S": "s",
+}
+_SEPARATORS = (" ", ", ", ",", "-", "_", "\n", ": ", ":", "/", ".", ";", "|", "\t", "")
+_DIGITS = re.compile(r"\.(\d)(?=[fge%]?\})|(?<=\.)(\d)(?=[fge%]$)")
+
+
+def _text(program: Program, node: ast.AST) -> str | None:
+    """Return the text of a literal that is not part of an f-string."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        return None
+    return None if isinstance(program.parent(node), ast.FormattedValue | ast.JoinedStr) else node.value
+
+
+@operator(
+    "another string, from the expected values or the program",
+    0.5,
+    ast.Constant,
+    before="x = 'medium'\ny = 'large'",
+    after="x = 'large'\ny = 'large'",
+)
+def use_known_text(program: Program, node: ast.Constant) -> Changes:
+    if (value := _text(program, node)) is None:
+        return
+    found = dict.fromkeys(program.hints.constants)
+    texts = [text for other in program.nodes if (text := _text(program, other)) is not None]
+    found.update(dict.fromkeys(repr(text) for text in texts if len(text) < 60))
+    own = repr(value)
+    for text in list(found)[:60]:
+        if text[:1] in "'\"" and text != own:
+            likeness = difflib.SequenceMatcher(None, own, text).ratio()
+            yield from program.put(node, text, 0.5 + 0.5 * likeness if len(own) > 3 else 0.8)
+
+
+@operator("another separator", 0.6, ast.Constant, before="x = ','.join(a)", after="x = ', '.join(a)")
+def change_separator(program: Program, node: ast.Constant) -> Changes:
+    value = _text(program, node)
+    if value is None or len(value) > 3:
+        return
+    parent = program.parent(node)
+    joins = isinstance(parent, ast.Attribute) and parent.attr == "join"
+    given = isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute)
+    for text in _SEPARATORS:
+        if text != value:
+            yield from program.put(node, repr(text), 1.0 if joins or given else 0.5)
+
+
+@operator(
+    "another format specifier",
+    0.7,
+    ast.Constant,
+    ast.JoinedStr,
+    before="x = f'{a:.1f}'",
+    after="x = f'{a:.2f}'",
+)
+def change_format(program: Program, node: ast.Constant | ast.JoinedStr) -> Changes:
+    if isinstance(node, ast.Constant) and _text(program, node) is None:
+        return
+    start, end = program.source.span(node)
+    text = program.text[start:end]
+    if isinstance(node, ast.Constant):
+        for found in re.finditer(r"%-?([A-Za-z])", text):
+            for other in _DATES.get(found.group(1), ""):
+                yield Change((Edit(start + found.start(1), start + found.end(1), other),))
+    codes = list(re.finditer(r"%-?[A-Za-z]", text)) if isinstance(node, ast.Constant) else []
+    for first, second in itertools.combinations(codes, 2):
+        places = ((start + one.start(), start + one.end()) for one in (first, second))
+        yield Change(
+            tuple(Edit(*place, other.group()) for place, other in zip(places, (second, first), strict=True))
+        )
+    for found in _DIGITS.finditer(text):
+        group = 1 if found.group(1) else 2
+        for digit in "0123":
+            if digit != found.group(group):
+                yield Change((Edit(start + found.start(group), start + found.end(group), digit),))
+
+
+@operator(
+    "another regular expression",
+    0.4,
+    ast.Constant,
+    before="import re\nx = re.sub('a', '', s)",
+    after="import re\nx = re.sub('a+', '', s)",
+)
+def change_pattern(program: Program, node: ast.Constant) -> Changes:
+    parent = program.parent(node)
+    if _text(program, node) is None or not isinstance(parent, ast.Call):
+        return
+    if not (
+        isinstance(parent.func, ast.Attribute)
+        and program.segment(parent.func.value) == "re"
+        and parent.args[0] is node
+    ):
+        return
+    start, end = program.source.span(node)
+    text = program.text[start:end]
+    first = re.match(r"[A-Za-z]*['\"]+", text)
+    if first is None:
+        return
+    begin, stop = start + first.end(), end - len(first.group().lstrip("rRbBuUfF"))
+    yield Change((Edit(stop, stop, "+"),), 1.0)
+    yield Change((Edit(stop, stop, "*"),), 0.8)
+    yield Change((Edit(stop, stop, "$"),), 1.0)
+    yield Change((Edit(begin, begin, "^"),), 1.0)
+    yield Change((Edit(begin, begin, "^"), Edit(stop, stop, "$")), 0.8)
+    for found in re.finditer(r"[+*?]|\\[dwsDWS]|\.", program.text[begin:stop]):
+        place = (begin + found.start(), begin + found.end())
+        if (part := found.group()) in "+*?":
+            for other in ("+", "*", "?", "", f"{part}?"):
+                if other != part:
+                    yield Change((Edit(*place, other),), 0.9)
+        elif part == ".":
+            yield Change((Edit(*place, r"\."),), 0.9)
+        else:
+            yield Change((Edit(place[1], place[1], "+"),), 0.9)
+            yield Change((Edit(*place, part[0] + part[1].swapcase()),), 0.7)
+
+
+# Parts of a text and their formats.
+
+
+_TEXTS = frozenset({"str"})
+#: Format specifications for whole numbers, and for others.
+_WHOLE, _DECIMAL = (":02d", ":02", ":03d", ":,", ":04d"), (":.2f", ":.1f", ":.0f", ":,.2f", ":.3f", ":g")
+
+
+@operator(
+    "a format specifier added",
+    0.45,
+    ast.JoinedStr,
+    before="x = f'{a}:{b}'",
+    after="x = f'{a}:{b:02d}'",
+)
+def add_format(program: Program, node: ast.JoinedStr) -> Changes:
+    start, end = program.source.span(node)
+    for part in node.values:
+        if not isinstance(part, ast.FormattedValue) or part.format_spec is not None or part.conversion != -1:
+            continue
+        if part.value not in program.parents:  # its place in the text is unknown
+            continue
+        stop = program.source.span(part.value)[1]
+        if not start < stop < end or program.text[stop : stop + 1] != "}":
+            continue
+        kinds = guess_types(program, part.value)
+        for spec in _WHOLE if may_have_type(kinds, frozenset({"int"})) else ():
+            yield Change((Edit(stop, stop, spec),), 1.0 if kinds else 0.7)
+        for spec in _DECIMAL if may_have_type(kinds, NUMBERS) else ():
+            yield Change((Edit(stop, stop, spec),), 0.9 if kinds else 0.6)
+        if may_have_type(kinds, _TEXTS):
+            yield Change((Edit(stop, stop, "!r"),), 0.5)
+
+
+@operator(
+    "characters stripped from a string",
+    0.35,
+    ast.Name,
+    ast.Call,
+    ast.Subscript,
+    ast.Attribute,
+    ast.JoinedStr,
+    before="def f(s):\n    t = s + '_'\n    return s",
+    after="def f(s):\n    t = s + '_'\n    return s.strip('_')",
+)
+def strip_text(program: Program, node: ast.expr) -> Changes:
+    parent, field = program.parents[node]
+    if not program.is_value(node) or field == "func" or not may_have_type(guess_types(program, node), _TEXTS):
+        return
+    if not isinstance(parent, ast.Return | ast.Assign | ast.Call | ast.comprehension | ast.For):
+        return
+    signs: dict[str, None] = {}
+    for other in program.nodes:
+        if isinstance(other, ast.Constant) and isinstance(other.value, str) and 0 < len(other.value) <= 2:
+            signs.setdefault(repr(other.value))
+    text = program.piece(node, ATOM)
+    weight = 1.0 if isinstance(parent, ast.Return) else 0.6
+    for sign in list(signs)[:8]:
+        for how in ("strip", "lstrip", "rstrip"):
+            yield from program.put(node, f"{text}.{how}({sign})", weight)
+
+
+@operator(
+    "each part converted to another type",
+    0.4,
+    ast.Call,
+    ast.Name,
+    most=1.3,
+    before="def f(s):\n    return s.split('.')",
+    after="def f(s):\n    return [int(part) for part in s.split('.')]",
+)
+def convert_parts(program: Program, node: ast.expr) -> Changes:
+    """Convert or filter the parts of a split text: numbers, surrounding spaces, empty parts."""
+    parent, field = program.parents[node]
+    if not program.is_value(node) or field == "func" or isinstance(parent, ast.Attribute | ast.Expr):
+        return
+    splits = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split"
+    if not splits and not (isinstance(node, ast.Name) and guess_types(program, node) == {"list"}):
+        return
+    text, weight = program.segment(node), 1.0 if splits else 0.35
+    for made, condition, share in (
+        ("int(part)", "", 1.0), ("part.strip()", "", 1.0), ("part.strip()", " if part.strip()", 1.3),
+        ("part", " if part", 1.0), ("float(part)", "", 1.0), ("part.lower()", "", 1.0), ("int(part)", " if part", 1.0),
+    ):  # fmt: skip
+        yield from program.put(node, f"[{made} for part in {text}{condition}]", weight * share)
+
+
+@operator(
+    "a string split at the first separator only",
+    0.5,
+    ast.Assign,
+    before="def f(s):\n    a, b = s.split('=')",
+    after="def f(s):\n    a, b = s.split('=', 1)",
+)
+def split_once_only(program: Program, node: ast.Assign) -> Changes:
+    """Split a text into two names at one separator only, or even if there is none."""
+    target, value = node.targets[0], node.value
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(value, ast.Call):
+        return
+    func = value.func
+    if not isinstance(func, ast.Attribute) or func.attr not in ("split", "rsplit", "partition"):
+        return
+    names = [program.segment(one) for one in target.elts]
+    own, given = program.segment(func.value), ", ".join(map(program.segment, value.args[:1])) or "' '"
+    start, end = program.source.span(node)
+    if start != program.source.span(target.elts[0])[0]:  # parentheses around the names
+        return
+    for text in (
+        f"{', '.join(names)} = {own}.split({given}, 1)",
+        f"{', '.join(names)} = {own}.rsplit({given}, 1)",
+        f"{names[0]}, _, {names[1]} = {own}.partition({given})",
+        f"{names[0]}, _, {names[1]} = {own}.rpartition({given})",
+        f"{names[1]}, {names[0]} = {own}.split({given})",
+    ):
+        yield Change((Edit(start, end, text),))

@@ -7,7 +7,7 @@ import itertools
 import re
 
 from healkit.contracts.healing import Edit
-from healkit.healing.advisors.search.operators.table import Changes, operator
+from healkit.healing.advisors.search.operators.definition import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 from healkit.pysource.scope import free_names
 

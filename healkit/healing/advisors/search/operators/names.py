@@ -1,15 +1,19 @@
-"""Edits of variables, expressions, attributes and targets."""
+"""Edits of names, expressions, attributes and targets."""
 
 from __future__ import annotations
 
 import ast
 import functools
+import re
+from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.ingredients import expressions
-from healkit.healing.advisors.search.operators.table import Changes, operator
+from healkit.healing.advisors.search.operators.definition import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 from healkit.healing.advisors.search.type_guesses import guess_types, type_agreement
+from healkit.pysource.nodes import Function, dump_without_names
+from healkit.pysource.scope import free_names
 
 
 @operator(
@@ -150,3 +154,178 @@ def _attributes(program: Program) -> list[tuple[str, str]]:
         if isinstance(node, ast.Attribute) and id(node) not in called:
             found[program.segment(node.value), node.attr] = None
     return list(found)[:20]
+
+
+# Slips: names swapped, left behind, quoted, unbound.
+
+
+#: Signs that are changed at all similar places, each with what is tried instead.
+_SIGNS = {"+": "-", "-": "+", "*": "/", "/": "*", "//": "/", "<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"),
+          ">=": (">", "<="), "==": "!=", "!=": "=="}  # fmt: skip
+_SIGN = re.compile(r"//|<=|>=|==|!=|[-+*/<>]")
+_FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any", "floor": "ceil", "ceil": "floor"}
+_TEXTS = ("' '", "', '", "'-'", "'\\n'")
+#: The most code in quotes.
+_QUOTED_MAX_CHARS = 60
+#: The most places that one slip has changed.
+_SIMILAR_MAX = 4
+
+
+@operator(
+    "two names swapped throughout",
+    0.45,
+    ast.Return,
+    ast.Assign,
+    ast.AugAssign,
+    before="def f(a, b):\n    return a * 2 - b + a",
+    after="def f(a, b):\n    return b * 2 - a + b",
+)
+def swap_names(program: Program, node: ast.Return | ast.Assign | ast.AugAssign) -> Changes:
+    if node.value is None:
+        return
+    read = [
+        part for part in ast.walk(node.value) if isinstance(part, ast.Name) and program.field(part) != "func"
+    ]
+    names = list(dict.fromkeys(part.id for part in read if part.id in program.names(node)))
+    for place, one in enumerate(names[:4]):
+        for other in names[place + 1 : 4]:
+            places = [part for part in read if part.id in (one, other)]
+            if len(places) > 2:  # two of them are swapped by other edits
+                yield Change(
+                    tuple(
+                        Edit(*program.source.span(part), other if part.id == one else one) for part in places
+                    )
+                )
+
+
+@operator(
+    "a name left over from a renaming",
+    0.8,
+    ast.FunctionDef,
+    before="def f(values):\n    s = 0\n    for v in items:\n        s += v\n    return s / len(items)",
+    after="def f(values):\n    s = 0\n    for v in values:\n        s += v\n    return s / len(values)",
+)
+def rename_whole(program: Program, node: ast.FunctionDef) -> Changes:
+    """Replace an unknown name at all its places by a parameter that nothing reads."""
+    read = [part for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
+    names = {part.id for part in read}
+    unread = [arg.arg for arg in node.args.args if arg.arg not in names and arg.arg != "self"]
+    for unknown in sorted(free_names(node) & names - set(program.defined)):
+        places = [part for part in read if part.id == unknown]
+        for parameter in unread if len(places) > 1 else ():
+            yield Change(tuple(Edit(*program.source.span(part), parameter) for part in places))
+
+
+@operator(
+    "`self.` added or removed",
+    0.8,
+    ast.Call,
+    before="class T:\n    def g(self):\n        return 1\n    def run(self):\n        return g()",
+    after="class T:\n    def g(self):\n        return 1\n    def run(self):\n        return self.g()",
+)
+def call_on_self(program: Program, node: ast.Call) -> Changes:
+    around = next((part for part in program.around(node) if isinstance(part, ast.ClassDef)), None)
+    if around is None:
+        return
+    methods = {part.name for part in around.body if isinstance(part, Function)}
+    functions = {part.name for part in program.tree.body if isinstance(part, Function)}
+    match node.func:
+        case ast.Name(id=name) if name in methods:
+            yield from program.put(node.func, f"self.{name}")
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if name in functions - methods:
+            yield from program.put(node.func, name)
+
+
+@operator(
+    "quotes around code removed",
+    0.5,
+    ast.Constant,
+    before="def f(a, b):\n    return 'a + b'",
+    after="def f(a, b):\n    return a + b",
+)
+def unquote(program: Program, node: ast.Constant) -> Changes:
+    text = node.value
+    if not isinstance(text, str) or not 0 < len(text) <= _QUOTED_MAX_CHARS or not program.is_value(node):
+        return
+    if isinstance(program.parent(node), ast.Expr | ast.JoinedStr):
+        return
+    try:
+        found = free_names(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError):
+        return
+    if (
+        found
+        and found & set(program.names(node))
+        and found <= {*program.names(node), *program.defined, "len", "str"}
+    ):
+        yield from program.put(node, text.strip())
+
+
+@operator(
+    "a string inserted between two others",
+    0.35,
+    ast.BinOp,
+    ast.AugAssign,
+    before="x = 'a' + b",
+    after="x = 'a' + ' ' + b",
+)
+def put_text_between(program: Program, node: ast.BinOp | ast.AugAssign) -> Changes:
+    if not isinstance(node.op, ast.Add):
+        return
+    first, second = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+    if not any(_is_text(program, part) for part in (first, second)):
+        return
+    wanted = (text for text in program.hints.constants if text[:1] in "'\"" and len(text) <= 5)
+    for text in dict.fromkeys([*_TEXTS, *wanted]):
+        start, end = program.source.span(second)
+        quoted = program.quoted(text)
+        between = isinstance(node, ast.BinOp)
+        yield Change((Edit(start, start, f"{quoted} + ") if between else Edit(end, end, f" + {quoted}"),))
+
+
+def _is_text(program: Program, node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str)
+    return isinstance(node, ast.Name) and program.types(node.id, node) == {"str"}
+
+
+@operator(
+    "the same change at all similar places",
+    0.4,
+    ast.BinOp,
+    ast.Compare,
+    ast.Call,
+    before="def f(a, b):\n    x = a - 1\n    y = b - 1\n    return x, y",
+    after="def f(a, b):\n    x = a + 1\n    y = b + 1\n    return x, y",
+)
+def change_similar_places(program: Program, node: ast.BinOp | ast.Compare | ast.Call) -> Changes:
+    similar = _similar(program).get(node, [])
+    if not 1 < len(similar) <= _SIMILAR_MAX:
+        return
+    options = [list(_other_spellings(program, part)) for part in similar]
+    for edits in zip(*options, strict=False):
+        yield Change(edits)
+
+
+def _other_spellings(program: Program, node: ast.AST) -> Iterator[Edit]:
+    """Yield the edits of one of the similar places, in an order that is the same for all of them."""
+    match node:
+        case ast.Call(func=ast.Name(id=name) as function) if name in _FUNCTIONS:
+            yield Edit(*program.source.span(function), _FUNCTIONS[name])
+        case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
+            start, end = program.source.span(left)[1], program.source.span(right)[0]
+            found = _SIGN.search(program.text[start:end])
+            if found is not None:
+                others = _SIGNS[found.group()]
+                for other in [others] if isinstance(others, str) else others:
+                    yield Edit(start + found.start(), start + found.end(), other)
+
+
+@functools.lru_cache(maxsize=32)
+def _similar(program: Program) -> dict[ast.AST, list[ast.AST]]:
+    """Return the places that differ in their names only, by the first of them."""
+    found: dict[str, list[ast.AST]] = {}
+    for node in program.nodes:
+        if isinstance(node, ast.BinOp | ast.Compare | ast.Call):
+            found.setdefault(dump_without_names(node), []).append(node)
+    return {places[0]: places for places in found.values()}

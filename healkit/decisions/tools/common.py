@@ -1,6 +1,6 @@
 """Functions that several tools need.
 
-A tool's entry gets those that it uses, after its own code.
+An entry gets those that it uses, after its own code.
 """
 
 import difflib

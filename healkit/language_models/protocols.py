@@ -1,0 +1,423 @@
+"""Questions to a language model, and its replies.
+
+The seam of the two adapters: whatever a provider calls things, the rest of this package knows a `Prompt`, a `Reply` and
+an `Adapter`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from healkit.errors import ModelError
+
+#: `complete`: the model ended its answer. `length`: it was cut at `heal_model_max_tokens`. `refused`: it declined, or a
+#: filter stopped it. Empty: the end never came.
+Ending = Literal["", "complete", "length", "refused"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Function:
+    """Function that a model may call as its answer; `parameters` is a JSON schema of an object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Prompt:
+    """Question to a model: the general rules, and the case.
+
+    functions: the answer should be a call of one of them; a server that knows no calls is asked for text.
+    """
+
+    system: str
+    user: str
+    functions: tuple[Function, ...] = ()
+
+
+@dataclasses.dataclass
+class Call:
+    """Call of a function, as it grows; `arguments` is the text of a JSON object."""
+
+    name: str
+    arguments: str = ""
+    id: str = ""
+
+
+@dataclasses.dataclass
+class Reply:
+    """Answer of a model, as it grows. Token counts are the server's; None where it sends none."""
+
+    text: str = ""
+    calls: list[Call] = dataclasses.field(default_factory=list)
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    ending: Ending = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """Progress of a question; `attempt` counts questions from 1.
+
+    `received_chars` of the answer are there; `wait_s` is the pause before it asks again, 0 without one. `why` is the
+    reason of the pause.
+    """
+
+    attempt: int
+    received_chars: int = 0
+    wait_s: float = 0.0
+    why: str = ""
+
+
+class StreamError(Exception):
+    """Error in the middle of a stream, in the server's words; `passing` if another try may succeed."""
+
+    def __init__(self, said: str, *, passing: bool) -> None:
+        super().__init__(said)
+        self.passing = passing
+
+
+class Reader(Protocol):
+    """Reader of one answer's events; made anew for each request."""
+
+    reply: Reply
+    #: True after the protocol's last event; a server may leave the connection open after it.
+    done: bool
+
+    def read(self, data: str) -> None:
+        """Read one event's data; called by the transport, in order. Raises `ModelError`, or `StreamError`."""
+        ...
+
+
+class Adapter(Protocol):
+    """Protocol of one provider, spoken at one address."""
+
+    #: The provider's own endpoint, whose host its own key belongs to.
+    default_url: str
+    #: Environment variable with that key.
+    key_variable: str
+
+    @property
+    def endpoint(self) -> str:
+        """URL to post to."""
+        ...
+
+    def headers(self, key: str) -> dict[str, str]:
+        """Return the headers of a request, with the key where there is one."""
+        ...
+
+    def body(self, model: str, prompt: Prompt, max_tokens: int) -> dict[str, Any]:
+        """Return the body of a streaming request."""
+        ...
+
+    def without(self, body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
+        """Return the body without the field that the server complained about, or None where that is not optional."""
+        ...
+
+    def reader(self) -> Reader:
+        """Make the reader of one answer."""
+        ...
+
+
+def without_functions(body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
+    """Return a body without what a server says of calls that it does not know; None where it says nothing of them."""
+    if "tool_choice" in complaint and "tool_choice" in body:
+        return {name: value for name, value in body.items() if name != "tool_choice"}
+    if ("tool" in complaint or "function" in complaint) and "tools" in body:
+        return {name: value for name, value in body.items() if name not in ("tools", "tool_choice")}
+    return None
+
+
+def decoded(data: str) -> Mapping[str, Any]:
+    """Decode one event's JSON object; raise `ModelError` for anything else."""
+    try:
+        found = msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ModelError(
+            f"The model's server sent something in its stream that is no JSON object: {data[:80]!r}.",
+            hint="Is heal_model_url the address of such an API, and heal_model_provider its protocol?",
+        )
+    return found
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """Return the value if it is an object, else an empty one: servers send null for an absent one."""
+    return value if isinstance(value, dict) else {}
+
+
+def text_of(value: object) -> str:
+    """Return the value if it is a text, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def count_of(value: object) -> int | None:
+    """Return the value if it can be a count, else None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def complaint_of(error: object) -> tuple[str, str]:
+    """Return kind and message of an error, which is an object with both, or only a text."""
+    fields = mapping(error)
+    kind = text_of(fields.get("type")) or text_of(fields.get("code"))
+    return kind, text_of(fields.get("message")) or text_of(error)
+
+
+# Chat completions, as many servers speak them: published by OpenAI
+# (https://platform.openai.com/docs/api-reference/chat/create; calls of functions:
+# https://platform.openai.com/docs/guides/function-calling; the chunks of a stream:
+# https://platform.openai.com/docs/api-reference/chat-streaming) and spoken by Ollama
+# (https://docs.ollama.com/api/openai-compatibility), vLLM
+# (https://docs.vllm.ai/en/stable/serving/openai_compatible_server.html), llama.cpp's server and LM Studio, each with a
+# little less: an optional field is left out once a server complains of it by name, and null stands for an empty list.
+
+
+_CHAT_PATH = "/chat/completions"
+#: Kinds of errors in the middle of a stream that are not the request's fault.
+_CHAT_BUSY = {
+    "server_error",
+    "rate_limit_exceeded",
+    "overloaded_error",
+    "service_unavailable",
+    "tokens",
+    "requests",
+}
+
+
+class OpenAIChat:
+    """Adapter for any chat completions endpoint."""
+
+    default_url = "https://api.openai.com/v1"
+    key_variable = "OPENAI_API_KEY"
+
+    def __init__(self, url: str = "") -> None:
+        self._url = url or self.default_url
+
+    @property
+    def endpoint(self) -> str:
+        """Base address, which by custom ends in `/v1`, with the path of chat completions."""
+        parts = urlsplit(self._url)
+        path = parts.path.rstrip("/")
+        path = path if path.endswith(_CHAT_PATH) else path + _CHAT_PATH
+        return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+    def headers(self, key: str) -> dict[str, str]:
+        """Return the key as a bearer token; local servers want none."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def body(self, model: str, prompt: Prompt, max_tokens: int) -> dict[str, Any]:
+        """Return the body; OpenAI's own API gets the limit's newer name.
+
+        Its reasoning models insist on that one, and other servers may know only the older.
+        """
+        limit = "max_completion_tokens" if self._url == self.default_url else "max_tokens"
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": [
+                {"role": "system", "content": prompt.system},
+                {"role": "user", "content": prompt.user},
+            ],
+            limit: max_tokens,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if prompt.functions:
+            body["tools"] = [
+                {"type": "function", "function": dataclasses.asdict(function)}
+                for function in prompt.functions
+            ]
+            body["tool_choice"] = "required"
+        return body
+
+    def without(self, body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
+        """Return the body with the limit's other name, or without the count of tokens or calls of functions."""
+        changed = dict(body)
+        limit = "max_tokens" if "max_tokens" in body else "max_completion_tokens"
+        if limit in complaint:
+            other = "max_completion_tokens" if limit == "max_tokens" else "max_tokens"
+            changed[other] = changed.pop(limit)
+        elif ("stream_options" in complaint or "include_usage" in complaint) and "stream_options" in body:
+            del changed["stream_options"]
+        else:
+            return without_functions(body, complaint)
+        return changed
+
+    def reader(self) -> ChatReader:
+        """Make the reader of one answer."""
+        return ChatReader()
+
+
+class ChatReader:
+    """Reader of `chat.completion.chunk` objects up to `[DONE]`."""
+
+    def __init__(self) -> None:
+        self.reply = Reply()
+        self.done = False
+
+    def read(self, data: str) -> None:
+        """Read one event's data; the reply's text is whole once it has an ending."""
+        if data.strip() == "[DONE]":
+            self.reply.ending = self.reply.ending or "complete"
+            self.done = True
+            return
+        chunk = decoded(data)
+        if chunk.get("error"):
+            kind, message = complaint_of(chunk["error"])
+            passing = kind in _CHAT_BUSY or mapping(chunk["error"]).get("code") in {429, 500, 502, 503, 529}
+            raise StreamError(message or kind, passing=passing)
+        usage = mapping(chunk.get("usage"))
+        if usage:
+            self.reply.input_tokens = count_of(usage.get("prompt_tokens"))
+            self.reply.output_tokens = count_of(usage.get("completion_tokens"))
+        choices = chunk.get("choices")
+        for choice in choices[:1] if isinstance(choices, list) else ():
+            self._choice(mapping(choice))
+
+    def _choice(self, choice: Any) -> None:
+        delta = mapping(choice.get("delta"))
+        self.reply.text += text_of(delta.get("content"))
+        pieces = delta.get("tool_calls")
+        for piece in pieces if isinstance(pieces, list) else ():
+            self._call(mapping(piece))
+        if text_of(delta.get("refusal")):
+            self.reply.ending = "refused"
+        match choice.get("finish_reason"):
+            case None | "":
+                pass
+            case "length":
+                self.reply.ending = "length"
+            case "content_filter":
+                self.reply.ending = "refused"
+            case _:
+                self.reply.ending = self.reply.ending or "complete"
+
+    def _call(self, piece: Any) -> None:
+        """Take a piece of a call: the first has its name, the others the rest of its arguments."""
+        calls, function, sent_id = self.reply.calls, mapping(piece.get("function")), text_of(piece.get("id"))
+        name = text_of(function.get("name"))
+        if name and not (calls and sent_id and calls[-1].id == sent_id):
+            calls.append(Call(name, id=sent_id))
+        if calls:
+            calls[-1].arguments += text_of(function.get("arguments"))
+
+
+# Anthropic's messages: the request https://platform.claude.com/docs/en/api/messages; calls of tools
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview; the events of a stream
+# https://platform.claude.com/docs/en/build-with-claude/streaming; errors, which may come in the middle of a stream too,
+# https://platform.claude.com/docs/en/api/errors. Of the protocol's version, only what it has in common with 2023-06-01
+# is used: https://platform.claude.com/docs/en/api/versioning.
+
+
+_MESSAGES_PATH = "/v1/messages"
+_VERSION = "2026-10-21"
+#: Kinds of errors in the middle of a stream that are not the request's fault.
+_MESSAGES_BUSY = {"overloaded_error", "api_error", "rate_limit_error", "timeout_error"}
+#: Counts of input beside `input_tokens`: read from a cache, or written to one.
+_CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+class AnthropicMessages:
+    """Adapter for Anthropic's API, or a server that speaks it."""
+
+    default_url = "https://api.anthropic.com"
+    key_variable = "ANTHROPIC_API_KEY"
+
+    def __init__(self, url: str = "") -> None:
+        self._url = url or self.default_url
+
+    @property
+    def endpoint(self) -> str:
+        """Base address with the path of messages."""
+        parts = urlsplit(self._url)
+        path = parts.path.rstrip("/").removesuffix("/messages").removesuffix("/v1") + _MESSAGES_PATH
+        return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+    def headers(self, key: str) -> dict[str, str]:
+        """Return the protocol's version, and the key in a header of its own."""
+        return {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
+
+    def body(self, model: str, prompt: Prompt, max_tokens: int) -> dict[str, Any]:
+        """Return a body of one turn, with the rules as the system prompt."""
+        body: dict[str, Any] = {
+            "model": model,
+            "max_tokens": max_tokens,
+            "system": prompt.system,
+            "messages": [{"role": "user", "content": prompt.user}],
+            "stream": True,
+        }
+        if prompt.functions:
+            body["tools"] = [
+                {"name": one.name, "description": one.description, "input_schema": one.parameters}
+                for one in prompt.functions
+            ]
+            body["tool_choice"] = {"type": "any", "disable_parallel_tool_use": True}
+        return body
+
+    def without(self, body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
+        """Return the body without calls of functions, if that is what the server complains of."""
+        return without_functions(body, complaint)
+
+    def reader(self) -> MessageReader:
+        """Make the reader of one answer."""
+        return MessageReader()
+
+
+class MessageReader:
+    """Reader of events up to `message_stop`; it skips unknown kinds, as the protocol asks."""
+
+    def __init__(self) -> None:
+        self.reply = Reply()
+        self.done = False
+        self._stopped = ""
+
+    def read(self, data: str) -> None:
+        """Read one event's data, which also holds its kind."""
+        event = decoded(data)
+        match event.get("type"):
+            case "message_start":
+                self._usage(mapping(mapping(event.get("message")).get("usage")))
+            case "content_block_start":
+                self._block(mapping(event.get("content_block")))
+            case "content_block_delta":
+                delta = mapping(event.get("delta"))
+                if delta.get("type") == "text_delta":  # thinking is not part of the answer
+                    self.reply.text += text_of(delta.get("text"))
+                elif delta.get("type") == "input_json_delta" and self.reply.calls:
+                    self.reply.calls[-1].arguments += text_of(delta.get("partial_json"))
+            case "message_delta":
+                self._stopped = text_of(mapping(event.get("delta")).get("stop_reason")) or self._stopped
+                self._usage(mapping(event.get("usage")))
+            case "message_stop":
+                self._end()
+            case "error":
+                kind, message = complaint_of(event.get("error"))
+                raise StreamError(message or kind, passing=kind in _MESSAGES_BUSY)
+
+    def _block(self, block: Any) -> None:
+        self.reply.text += text_of(block.get("text"))
+        if block.get("type") == "tool_use":
+            self.reply.calls.append(Call(text_of(block.get("name")), id=text_of(block.get("id"))))
+
+    def _end(self) -> None:
+        self.done = True
+        match self._stopped:
+            case "max_tokens" | "model_context_window_exceeded":
+                self.reply.ending = "length"
+            case "refusal":
+                self.reply.ending = "refused"
+            case _:
+                self.reply.ending = "complete"
+
+    def _usage(self, usage: Any) -> None:
+        """Take the counts; each is the sum so far, so the last one is right."""
+        if (fresh := count_of(usage.get("input_tokens"))) is not None:
+            self.reply.input_tokens = fresh + sum(count_of(usage.get(name)) or 0 for name in _CACHED)
+        if (written := count_of(usage.get("output_tokens"))) is not None:
+            self.reply.output_tokens = written
