@@ -27,7 +27,7 @@ from jupyter_client.manager import start_new_kernel
 from healkit import Healkit
 from healkit.failures import explain
 from healkit.notebook import cards
-from healkit.notebook.failed_cells import FailedCells
+from healkit.notebook.own_cells import FailedCells
 
 ROUNDS = 100
 LOADS = 9

@@ -55,7 +55,7 @@ _load = lazy_names(__name__, _HOMES)
 def __getattr__(name: str) -> Any:
     value = _load(name)
     if name == "Healkit":
-        import healkit.notebook  # noqa: F401 - hands the live panels to the app, which cannot import them
+        import healkit.notebook.widgets.kinds  # noqa: F401 - hands the live panels to the app, which cannot import them
     return value
 
 

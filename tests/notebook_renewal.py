@@ -59,7 +59,7 @@ def renew(environment: Mapping[str, str], folder: str) -> None:
 
 def _end_healkit(shell: Any) -> None:
     """Take the extension out as `%unload_ext` does, and close what has a database open, but end no worker."""
-    if (sessions := sys.modules.get("healkit.notebook.widgets.heal_session")) is not None:
+    if (sessions := sys.modules.get("healkit.notebook.widgets.heal_panel")) is not None:
         sessions.end_all()
     if (extension := sys.modules.get("healkit.notebook.ipython_extension")) is not None and hasattr(
         shell, extension._ADDED

@@ -27,15 +27,18 @@ from healkit.cli.command import (
     typed,
     wrong,
 )
-from healkit.cli.vault_names import NameArgument, ReasonOption, entry_json, remove, rename, restore
 from healkit.parsing import parse_arguments, parse_revision, read_grants, split_label
 
 if TYPE_CHECKING:
     from healkit.contracts.vault import VaultEntry
 
+
 app = typer.Typer(
     help="The tools and their revisions; without a command, the list.", context_settings=HELP_OPTIONS
 )
+NameArgument = Annotated[str, typer.Argument(help="The tool's name.")]
+ReasonOption = Annotated[str, typed(options.REASON)]
+AnyPersonaOption = Annotated[str | None, typed(options.PERSONA_FILTER)]
 FileArgument = Annotated[
     str, typer.Argument(metavar="FILE|-", help="The file with its code, or - for stdin.")
 ]
@@ -330,6 +333,69 @@ def examples(
 def _saved(entry: VaultEntry, said: str, as_json: bool) -> int:
     if as_json:
         print_json(entry_json(entry), exact=CODE)
+    else:
+        put(said)
+    return OK
+
+
+def rename(
+    old: Annotated[str, typer.Argument(help="The name it has.")],
+    new: Annotated[str, typer.Argument(help="The name it gets.")],
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Give a tool another name, for all its personas; the old name still means it."""
+    from healkit.runtime import vault_edits
+
+    with open_healkit(db, create=False) as healkit:
+        entry, said = vault_edits.rename(healkit.vault, old, new, reason)
+    return _told([entry], said, as_json)
+
+
+def remove(
+    name: NameArgument,
+    persona: AnyPersonaOption = None,
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """List and run a tool no more; its code, revisions and runs are kept."""
+    from healkit.runtime import vault_edits
+
+    with open_healkit(db, create=False) as healkit:
+        removed, said = vault_edits.remove(healkit.vault, name, persona, reason, "healkit vault restore")
+    return _told(removed, said, as_json)
+
+
+def restore(
+    name: NameArgument,
+    persona: AnyPersonaOption = None,
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Bring a removed tool back as it was."""
+    from healkit.runtime import vault_edits
+
+    with open_healkit(db, create=False) as healkit:
+        entry, said = vault_edits.restore(healkit.vault, name, persona, reason)
+    return _told([entry], said, as_json)
+
+
+def entry_json(entry: VaultEntry, *, with_code: bool = True) -> dict[str, Any]:
+    """Return an entry as `--json` prints it."""
+    import msgspec
+
+    fields = json.loads(msgspec.json.encode(entry))
+    if not with_code:
+        del fields["code"]
+    return {"label": entry.ref.address, **fields}
+
+
+def _told(entries: list[VaultEntry], said: str, as_json: bool) -> int:
+    if as_json:
+        print_json([entry_json(entry, with_code=False) for entry in entries])
     else:
         put(said)
     return OK

@@ -1,31 +1,36 @@
 """Card below a failing cell, drawn as it has just failed.
 
 Live values, and the failure with its explanation, go through the sanitiser before they are shown. The error output
-above the card is Python's own and untouched.
+above the card is Python's own and untouched. Advice on the order of the cells is one more line on a card; where finding
+it fails, the card is drawn without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from IPython import get_ipython
 
-from healkit.config import ExplainLevel
+from healkit.config import Config, ExplainLevel
 from healkit.contracts.post_mortem import Local
 from healkit.contracts.tools import revision_label
 from healkit.errors import HealkitError
-from healkit.notebook import cell_advice
 from healkit.notebook.cell_output import CellOutput, own_cleaner
-from healkit.notebook.failed_cells import FailedCell
+from healkit.notebook.own_cells import FailedCell
 from healkit.rendering import asides, cleaning
 from healkit.rendering import execution as rendered
 from healkit.rendering.asides import Aside
+from healkit.rendering.document import Card, Line, Section, Span
 from healkit.runtime.execution import Execution
 from healkit.sanitizer.sanitizer import RecordCleaner, Sanitizer
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
+    from healkit.cells import CellAdvice
+    from healkit.notebook.widgets.panel import Panel
+
 
 TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these cards. (Said once.)"
 
@@ -45,10 +50,10 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
         history = asides.history_line(cell.seen, cell.first_seen, "").partition(";")[0] + ", in this kernel"
     if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
         return CellOutput.of(rendered.card(execution, aside=Aside(found, hidden, history, tip, explained)))
-    why, fix = cell_advice.told(cell.advice)
+    why, fix = told(cell.advice)
     aside = Aside(found, hidden, history, tip, explained, why, fix)
     allowed = {explained, cell.execution.explained} == {"fix"}
-    panel = cell_advice.panel(cell.advice) if allowed else None
+    panel = advice_panel(cell.advice) if allowed else None
     return CellOutput.of(rendered.card(execution, aside=aside), panel)
 
 
@@ -100,3 +105,55 @@ def _history(healkit: Healkit, execution: Execution) -> str:
     tool, persona, number = execution.tool_name, execution.persona, seen.cured_by
     resolved_by = "" if number is None else revision_label(tool, persona, number)
     return asides.history_line(seen.count, seen.first_seen, resolved_by)
+
+
+# Cell order. `healkit.cells` decides, from what the kernel knows.
+
+
+_NONE_FAILED = "No cell of this notebook has failed since healkit was loaded."
+_NOTHING = "No other cell needs to be run before In [{}]: none is known to change how it fails."
+_NEXT = "To look for a fix, make it a tool with %healkit keep NAME, run that with %run_tool NAME, then %heal NAME."
+
+
+def advise_last_cell() -> CellOutput:
+    """Give advice for the cell that failed last: text, HTML, and the panel that runs what it lacks.
+
+    Says where there is none, with the next step; the extension need not be loaded.
+    """
+    shell = get_ipython()
+    magics = None if shell is None else shell.magics_manager.registry.get("HealkitMagics")
+    last = magics.cells.last if magics is not None else None
+    if last is None:
+        return CellOutput.of(Card(parts=(_NONE_FAILED,)))
+    if last.advice is None:
+        number = "*" if last.number is None else last.number
+        return CellOutput.of(Card(parts=(Section((Line(_NOTHING.format(number)), Line(_NEXT))),)))
+    return shown(last.advice)
+
+
+def told(advice: CellAdvice) -> tuple[str, str]:
+    """Return its sentence and what to do, both without secrets."""
+    found = own_cleaner().clean([advice.sentence, advice.todo]).value
+    sentence, todo = found if isinstance(found, list) else ("", "")
+    return str(sentence), str(todo)
+
+
+def shown(advice: CellAdvice) -> CellOutput:
+    """Show the advice alone, without the failure's card."""
+    lines = Section([Line(Span(line, "ticked")) for line in told(advice) if line])
+    return CellOutput.of(Card(tone="warn", parts=(lines,), line="→ cell order"), advice_panel(advice))
+
+
+def advice_panel(advice: CellAdvice | None) -> Callable[[], Panel] | None:
+    """Return what makes the panel that runs the cells on a click; None without cells, or where no panels are wanted."""
+    if advice is None or not advice.steps or not Config.from_environment().panels:
+        return None
+
+    def make() -> Panel:
+        # It loads anywidget, which most notebooks never need.
+        from healkit.notebook.widgets.cell_order import CellOrder
+
+        made: Panel = CellOrder(advice)
+        return made
+
+    return make

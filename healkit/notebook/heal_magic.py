@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from healkit.errors import HealError, UsageInvalid
-from healkit.notebook.cell_advice import advise_last_cell
+from healkit.notebook.cards import advise_last_cell
 from healkit.notebook.cell_output import explain_limit, fixes_offered, live_page
 from healkit.parsing import ANSWER_PROMPT, DECISION_PROMPT, parse_decision
 from healkit.plain_text import untick
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from healkit.contracts.healing import Attempt
     from healkit.healing.questions import Answer, Question
     from healkit.healing.report import HealReport
-    from healkit.notebook.failed_cells import FailedCell
+    from healkit.notebook.own_cells import FailedCell
 
 #: Who has an editor here instead of an advisor.
 PERSON = "person"

@@ -18,7 +18,7 @@ from healkit.runtime import vault_edits
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
-    from healkit.notebook.failed_cells import FailedCell
+    from healkit.notebook.own_cells import FailedCell
 
 #: Subcommand → the report that it shows.
 REPORTS: dict[str, Callable[[Healkit], CellOutput]] = {

@@ -11,6 +11,7 @@ from typing import Any
 
 from healkit.notebook.completion import healkit_matcher
 from healkit.notebook.magic_parsers import PARSERS
+from healkit.notebook.widgets import kinds  # noqa: F401 - hands the live panels to the app
 
 _ADDED = "_healkit_added"
 

@@ -14,7 +14,7 @@ from healkit.contracts.execution import Filters
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook import cards
 from healkit.notebook.cell_output import CellOutput, listed, panel_of
-from healkit.notebook.failed_cells import FailedCell
+from healkit.notebook.own_cells import FailedCell
 from healkit.parsing import check_tallied, read_filters
 from healkit.rendering import execution as rendered
 from healkit.rendering import html_of, stats, variables

@@ -21,9 +21,9 @@ from traitlets import Enum
 from healkit.config import ExplainLevel
 from healkit.errors import ArgumentsInvalid, HealkitError, ToolExecutionError, UsageInvalid
 from healkit.notebook import magic_parsers
-from healkit.notebook.failed_cells import FailedCells
 from healkit.notebook.magic_parsers import HelpWanted
 from healkit.notebook.magic_words import evaluate, take_assignments, words_of
+from healkit.notebook.own_cells import FailedCells
 from healkit.parsing import given_arguments, parse_arguments, sample_call, split_words, unknown
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import pytest
 from rich.console import Console
 
 from healkit import Healkit
-from healkit.cli.demo import run_demo
-from healkit.cli.demo.self_healing import GALLERY, SelfHealing
+from healkit.cli.demo import GALLERY, SelfHealing, run_demo
 from healkit.store.database import Database
 from healkit.store.vault import Vault
 

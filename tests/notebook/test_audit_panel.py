@@ -18,7 +18,7 @@ from healkit import Healkit
 from healkit.decisions import Turn
 from healkit.decisions.decision import Decision
 from healkit.errors import UsageInvalid, ViewError
-from healkit.notebook.widgets.audit_panel import PAGE_STEPS
+from healkit.notebook.widgets.decision_panels import PAGE_STEPS
 from healkit.notebook.widgets.panel import close_all
 
 PICK = """import pandas as pd

@@ -158,7 +158,7 @@ def test_a_secret_in_the_cell_that_is_named_does_not_come_onto_the_card(run_some
 
 
 def test_the_advice_alone_is_asked_for_by_a_function(run_some: RunSome) -> None:
-    ask = "from healkit.notebook.cell_advice import advise_last_cell\nadvise_last_cell()"
+    ask = "from healkit.notebook.cards import advise_last_cell\nadvise_last_cell()"
     executed = run_some([LOAD, ask, "prices = [1]", "sum(prices)", ask], [1, 2, 4, 5])
     assert "No cell of this notebook has failed" in text_of(executed.cells[1])
     shown = executed.cells[3].outputs[0].data

@@ -47,7 +47,7 @@ def test_a_docked_log_leaves_no_widget_in_the_cell_and_goes_when_the_extension_d
 @pytest.mark.slow
 def test_a_docked_panel_comes_to_the_front_when_its_page_asks(run: Any) -> None:
     ask = """
-from healkit.notebook.widgets import dock
+from healkit.notebook.widgets import panel as dock
 commands, sent = dock._window.commands, []
 commands.set_trait("_command_list", ["tabsmenu:activate-by-id"])  # as the page lists them
 commands.send = lambda content, _=None: sent.append(content["payload"])

@@ -19,8 +19,7 @@ from waiting import wait_until
 
 from healkit import Healkit
 from healkit.errors import DockUnavailable, ToolNotFound, UsageInvalid
-from healkit.notebook.widgets import HealPanel
-from healkit.notebook.widgets.heal_session import end_all
+from healkit.notebook.widgets.heal_panel import HealPanel, end_all
 from healkit.notebook.widgets.panel import close_all
 from healkit.tracing.reader import read_run
 

@@ -109,7 +109,7 @@ def failed_with(healkit: Healkit, value: Any) -> Execution:
 
 
 def panel_on(failed: Execution, healkit: Healkit) -> Page:
-    from healkit.notebook.widgets import TracebackView
+    from healkit.notebook.widgets.log_panels import TracebackView
 
     return Page(TracebackView(healkit, failed))
 
@@ -209,12 +209,14 @@ def every_panel(healkit: Healkit) -> tuple[dict[str, Page], int]:
         {"type": "finalize", "finalViewName": "few"},
     ]
     decision = healkit.decide("Which?", {"sales": LARGE}, tools=["pick"], chooser=plan)
-    from healkit.notebook import widgets
+    from healkit.notebook.widgets.cell_order import CellOrder
+    from healkit.notebook.widgets.kinds import KINDS as PANEL_KINDS
+    from healkit.notebook.widgets.log_panels import PostMortemPanel, TracebackView
 
     panels = (
-        widgets.TracebackView(healkit, failed),
-        widgets.PostMortemPanel(healkit, failed),
-        widgets.CellOrder(CellAdvice("order", "x", "Run the cells above first.")),
+        TracebackView(healkit, failed),
+        PostMortemPanel(healkit, failed),
+        CellOrder(CellAdvice("order", "x", "Run the cells above first.")),
         healkit.patch_editor("fails"),
         healkit.heal_panel("fails"),
         healkit.browse(),
@@ -224,7 +226,7 @@ def every_panel(healkit: Healkit) -> tuple[dict[str, Page], int]:
         healkit.audit_panel(report),
     )
     opened = {panel.KIND.removesuffix("Panel") for panel in panels}
-    assert opened == {name.removesuffix("Panel") for name in widgets.__all__} - {""}  # "Panel" is their base
+    assert opened == {name.removesuffix("Panel") for name in PANEL_KINDS}
     return {f"{panel.KIND}{number}": Page(panel) for number, panel in enumerate(panels)}, failed.log_id
 
 

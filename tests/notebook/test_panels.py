@@ -24,11 +24,9 @@ from waiting import wait_until
 from healkit import Config, Healkit
 from healkit.errors import ArgumentsInvalid, HealkitError, UsageInvalid
 from healkit.notebook.widgets.heal_panel import HealPanel
-from healkit.notebook.widgets.log_browser import LogBrowser
+from healkit.notebook.widgets.log_panels import LogBrowser, PostMortemPanel, TracebackView
 from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.patch_editor import PatchEditor, Patching
-from healkit.notebook.widgets.post_mortem import PostMortemPanel
-from healkit.notebook.widgets.traceback_view import TracebackView
 from healkit.runtime.background import Stop
 
 BROKEN = "def mean_of(values: list):\n    return sum(values) / 0"
@@ -400,7 +398,7 @@ def test_no_message_to_a_page_holds_a_planted_secret(page: Page, healkit: Healki
     row = healkit.execute("s_pay", arguments=given).log_id
     names = page.run(
         "from healkit import Healkit\nhk = Healkit()\nfailed = hk.last_error()\n"
-        "from healkit.notebook.widgets.traceback_view import TracebackView\n"
+        "from healkit.notebook.widgets.log_panels import TracebackView\n"
         "panels = [hk.browse(), TracebackView(hk, failed), hk.patch_editor('s_pay')]\n"
         "print(*(panel.model_id for panel in panels))"
     )

@@ -1,29 +1,51 @@
-"""Heal panel: start a healing, follow it, answer it."""
+"""Healing in a notebook's page: the panel, and the timeline.
+
+A healing runs in a thread of its own, and waits for a person at a question and for consent: on a condition, which the
+panel's operations or Stop fulfil. So it never blocks the user's kernel, and no thread outlives the last panel that
+shows it. A process has one session for each tool: a cell that is run again shows the healing that goes on, and a second
+Start does not begin another. When it ends, an open question counts as unanswered, and an undecided patch waits as a
+request.
+
+Unlike the other panels the timeline keeps what it shows as its widget's state, so stepping needs no kernel; only a
+student's own edit does. A run folder was sanitised when it was written; a run that was kept raw is sanitised here.
+"""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import contextvars
+import dataclasses
+import itertools
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
+import traitlets
 from IPython.display import display
 
+from healkit import values
 from healkit.app import Healkit
+from healkit.contracts.healing import VERDICTS, Answered, Attempt
+from healkit.contracts.runs import Run
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import UsageInvalid
 from healkit.healing.advisor import Advisor
 from healkit.healing.advisors import advisor_names, advisors_for
-from healkit.healing.questions import Answer, answer_of
+from healkit.healing.questions import Answer, Question, answer_of
 from healkit.healing.report import HealReport
 from healkit.notebook.cell_output import CellOutput
-from healkit.notebook.widgets import heal_page_data as views
-from healkit.notebook.widgets.heal_session import HealSession, session_of
-from healkit.notebook.widgets.heal_timeline import shown_story
 from healkit.notebook.widgets.page_data import PageData
-from healkit.notebook.widgets.panel import Operation, Panel
+from healkit.notebook.widgets.panel import Operation, Panel, described
 from healkit.notebook.widgets.patch_editor import Patching
-from healkit.rendering import healing, plain
+from healkit.rendering import healing, plain, timeline
 from healkit.rendering.document import Card, Line, Only, Span, Tone
+from healkit.rendering.plain import visible
+from healkit.runtime.background import Stop
+from healkit.runtime.execution import arguments_of
 from healkit.tracing.reader import read_run
 
 #: What is sent to the page, unasked.
@@ -85,7 +107,7 @@ class Healings:
         return {
             "label": entry.label,
             "type": entry.type,
-            "failure": views.text_of(plain.one_line(failure, 300), self._recorded),
+            "failure": text_of(plain.one_line(failure, 300), self._recorded),
             "log_id": None if failed is None else failed.log_id,
             "examples": len(entry.examples),
             "advisors": self._advisors(),
@@ -315,3 +337,499 @@ def _going_on(said: str, lines: tuple[str, str, str], tone: Tone) -> CellOutput:
     sentence = (f"{before} ", Span(code, "code", tone), f" {after}") if code else before
     text = " ".join(part for part in (f"{said}.", before, code, after) if part)
     return CellOutput.of(Card(said, tone=tone, parts=(Only("html", Line(sentence)),), line=text))
+
+
+#: `working`: it looks, tries and validates. `keeping`: the patch was accepted, and is run once more. `failed`: the
+#: healing itself could not be done.
+Phase = Literal["idle", "working", "question", "consent", "keeping", "done", "failed"]
+Decision = Literal["keep", "decline", "later"]
+
+_RUNNING: tuple[Phase, ...] = ("working", "question", "consent", "keeping")
+_DECISIONS: dict[str, bool | None] = {"keep": True, "decline": False, "later": None}
+#: How often the page is told that the numbers have changed, and how many sentences it is shown.
+_NUMBERS_S, _SENTENCES_MAX = 0.25, 6
+#: How long the end of a stopped healing is waited for: a kernel that is restarted is killed soon after.
+_END_S = 5.0
+
+#: Numbers the states, so that a page never takes an older one for news.
+_versions = itertools.count(1)
+
+#: Called whenever a session has something new to tell.
+Changed = Callable[[], object]
+
+
+class HealSession:
+    """Healing of one tool; every method may be called from any thread."""
+
+    phase: Phase
+    _undone: str
+    _settled: str
+
+    def __init__(self, healkit: Healkit, tool: str, persona: str) -> None:
+        self.healkit, self.tool, self.persona = healkit, tool, persona
+        #: The result, without secrets; None while there is none.
+        self.report: HealReport | None = None
+        self._recorded = PageData(healkit)
+        self._listeners: list[Changed] = []
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._stop, self._stop_runs = threading.Event(), Stop()
+        self._told_at = 0.0
+        self._begin(0.0)
+
+    @property
+    def running(self) -> bool:
+        """True while a healing goes on, or waits for a person."""
+        return self.phase in _RUNNING
+
+    def state(self) -> dict[str, Any]:
+        """Return all that a page shows of it, as JSON."""
+        with self._changed:
+            return {
+                "version": next(_versions),
+                "phase": self.phase,
+                "stopping": self._stop.is_set() and self.phase in ("working", "question", "consent"),
+                "advisor": self._advisor,
+                "tried": self._tried,
+                "budget_s": self._budget_s,
+                "spent_s": self._spent_s(),
+                "sentences": list(self._sentences),
+                "asked": self._asked,
+                "report": self._shown_report,
+                "problem": self._problem,
+                "undone": self._undone,
+                "settled": self._settled,
+            }
+
+    def start(
+        self, advisors: Sequence[str | Advisor], budget_s: float, log_id: int | None = None
+    ) -> dict[str, Any]:
+        """Begin to heal, unless that goes on already; the state then."""
+        with self._changed:
+            if self.running:
+                return self.state()
+            self._stop, self._stop_runs = threading.Event(), Stop()
+            self._begin(budget_s)
+            self.phase = "working"
+            # The context names the message that asked: what is displayed belongs to this panel's cell.
+            context = contextvars.copy_context()
+            self._thread = threading.Thread(
+                target=context.run,
+                args=(self._heal, tuple(advisors), budget_s, log_id),
+                name="healkit-heal",
+                daemon=True,
+            )
+            self._thread.start()
+        self._tell()
+        return self.state()
+
+    def stop(self) -> None:
+        """End it within a second or so; what waits for a person is left unanswered."""
+        with self._changed:
+            self._stop.set()
+            keeping = self.phase == "keeping"
+            self._changed.notify_all()
+        if not keeping:  # what was accepted is run once more; to end that would be to take it back
+            self._stop_runs.ask()
+        self._tell()
+
+    def answer(self, number: int, answer: Answer | None) -> None:
+        """Take the person's answer to that question; None where they do not know."""
+        self._reply("question", number, (answer,))
+
+    def question(self, number: int) -> Question:
+        """Return the question that is open; raise `UsageInvalid` where it is no longer."""
+        with self._changed:
+            if self.phase == "question" and isinstance(self._open, Question) and self._open.number == number:
+                return self._open
+        raise UsageInvalid("That question is no longer open.", hint="Reload the page to see what is.")
+
+    def decide(self, number: int, decision: str) -> None:
+        """Decide on the attempt with that number: `keep`, `decline` or `later`."""
+        if decision not in _DECISIONS:
+            raise UsageInvalid(f"{decision!r} is none of {', '.join(_DECISIONS)}.")
+        self._reply("consent", number, (_DECISIONS[decision],))
+
+    def undo(self) -> str:
+        """Take the patch back that was kept; the label of what is active then.
+
+        Raises `UsageInvalid` where none was kept, or something else has become active since.
+        """
+        report = self.report
+        if report is None or report.outcome != "kept" or self._undone:
+            raise UsageInvalid("There is no patch of this healing to take back.")
+        active = self.healkit.vault.get(report.tool_name, report.persona)
+        if active.revision != report.revision:
+            raise UsageInvalid(
+                f"{active.label} is active by now, and not the patch of this healing.",
+                hint=f"%vault history {self.tool} shows all revisions, %vault revert goes back to any.",
+            )
+        self._undone = self.healkit.undo(report.tool_name, report.persona).label
+        self._tell()
+        return self._undone
+
+    def settle(self, decision: str) -> str:
+        """Decide after all on the patch that waits, `keep` or `decline`; return the result in words.
+
+        Raises `UsageInvalid` where none waits, and as `Requests.accept` and `Requests.decline` do.
+        """
+        report = self.report
+        if report is None or report.outcome != "pending" or report.request_id is None or self._settled:
+            raise UsageInvalid("There is no patch of this healing that waits.")
+        if decision == "keep":
+            request = self.healkit.requests.accept(report.request_id)
+            self._settled = f"Request {request.id} was accepted: v{request.revision} is active."
+        elif decision == "decline":
+            request = self.healkit.requests.decline(report.request_id)
+            self._settled = f"Request {request.id} was declined; nothing was changed."
+        else:
+            raise UsageInvalid(f"{decision!r} is neither keep nor decline.")
+        self._tell()
+        return self._settled
+
+    def join(self, changed: Changed) -> None:
+        """Add a listener."""
+        with self._changed:
+            self._listeners.append(changed)
+
+    def leave(self, changed: Changed) -> None:
+        """Remove a listener; with the last one the healing ends, which it still hears of."""
+        with self._changed:
+            alone = self._listeners == [changed]
+        if alone:
+            self.end()
+        with self._changed:
+            if changed in self._listeners:
+                self._listeners.remove(changed)
+
+    def end(self) -> None:
+        """Stop it and wait until it has ended, some seconds at most."""
+        self.stop()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_END_S)
+
+    def _begin(self, budget_s: float) -> None:
+        """Forget the healing before."""
+        self.phase = "idle"
+        self.report = None
+        self._budget_s, self._began, self._waited_s, self._waits_since = budget_s, time.monotonic(), 0.0, 0.0
+        self._advisor, self._tried = "", 0
+        self._sentences: deque[str] = deque(maxlen=_SENTENCES_MAX)
+        self._asked: dict[str, Any] | None = None
+        self._open: Question | Attempt | None = None
+        self._said: tuple[Any] | None = None
+        self._shown_report: dict[str, Any] | None = None
+        self._problem: dict[str, Any] | None = None
+        self._undone = self._settled = ""
+
+    def _spent_s(self) -> float:
+        """Return the seconds of the budget that are used up; a person's time to think does not count."""
+        now = self._waits_since or time.monotonic()
+        return now - self._began - self._waited_s
+
+    def _heal(self, advisors: tuple[str | Advisor, ...], budget_s: float, log_id: int | None) -> None:
+        try:
+            with self._stop_runs.heard():
+                report = self.healkit.heal(
+                    self.tool,
+                    self.persona,
+                    advisors=advisors,
+                    budget_s=budget_s,
+                    log_id=log_id,
+                    ask=self._ask,
+                    confirm=self._confirm,
+                    progress=self._heard,
+                    on_tried=self._counted,
+                    stop=self._stop,
+                )
+            report = cleaned(report, self._recorded)
+            with self._changed:
+                self.phase, self.report, self._shown_report = "done", report, report_view(report)
+        except Exception as error:  # noqa: BLE001 - all of them are shown in the panel
+            problem = problem_view(error, self._recorded)
+            with self._changed:
+                self.phase, self._problem = "failed", problem
+        finally:
+            self._tell()
+
+    def _ask(self, question: Question) -> Answer | None:
+        said = self._wait("question", question, question_view(question, self._recorded))
+        answer: Answer | None = None if said is None else said[0]
+        return answer
+
+    def _confirm(self, best: Attempt) -> bool | None:
+        base = self.healkit.vault.get(self.tool, self.persona).code
+        said = self._wait("consent", best, consent_view(best, base, self._recorded))
+        decided: bool | None = None if said is None else said[0]
+        return decided
+
+    def _wait(self, phase: Phase, about: Question | Attempt, shown: dict[str, Any]) -> tuple[Any] | None:
+        """Wait for the person's word; None where it was stopped before."""
+        with self._changed:
+            self.phase, self._open, self._asked, self._said = phase, about, shown, None
+            self._waits_since = time.monotonic()
+        self._tell()
+        with self._changed:
+            self._changed.wait_for(lambda: self._said is not None or self._stop.is_set())
+            said, self._said = self._said, None
+            self._waited_s += time.monotonic() - self._waits_since
+            # In one step: closing the panel just then must not stop what was accepted.
+            self.phase = "keeping" if phase == "consent" and said == (True,) else "working"
+            self._open, self._asked, self._waits_since = None, None, 0.0
+        self._tell()
+        return said
+
+    def _reply(self, phase: Phase, number: int, said: tuple[Any]) -> None:
+        with self._changed:
+            waits = self.phase == phase and self._open is not None and self._open.number == number
+            if not waits or self._said is not None or self._stop.is_set():
+                raise UsageInvalid(
+                    "That is no longer asked: it was answered, or the healing has ended.",
+                    hint="What the panel shows now is how it stands.",
+                )
+            self._said = said
+            self._changed.notify_all()
+
+    def _heard(self, sentence: str) -> None:
+        told = text_of(sentence, self._recorded)
+        with self._changed:
+            self._sentences.append(told)
+        self._tell()
+
+    def _counted(self, advisor: str, tried: int) -> None:
+        with self._changed:
+            news = advisor != self._advisor or time.monotonic() - self._told_at > _NUMBERS_S
+            self._advisor, self._tried = advisor, tried
+        if news:
+            self._tell()
+
+    def _tell(self) -> None:
+        with self._changed:
+            self._told_at = time.monotonic()
+            listeners = list(self._listeners)
+        for changed in listeners:
+            with contextlib.suppress(Exception):  # a page that is gone must not end what it showed
+                changed()
+
+
+_sessions: dict[tuple[str, str, str], HealSession] = {}
+_lock = threading.Lock()
+
+
+def session_of(healkit: Healkit, tool: str, persona: str) -> HealSession:
+    """Return the one session of that tool in this process; a new one where the old one's Healkit is closed.
+
+    It outlives its panels, with its report: a cell that was taken away by mistake comes back with it.
+    """
+    key = (healkit.url, tool, persona)
+    with _lock:
+        found = _sessions.get(key)
+        if found is None or (found.healkit.closed and not found.running):
+            found = _sessions[key] = HealSession(healkit, tool, persona)
+        return found
+
+
+@atexit.register
+def end_all() -> None:
+    """Stop every healing, and wait for it; called as the kernel ends, before its databases are closed."""
+    with _lock:
+        running = [session for session in _sessions.values() if session.running]
+        _sessions.clear()
+    for session in running:
+        session.stop()
+    for session in running:
+        session.end()
+
+
+# What a page is given of a healing: texts without secrets, cut; in the words of the report's card.
+
+
+#: What a page is given of one text, one code, and one list.
+_TEXT_MAX_CHARS, _CODE_MAX_CHARS, _ATTEMPTS_MAX = 2000, 60_000, 12
+_CALL_MAX_CHARS = 400
+
+
+def text_of(text: str, recorded: PageData, limit: int = _TEXT_MAX_CHARS) -> str:
+    """Return a text without secrets and control characters, cut at `limit`."""
+    shown = visible(text)
+    cut = shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+    return str(recorded.clean(cut).value)
+
+
+def question_view(question: Question, recorded: PageData) -> dict[str, Any]:
+    """Return the input, and the result of each plausible patch for it; a frame as a table too."""
+    return {
+        "number": question.number,
+        "call": text_of(question.call, recorded, _CALL_MAX_CHARS),
+        "tables": [
+            {"name": visible(name), "text": text_of(table, recorded)}
+            for name, table in question.tables.items()
+        ],
+        "choices": [
+            {
+                "text": text_of(choice.text, recorded, _CALL_MAX_CHARS),
+                "table": text_of(choice.lines, recorded) if "\n" in choice.lines else "",
+                "patches": choice.patches,
+            }
+            for choice in question.choices
+        ],
+    }
+
+
+def consent_view(best: Attempt, base: str, recorded: PageData) -> dict[str, Any]:
+    """Return the chosen patch: both codes, its verdict in the words of the screen, and what that does not say."""
+    return {
+        "number": best.number,
+        "verdict": best.verdict,
+        "words": VERDICTS[best.verdict].words,
+        "tone": VERDICTS[best.verdict].tone,
+        "means": healing.meaning(best),
+        "advisor": best.patch.advisor,
+        "reason": text_of(best.patch.reason, recorded),
+        "held": f"{best.passed} of {plain.count(best.total, 'check')} passed",
+        "base": base[:_CODE_MAX_CHARS],
+        "code": best.patch.code[:_CODE_MAX_CHARS],
+    }
+
+
+def cleaned(report: HealReport, recorded: PageData) -> HealReport:
+    """Return the report with every text that came from a tool, a patch or a person sanitised."""
+
+    def text(value: str) -> str:
+        return text_of(value, recorded)
+
+    attempts = {
+        attempt.number: msgspec.structs.replace(
+            attempt,
+            patch=msgspec.structs.replace(attempt.patch, reason=text(attempt.patch.reason)),
+            diff=str(recorded.clean(attempt.diff[:_CODE_MAX_CHARS]).value),
+            why=text(attempt.why),
+        )
+        for attempt in report.attempts
+    }
+    questions = (
+        Answered(text(one.call), tuple(map(text, one.choices)), one.answer and text(one.answer))
+        for one in report.questions
+    )
+    return dataclasses.replace(
+        report,
+        reason=text(report.reason),
+        diagnosis=text(report.diagnosis),
+        attempts=tuple(attempts.values()),
+        best=None if report.best is None else attempts[report.best.number],
+        questions=tuple(questions),
+        notes=tuple(map(text, report.notes)),
+    )
+
+
+def report_view(report: HealReport) -> dict[str, Any]:
+    """Return a cleaned report for a page: outcome, facts, and every attempt with its verdict and its diff."""
+    attempts = report.attempts[:_ATTEMPTS_MAX]
+    return {
+        "outcome": report.outcome,
+        "tone": healing.report_tone(report),
+        "mark": healing.report_mark(report),
+        "title": healing.report_title(report),
+        "facts": [[name, value] for name, value in healing.report_facts(report) if value],
+        "best": None if report.best is None else report.best.number,
+        "attempts": [_attempt(attempt) for attempt in attempts],
+        "left": len(report.attempts) - len(attempts),
+        "request_id": report.request_id,
+        "run_id": report.run_id,
+    }
+
+
+def problem_view(error: Exception, recorded: PageData) -> dict[str, Any]:
+    """Return why there was no healing, with its code and the next step."""
+    return {
+        name: value if name == "code" else text_of(value, recorded)
+        for name, value in described(error).items()
+    }
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    verdict = VERDICTS[attempt.verdict]
+    return {
+        "number": attempt.number,
+        "mark": verdict.mark,
+        "tone": verdict.tone,
+        "verdict": attempt.verdict,
+        "words": verdict.words,
+        "advisor": attempt.patch.advisor,
+        "reason": attempt.patch.reason,
+        "why": attempt.why,
+        "diff": attempt.diff,
+    }
+
+
+# A run to be stepped through.
+
+
+#: What of a story is a tool's or a user's; the rest is the contract's own words.
+_PAYLOAD = ("arguments", "base", "failing", "attempts", "steps", "problems")
+
+
+class HealTimeline(Panel):
+    """A run as its folder has it; `teach` pauses before each patch and asks what one would change."""
+
+    KIND = "HealTimeline"
+    SAME_AS_CARD = True
+
+    story = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, healkit: Healkit, run: Run, *, teach: bool = False) -> None:
+        super().__init__(healkit, {"run_id": run.run_id})
+        self.operations |= {"try_mine": self._try_mine}
+        self.story = {**shown_story(run, self.recorded), "teach": teach}
+
+    def static_card(self) -> CellOutput | None:
+        """Draw the story as a card; for a class only up to the first patch, which would be given away."""
+        if not self.story["teach"]:
+            return CellOutput.of(timeline.card(self.story))
+        steps = self.story["steps"]
+        shown = {**self.story, "attempts": [], "steps": _before_patches(steps), "total": len(steps)}
+        return CellOutput.of(timeline.card(shown))
+
+    def _try_mine(self, code: str) -> dict[str, Any]:
+        """Run a student's edit with the arguments that failed, in a restricted worker; nothing is saved."""
+        log_id = self.story["log_id"]
+        row = None if log_id is None else self.healkit.log.get(log_id)
+        if row is not None and row.tool_name == self.story["tool"]:
+            arguments = arguments_of(row)
+        else:
+            arguments = values.remade(self.story["arguments"])
+        known = isinstance(arguments, dict) and values.is_whole(arguments) and not values.has_tags(arguments)
+        if not self.story["tool"] or not known:
+            raise UsageInvalid(
+                "This run has no arguments on record to try an edit with.",
+                hint=f"Run {self.story['tool'] or 'the tool'} with the arguments that you mean.",
+            )
+        tried = self.healkit.try_code(
+            self.story["tool"], code, arguments, persona=self.story["persona"], on_output=lambda _: None
+        )
+        shown = {**self.recorded.execution(tried), "label": "Your edit"}
+        if (failure := shown.get("failure")) and failure["place"]:
+            failure["place"] = f"line {failure['lineno']} of your edit"  # which has no revision
+        return {"run": shown, "delta": None}
+
+
+def shown_story(run: Run, recorded: PageData) -> dict[str, Any]:
+    """Return a run as a story without secrets."""
+    story = timeline.story_of(run)
+    if run.manifest is None or run.manifest.redaction_policy.payload == "raw":
+        story |= {name: _cleaned(story[name], recorded) for name in _PAYLOAD}
+    return story
+
+
+def _cleaned(value: Any, recorded: PageData) -> Any:
+    """Clean the value piece by piece: what is too long to be cleaned in one piece would be cut to a text."""
+    if isinstance(value, list):
+        return [recorded.clean(item).value for item in value]
+    return recorded.clean(value).value
+
+
+def _before_patches(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the steps up to the first patch."""
+    first = next((at for at, step in enumerate(steps) if step["kind"] == "proposed"), len(steps))
+    return steps[:first]

@@ -1,4 +1,4 @@
-"""Base of all panels: page asks, threads answer.
+"""Base of all panels, and the dock beside the notebook.
 
 The page asks by comm messages `{op, id, args}`, and is answered by `{id, value}` or `{id, error}`. A question is
 answered on a thread of its own, so that the user's kernel stays free, and every exception becomes an answer: what a
@@ -8,6 +8,11 @@ kernel. What the page would lose by being reloaded (an unsaved patch) is remembe
 
 The saved state is small because `_esm` is a loader of a few lines: the bundle itself travels once a page, as the
 answer to the loader's question. With `_esm` as the bundle, nbclient would save half a megabyte for each panel.
+
+A panel can be docked at the right-hand side of the window: JupyterLab and Notebook 7 have a sidebar there, which no
+kernel can reach by itself; ipylab's extension of them can, on a kernel's request. One panel of a title is kept there: a
+second log would only be in the way of the first. A panel whose kernel was restarted is closed by the page, as soon as
+the new kernel docks one of that title.
 """
 
 from __future__ import annotations
@@ -16,9 +21,10 @@ import contextvars
 import hashlib
 import inspect
 import json
-import sys
 import threading
+import time
 import traceback
+import warnings
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -31,7 +37,7 @@ import traitlets
 from IPython.display import display
 
 from healkit.app import Healkit
-from healkit.errors import HealkitError, UsageInvalid
+from healkit.errors import DockUnavailable, HealkitError, UsageInvalid
 from healkit.notebook.cell_output import CellOutput, live_page
 from healkit.notebook.widgets.page_data import PageData
 from healkit.rendering.document import Card
@@ -124,11 +130,9 @@ class Panel(anywidget.AnyWidget):
 
     def docked(self) -> Panel:
         """Move this panel to the right-hand side of the window and return it; raise `DockUnavailable`."""
-        from healkit.notebook.widgets import dock
-
         _open.remove(self)
         try:
-            dock.add(self)
+            add_to_dock(self)
         except BaseException:
             self.close()
             raise
@@ -183,9 +187,7 @@ class Panel(anywidget.AnyWidget):
         if self._seen.wait(_ROLL_CALL_S):
             return
         if self.is_docked:
-            from healkit.notebook.widgets import dock
-
-            dock.take_away(self)
+            take_from_dock(self)
         else:
             self._end()
 
@@ -307,8 +309,7 @@ def close_all() -> None:
     """Close every panel; called on `%unload_ext healkit`."""
     while _open:
         _open.popleft().close()
-    if (dock := sys.modules.get("healkit.notebook.widgets.dock")) is not None:
-        dock.close()
+    close_dock()
 
 
 def described(error: Exception) -> dict[str, Any]:
@@ -322,3 +323,90 @@ def described(error: Exception) -> dict[str, Any]:
         "hint": "This is a fault of healkit's, not of your code.",
         "detail": detail,
     }
+
+
+# The dock.
+
+
+#: ipylab's handle on the window; one for the kernel, made when it is first needed.
+_window: Any = None
+#: What is docked: a panel's title → the box around it, and the panel.
+_docked: dict[str, tuple[Any, Panel]] = {}
+
+
+def add_to_dock(panel: Panel) -> None:
+    """Show a panel in the window's right sidebar, in place of the one of its title; raises `DockUnavailable`."""
+    global _window
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # traitlets has one for the way it lists its traits
+            import ipylab
+    except ImportError:
+        raise DockUnavailable(
+            "A panel can be docked only where ipylab is installed.",
+            hint="pip install 'healkit[dock]', for this kernel and for Jupyter; then reload the page.",
+        ) from None
+    if not live_page():
+        raise DockUnavailable("There is no window to dock a panel in.", hint="Leave the dock out.")
+    if _window is None:
+        _window = ipylab.JupyterFrontEnd()
+    if panel.title in _docked:
+        take_from_dock(_docked[panel.title][1])
+    box = ipylab.Panel(children=[panel])
+    box.title.label = panel.title
+    box.title.caption = f"{panel.title} (healkit)"
+    panel.box_id = box.model_id
+
+    def to_front(tab: str) -> None:
+        bring_to_front(panel, tab)
+
+    panel.operations["front"] = to_front
+    _docked[panel.title] = box, panel
+    # A tab that is newer has a lower rank, and so is the first: also where another kernel's are, or a dead one's.
+    _window.shell.add(box, "right", {"rank": -time.time()})
+
+
+def take_from_dock(panel: Panel) -> None:
+    """Close a panel and its tab, if it is docked still."""
+    box, docked = _docked.get(panel.title, (None, None))
+    if box is None or docked is not panel:
+        return
+    del _docked[panel.title]
+    if _window is not None:  # a reloaded page draws what this list holds
+        kept = [one for one in _window.shell._widgets if not _is_of(one, box)]
+        _window.shell.set_trait("_widgets", kept)
+    for part in (panel, box.layout, box.title, box):
+        part.close()
+
+
+def close_dock() -> None:
+    """Take everything away that was docked, and let go of the window."""
+    global _window
+    for _, panel in list(_docked.values()):
+        take_from_dock(panel)
+    window, _window = _window, None
+    if window is not None:
+        for part in (window.shell, window.commands, window.sessions, window.menu, window.toolbar, window):
+            part.close()
+
+
+def bring_to_front(panel: Panel, tab: str) -> None:
+    """Bring a panel to the front that its page reports as hidden; `tab` is the page's id for it.
+
+    Only the newest panel comes: an older one whose page was slow would hide it. Notebook 7 has only a command that
+    toggles. JupyterLab has that too, but it would close the sidebar when another panel is at the front by then.
+    """
+    if _window is None or panel.title != next(reversed(_docked), None):
+        return
+    if "application:toggle-panel" in _window.commands.list_commands():
+        asked = {"side": "right", "title": panel.title, "id": tab}
+        _window.commands.execute("application:toggle-panel", asked)
+    else:
+        _window.commands.execute("tabsmenu:activate-by-id", {"id": tab})
+
+
+def _is_of(placed: dict[str, Any], box: Any) -> bool:
+    """Tell if that is the page's entry for this box."""
+    return bool(placed.get("serializedWidget") == f"IPY_MODEL_{box.model_id}")

@@ -3,6 +3,10 @@
 They ran in the user's kernel: without a worker, a restriction or a row in the log, which holds executions of tools
 only. The last of them are kept in memory as executions, to be explained, exported and turned into tools. Their names,
 such as `In [12]`, are those of the prompts.
+
+IPython keeps the texts of cells, but not whether they failed, nor which cell of the notebook they were; this module
+adds that after each cell, once the extension is loaded. Earlier cells are taken from IPython; how they ended is
+unknown.
 """
 
 from __future__ import annotations
@@ -10,15 +14,18 @@ from __future__ import annotations
 import dataclasses
 import linecache
 import os
+import re
 import sysconfig
+import time
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from healkit.cells import CellRun
 from healkit.config import Config
 from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.contracts.failure import (
@@ -30,12 +37,12 @@ from healkit.contracts.failure import (
     read_traceback,
     text_of,
 )
-from healkit.notebook.kernel_history import KernelRuns
 
 if TYPE_CHECKING:
     from healkit.cells import CellAdvice
     from healkit.contracts.post_mortem import Local
     from healkit.runtime.execution import Execution
+
 
 CELLS_MAX, LOCALS_MAX = 20, 30
 _FRAMES_MAX, _MESSAGE_MAX_CHARS, _TRACEBACK_MAX_CHARS = 200, 10_000, 100_000
@@ -78,7 +85,6 @@ class FailedCells:
     ) -> FailedCell:
         """Take note of a cell that raised; called once the cell is over."""
         from healkit.contracts.failure import fingerprint  # most cells do not fail
-        from healkit.notebook.cell_advice import advice_for
         from healkit.runtime.execution import Execution
 
         label = f"In [{number if number is not None else '*'}]"
@@ -212,3 +218,154 @@ def _locals(own: list[TracebackType]) -> Iterator[Local]:
 def _plain(text: str, limit: int) -> str:
     text = text.encode(errors="backslashreplace").decode()
     return text if len(text) <= limit else f"{text[: limit // 2]}\n…\n{text[-limit // 2 :]}"
+
+
+_RUNS_MAX, _SOURCE_MAX_CHARS = 2000, 200_000
+#: Sessions before this kernel's that are looked through, and how many of their texts.
+_SESSIONS_MAX, _FOUND_MAX = 3, 30
+#: Shorter texts are in many notebooks, and do not identify one.
+_TELLING_CHARS = 20
+
+
+class KernelRuns:
+    """Runs of this kernel, oldest first."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._noted: deque[CellRun] = deque(maxlen=_RUNS_MAX)
+
+    def note(self, result: Any) -> None:
+        """Take note of a cell that has ended; called by the `post_run_cell` hook."""
+        info = getattr(result, "info", None)
+        if info is None or not info.store_history or len(info.raw_cell or "") > _SOURCE_MAX_CHARS:
+            return
+        error = result.error_in_exec or result.error_before_exec
+        self._noted.append(self.run_of(info.raw_cell or "", result.execution_count, info.cell_id, error))
+
+    def run_of(
+        self, source: str, count: int | None, cell_id: str | None, error: BaseException | None
+    ) -> CellRun:
+        """Describe a run that has ended just now."""
+        return CellRun(
+            source,
+            count,
+            error is None,
+            cell_id or "",
+            time.time(),
+            self._failed_line(error, count) if error is not None else None,
+            type(error).__name__ if error is not None else "",
+            self._missing(error),
+        )
+
+    def history(self) -> list[CellRun]:
+        """List all runs so far; those before the extension was loaded have an unknown ending."""
+        counts = {run.count for run in self._noted}
+        typed = enumerate(self._shell.history_manager.input_hist_raw)
+        before = [
+            CellRun(text, count, None)
+            for count, text in typed
+            if count and count not in counts and count < self._shell.execution_count and text
+        ]
+        return sorted([*before, *self._noted], key=lambda run: run.count or 0) if before else [*self._noted]
+
+    def earlier(self, texts: Sequence[str]) -> Callable[[str], list[CellRun]]:
+        """Return what asks IPython's own history for runs of a name before this kernel, in this notebook's sessions.
+
+        texts: the notebook's; a session in which none of them ran was another notebook's, and is not looked at.
+        """
+
+        def found(name: str) -> list[CellRun]:
+            try:
+                return list(self._earlier(name, {text.strip() for text in texts}))
+            except Exception:  # noqa: BLE001 - a history that cannot be read is none
+                return []
+
+        return found
+
+    def _earlier(self, name: str, texts: set[str]) -> Iterator[CellRun]:
+        manager = self._shell.history_manager
+        telling = {text for text in texts if len(text) >= _TELLING_CHARS}
+        rows = list(manager.search(f"*{name}*", raw=True, output=False, n=_FOUND_MAX))
+        known: dict[int, bool] = {}
+        for session, _, text in reversed(rows):
+            if session == manager.session_number or (session not in known and len(known) >= _SESSIONS_MAX):
+                continue
+            if session not in known:
+                ran = {row[2].strip() for row in manager.get_range(session, raw=True)}
+                known[session] = bool(ran & telling)
+            if known[session] and text.strip() not in texts:
+                yield CellRun(text, None, None)
+
+    def _missing(self, error: BaseException | None) -> str:
+        """Return the name that the notebook's namespace lacks; empty where the failure is about something else."""
+        if not isinstance(error, NameError) or isinstance(error, UnboundLocalError):
+            return ""
+        from healkit.failures.names import NOT_DEFINED  # read with the first failure only
+
+        match, last = re.match(NOT_DEFINED, str(error)), _last(error.__traceback__)
+        space = self._shell.user_ns
+        if match is None or last is None or last.tb_frame.f_globals is not self._shell.user_global_ns:
+            return ""
+        return "" if match[1] in space else match[1]
+
+    def _failed_line(self, error: BaseException, count: int | None) -> int | None:
+        """Return the line of the cell itself that failed."""
+        if isinstance(error, SyntaxError):
+            return error.lineno
+        for told in _all_entries(error.__traceback__):
+            code = told.tb_frame.f_code
+            name = self._shell.compile.format_code_name(code.co_filename)
+            if code.co_name == "<module>" and name is not None and name[1] == f"In[{count}]":
+                return told.tb_lineno
+        return None
+
+    def functions_in(self, error: BaseException) -> tuple[tuple[str, int], ...]:
+        """List the cells' functions that the traceback passes through, innermost first, with their cell's prompt."""
+        found = []
+        for told in _all_entries(error.__traceback__):
+            code = told.tb_frame.f_code
+            name = self._shell.compile.format_code_name(code.co_filename)
+            if name is not None and not code.co_name.startswith("<"):
+                match = re.fullmatch(r"In\[(\d+)\]", name[1])
+                found += [(code.co_name, int(match[1]))] if match is not None else []
+        return tuple(dict.fromkeys(reversed(found)))
+
+
+def advice_for(
+    shell: Any, runs: KernelRuns, error: BaseException, failed: CellRun, near: list[str]
+) -> CellAdvice | None:
+    """Find what to run, or what is wrong; None where nothing is known, and where finding out failed."""
+    from healkit.cells import CellCase, advise, find_notebook  # most cells do not fail
+
+    try:
+        frames = runs.functions_in(error)
+        if not failed.missing and not frames:
+            return None
+        history = runs.history()
+        notebook = find_notebook(shell.user_ns, os.environ, [*history, failed])
+        cells = notebook.cells if notebook is not None else ()
+        case = CellCase(
+            failed,
+            history,
+            notebook,
+            frozenset(shell.user_ns),
+            frames,
+            runs.earlier([*(cell.source for cell in cells), failed.source]),
+            tuple(near),
+        )
+        return advise(case)
+    except Exception:  # noqa: BLE001 - a guess that fails is no guess
+        return None
+
+
+def _all_entries(told: TracebackType | None) -> Iterator[TracebackType]:
+    while told is not None:
+        yield told
+        told = told.tb_next
+
+
+def _last(told: TracebackType | None) -> TracebackType | None:
+    last = None
+    for last in _all_entries(told):  # noqa: B007 - the last one is what is wanted
+        pass
+    return last

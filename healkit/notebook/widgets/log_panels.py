@@ -1,0 +1,249 @@
+"""Panels on the log: the browser, a failure, its worker."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from pathlib import Path
+from typing import Any
+
+from healkit.app import Healkit
+from healkit.contracts.execution import FILTER_NAMES, GROUP_FILTERS, TRIED_COUNTED_MAX
+from healkit.contracts.post_mortem import Local
+from healkit.contracts.tools import place_label
+from healkit.errors import PostMortemError, UsageInvalid, VaultError
+from healkit.notebook.cell_output import CellOutput, listed
+from healkit.notebook.widgets.heal_panel import Healings
+from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData
+from healkit.notebook.widgets.panel import Operation, Panel
+from healkit.notebook.widgets.patch_editor import Patching
+from healkit.parsing import read_filters
+from healkit.plain_text import visible
+from healkit.rendering import execution as rendered
+from healkit.runtime.execution import Execution, execution_of
+from healkit.runtime.post_mortem import PostMortem
+
+#: The filters that the panel has fields for.
+FILTERS = tuple(name for name in FILTER_NAMES if name not in {"origin", "refused"})
+PAGE_ROWS = 25
+_GROUPS_MAX = 100
+
+
+class LogBrowser(Panel):
+    """Log of one Healkit, newest first; `filters` are those of `Log.query`.
+
+    Raises `UsageInvalid` for a filter that there is not.
+    """
+
+    KIND = "LogBrowser"
+    SAME_AS_CARD = True
+    title = "Executions"
+
+    def __init__(self, healkit: Healkit, **filters: Any) -> None:
+        for name in filters:
+            if name not in FILTERS:
+                raise UsageInvalid(f"There is no filter {name!r}.", hint=f"Filters are {', '.join(FILTERS)}.")
+        given = {
+            name: str(value) for name, value in filters.items() if value is not None and value is not False
+        }
+        self._filters = read_filters(given, whole_days=True)
+        super().__init__(healkit, {"filters": given})
+        self.operations |= ExecutionOperations(healkit, self.recorded).operations
+        healings = Healings(healkit, self.recorded, self._reply)
+        self.operations |= healings.operations
+        self.endings = (healings.close,)
+        self.operations |= {"page": self._page, "groups": self._groups, "names": self._names}
+
+    def static_card(self) -> CellOutput | None:
+        """Draw the first page as a table; where the browser is instead, once it is docked."""
+        if self.is_docked:
+            return super().static_card()
+        return listed(self.healkit.executions(filters=self._filters, limit=20))
+
+    def _page(
+        self,
+        filters: dict[str, Any],
+        before_id: int | None = None,
+        after_id: int | None = None,
+    ) -> dict[str, Any]:
+        wanted = read_filters(filters, whole_days=True)
+        page = self.healkit.log.query(filters=wanted, limit=PAGE_ROWS, before_id=before_id, after_id=after_id)
+        return {
+            "rows": self.recorded.rows([execution_of(row, []) for row in page]),
+            "older": page.next_before_id,
+            "newer": page.next_after_id,
+            "left_out": page.left_out,
+            "most_left_out": TRIED_COUNTED_MAX,
+        }
+
+    def _groups(self, filters: dict[str, Any]) -> dict[str, Any]:
+        given = read_filters(filters, whole_days=True).given
+        chosen = {name: value for name, value in given.items() if name in GROUP_FILTERS}
+        if chosen.get("status") not in {"FAILURE", "REFUSED"}:
+            chosen.pop("status", None)
+        found = self.healkit.log.groups(**chosen, limit=_GROUPS_MAX)
+        return {"groups": self.recorded.groups(found.rows), "most": _GROUPS_MAX, "left_out": found.left_out}
+
+    def _names(self) -> list[str]:
+        """List the tools to choose from: those in the vault, and those that failed and have left it."""
+        return sorted({*self.healkit.vault.names(), *self.healkit.log.tools_with_errors()})
+
+
+#: How often the same failure is written before that is called a mistake.
+_EXPORTS_MAX = 99
+
+
+class ExecutionOperations:
+    """Execution in full, as a page asks for it."""
+
+    def __init__(self, healkit: Healkit, recorded: PageData) -> None:
+        self._healkit = healkit
+        self._recorded = recorded
+
+    @property
+    def operations(self) -> dict[str, Operation]:
+        """Operations that a page may ask for: on an execution, its code, and its worker."""
+        patching = Patching(self._healkit, self._recorded)
+        post_mortems = PostMortems(self._healkit, self._recorded)
+        own = {
+            "execution": self.execution, "active": self.active, "report": self.report, "export": self.export,
+        }  # fmt: skip
+        return {**own, **patching.operations, **post_mortems.operations}
+
+    def execution(self, log_id: int) -> dict[str, Any]:
+        """Return that row of the log; raise `UsageInvalid` where there is none."""
+        return self._recorded.execution(self._row(log_id))
+
+    def active(self, log_id: int) -> int | None:
+        """Return the revision of that row's tool that is active by now; None where the tool is gone."""
+        row = self._row(log_id)
+        with contextlib.suppress(VaultError):
+            return self._healkit.vault.get(row.tool_name, row.persona).revision
+        return None
+
+    def report(self, log_id: int) -> str:
+        """Return that failure as a bug report in Markdown, secrets hidden; raise `UsageInvalid`."""
+        return self._row(log_id).to_markdown()
+
+    def export(self, log_id: int) -> str:
+        """Write that failure as a notebook into the kernel's folder; its name, which no file had. Raises likewise."""
+        failed = self._row(log_id)
+        for number in range(1, _EXPORTS_MAX + 1):
+            again = "" if number == 1 else f"_{number}"
+            file = Path(f"{failed.tool_name}_row_{log_id}{again}.ipynb")
+            if not file.exists():
+                return str(failed.to_notebook(file, replay=self._healkit.replay_of(failed)))
+        raise UsageInvalid(f"{str(file)!r} is there already.", hint="Delete some of the earlier ones.")
+
+    def _row(self, log_id: int) -> Execution:
+        found = self._healkit.execution(log_id)
+        if found is None:
+            raise UsageInvalid(f"There is no log row {log_id!r}.", hint="It may have been pruned.")
+        return found
+
+
+class TracebackView(Panel):
+    """A failure: message first, other people's frames folded, and a fix to try right there."""
+
+    KIND = "TracebackView"
+
+    def __init__(self, healkit: Healkit, execution: Execution) -> None:
+        super().__init__(healkit, {"log_id": execution.log_id})
+        self._execution = execution
+        self.operations |= ExecutionOperations(healkit, self.recorded).operations
+        healings = Healings(healkit, self.recorded, self._reply)
+        self.operations |= healings.operations
+        self.endings = (healings.close,)
+
+    def static_card(self) -> CellOutput | None:
+        """Draw the failure as a card that needs no kernel."""
+        return CellOutput.of(rendered.card(self._execution))
+
+
+#: What an expression may be, in characters, and take, in seconds.
+_EXPRESSION_MAX_CHARS = 2000
+_EVAL_TIMEOUT_S = 5.0
+
+
+class PostMortems:
+    """Questions to kept workers, by the log row of the run."""
+
+    def __init__(self, healkit: Healkit, recorded: PageData) -> None:
+        self._healkit = healkit
+        self._recorded = recorded
+        self._lock = threading.Lock()
+        self._open: dict[int, PostMortem] = {}
+
+    @property
+    def operations(self) -> dict[str, Operation]:
+        """Operations that a page may ask for."""
+        return {"pm_frames": self.frames, "pm_locals": self.locals, "pm_eval": self.eval}
+
+    def frames(self, log_id: int) -> list[dict[str, Any]]:
+        """List the frames, outermost first, and which are the tool's own."""
+        found = self._of(log_id, anew=True).frames(libraries=True)
+        lines = self._recorded.shown([frame.line.strip() for frame in found]).value
+        return [
+            {
+                "number": frame.number,
+                "where": visible(f"{place_label(frame.filename)}, line {frame.lineno}, in {frame.name}"),
+                "line": line,
+                "own": frame.in_tool,
+            }
+            for frame, line in zip(found, lines, strict=True)
+        ]
+
+    def locals(self, log_id: int, frame: int) -> dict[str, Any]:
+        """List a frame's locals; what looks like a secret, by its name or its value, is hidden and counted."""
+        found = self._of(log_id).locals(frame)
+        # Beside its name, so that a rule for names applies; one at a time, so that each is counted.
+        cleaned = [self._recorded.shown({one.name: one.repr}) for one in found]
+        return {
+            "locals": [
+                {"name": one.name, "type": _kind(one), "repr": str(clean.value.get(one.name, ""))}
+                for one, clean in zip(found, cleaned, strict=True)
+            ],
+            "hidden": sum(1 for clean in cleaned if clean.hidden or HIDDEN_MARK in str(clean.value)),
+        }
+
+    def eval(self, log_id: int, frame: int, expression: str) -> dict[str, Any]:
+        """Return the value of an expression in that frame, or what it raised."""
+        if not expression.strip() or len(expression) > _EXPRESSION_MAX_CHARS:
+            raise UsageInvalid(f"An expression has 1 to {_EXPRESSION_MAX_CHARS} characters.")
+        done = self._of(log_id).eval(expression, frame, timeout=_EVAL_TIMEOUT_S)
+        error = f"{done.ename}: {done.evalue}" if done.ename else ""
+        payload = {"value": done.repr, "output": done.output, "error": error}
+        cleaned: dict[str, Any] = self._recorded.shown(payload).value
+        return {**cleaned, "ok": done.ok, "type": done.type}
+
+    def _of(self, log_id: int, *, anew: bool = False) -> PostMortem:
+        with self._lock:
+            found = None if anew else self._open.get(log_id)
+        if found is None:
+            execution = self._healkit.execution(log_id)
+            if execution is None:
+                raise PostMortemError(f"There is no log row {log_id!r} to look into.")
+            found = execution.post_mortem()
+            with self._lock:
+                self._open[log_id] = found
+        return found
+
+
+class PostMortemPanel(Panel):
+    """Failed execution, to be asked as long as its worker is kept."""
+
+    KIND = "PostMortem"
+
+    def __init__(self, healkit: Healkit, execution: Execution) -> None:
+        super().__init__(healkit, {"log_id": execution.log_id, "label": execution.label})
+        self._execution = execution
+        self.operations |= PostMortems(healkit, self.recorded).operations
+
+    def static_card(self) -> CellOutput | None:
+        """Draw the failure as a card."""
+        return CellOutput.of(rendered.card(self._execution))
+
+
+def _kind(one: Local) -> str:
+    """Return the type, with a shape where there is one: `pandas.DataFrame (3, 2)`."""
+    return one.type if one.shape is None else f"{one.type} {tuple(one.shape)}"
