@@ -23,7 +23,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from log_samples import BASE, SPAN, crowd, old_log
+from log_samples import BASE, SPAN, crowd, long_log
 
 from healkit import Healkit
 from healkit.contracts.execution import utc_now
@@ -136,12 +136,10 @@ def main() -> None:
         folder, logs = Path(name), {}
         for size in sizes:
             path = folder / f"{size}.db"
-            made_s, _ = timed(lambda: old_log(path, size))  # noqa: B023 - called at once
-            migrated_s, healkit = timed(lambda: Healkit(path))  # noqa: B023 - called at once
-            logs[str(size)] = stack.enter_context(healkit)
+            made_s, _ = timed(lambda: long_log(path, size))  # noqa: B023 - called at once
+            logs[str(size)] = stack.enter_context(Healkit(path))
             report[f"log_of_{size}"] = {
                 "made_s": made_s,
-                "migrated_s": migrated_s,
                 "size_mb": round(path.stat().st_size / 1e6),
             }
         report["questions"] = asked(logs)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from log_samples import old_log
+from log_samples import long_log
 from nbclient import NotebookClient
 
 from healkit import Healkit
@@ -52,7 +52,7 @@ def milliseconds(work: Callable[[], Any]) -> float:
 
 def pages(path: Path) -> dict[str, float]:
     """Measure each answer, up to and including its JSON."""
-    old_log(path, ROWS)
+    long_log(path, ROWS)
     with Healkit(path) as healkit:
         browser = healkit.browse()
         asked = {

@@ -16,9 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine
-
-from healkit.store import migrate
+from healkit.store.database import Database
 
 BASE = datetime(2026, 1, 1, tzinfo=UTC)
 SPAN = timedelta(days=30)
@@ -55,18 +53,14 @@ print(json.dumps({"errors": errors, "waits_s": waits}))
 """
 
 
-def old_log(path: Path, rows: int) -> None:
-    """Make a database of the first version with so many executions, one in ten failed; opening it migrates it.
+def long_log(path: Path, rows: int) -> None:
+    """Make a database with so many executions, one in ten failed.
 
     Four in ten are of a tool that never fails, and one in five only tries code out. Ten failures, evenly spread, hold
     the word `needle`, and each traceback every hundredth word on average, whatever the number of rows: answers are
     equally long at every size.
     """
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        connection.exec_driver_sql("BEGIN")
-        migrate.upgrade(connection, "here", "0001")
-    engine.dispose()
+    Database(path).close()
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA synchronous = OFF")
         marks = ", ".join("?" * (_COLUMNS.count(",") + 1))

@@ -592,7 +592,7 @@ class ModelRefused(ModelError):
 
 
 #: Endings of an execution without a value: code → meaning. The log's triggers and an index name them too: another code
-#: needs a migration like 0014.
+#: needs a migration that makes them anew.
 TOOL_CODES: dict[str, str] = {
     "TOOL_EXCEPTION": "the tool raised an exception",
     "TOOL_TIMEOUT": "the tool was still running when its time was up",

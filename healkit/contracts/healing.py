@@ -1,4 +1,4 @@
-"""Healing as data: checks, patches, attempts, report, requests.
+"""Healing as data: checks, patches, attempts, requests.
 
 A *check* says what a tool has to do: for these arguments, return this. A *patch* is other code for the tool, proposed
 by an advisor. A patch that passes every check is *plausible*; it is *correct* only as far as a person has said what is

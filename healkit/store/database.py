@@ -186,7 +186,7 @@ class Database:
             ).fetchone()
             row = probe.execute(migrate.READ_VERSION).fetchone() if known else None
         version = str(row[0]) if row else None
-        migrate.refuse_newer(version, self.where)
+        migrate.refuse_unknown(version, self.where)
         return version
 
     @property
@@ -297,7 +297,7 @@ class Database:
         if self.path is None:
             with self.engine.connect() as connection:
                 version = migrate.current_version(connection)
-            migrate.refuse_newer(version, self.where)
+            migrate.refuse_unknown(version, self.where)
         if version == migrate.head():
             return
         if version is None and not create:

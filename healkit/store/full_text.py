@@ -17,7 +17,7 @@ What no index answers is refused where more failures than `SCANNED_MAX` would be
 Beginnings are a second attempt, because an index has to gather all the words that begin so before it knows the newest
 row, where that of a whole word is read off at once. benchmarks/bench_log_scale.py measures both.
 
-SQLite's index is FTS5 with its tokenizer unicode61; its rows are numbered by time (migration 0002), so that the newest
+SQLite's index is FTS5 with its tokenizer unicode61; its rows are numbered by time, so that the newest
 matches come first without a sort. Its column `facts` holds the values that are filtered by most, so that a common word
 of a rare tool is not looked for among all tools; the columns themselves decide in the end.
 """
@@ -45,7 +45,7 @@ _WORD = re.compile(r"[^\W_]")
 #: Separates words on PostgreSQL, like spaces; its own parser would keep paths and names whole.
 _PUNCTUATION = string.punctuation
 _SPACES = str.maketrans(dict.fromkeys(_PUNCTUATION, " "))
-#: Stands among the facts of executions that did more than try code out, alone and before the tool (migration 0008).
+#: Stands among the facts of executions that did more than try code out, alone and before the tool.
 OWN = "healkitown"
 #: Failures that are read one by one for a text that no index finds.
 SCANNED_MAX = 20_000
@@ -155,7 +155,7 @@ def oldest_first(statement: Select[Any]) -> Select[Any]:
 
 
 def holds_words(pieces: list[Piece]) -> ColumnElement[bool]:
-    """Return the condition on PostgreSQL, over the very expression that migration 0002 has an index on."""
+    """Return the condition on PostgreSQL, over the very expression that has an index."""
     spaced = func.translate(
         func.left(LOG.c.error_traceback, literal_column("100000")),
         literal_column(_quoted(_PUNCTUATION)),

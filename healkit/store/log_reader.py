@@ -1,6 +1,6 @@
 """Questions to the log, its exports and its pruning.
 
-Every question is answered from an index, or from the counts that triggers keep beside the log (migration 0002), so that
+Every question is answered from an index, or from the counts that triggers keep beside the log, so that
 it costs at a million rows what it costs at ten thousand.
 """
 

@@ -50,8 +50,8 @@ _INSERT_ADOPTED = (
 
 @cache
 def versions() -> tuple[str, ...]:
-    """Return the numbers of all migrations that this version ships, in order: `("0001", …)`."""
-    found = (re.match(r"(\d{4})_\w+\.py$", file.name) for file in (FOLDER / "versions").iterdir())
+    """Return the numbers of all migrations that this version ships, in order: `("r0001", …)`."""
+    found = (re.match(r"(r\d{4})_\w+\.py$", file.name) for file in (FOLDER / "versions").iterdir())
     return tuple(sorted(match[1] for match in found if match))
 
 
@@ -60,8 +60,15 @@ def head() -> str:
     return versions()[-1]
 
 
-def refuse_newer(version: str | None, where: str) -> None:
-    """Raise `DatabaseNewer` for a version that this healkit does not know."""
+def refuse_unknown(version: str | None, where: str) -> None:
+    """Raise `DatabaseNewer` for a version that this healkit does not know, `DatabaseError` for one before the first."""
+    if version is not None and version.isdecimal():
+        raise DatabaseError(
+            f"The database {where} was written before healkit's first release (its tables are at {version!r}), "
+            "and no release reads it. It was left untouched.",
+            hint="Name another database with HEALKIT_DB. An export of its log, by the version that wrote it, can be "
+            "imported: `healkit log import FILE`.",
+        )
     if version is not None and version not in versions():
         raise DatabaseNewer(
             f"The database {where} was written by a newer healkit (its tables are at {version!r}, "
@@ -84,15 +91,15 @@ def current_version(connection: Connection) -> str | None:
         raise
 
 
-def upgrade(connection: Connection, where: str, to: str = "head") -> bool:
+def upgrade(connection: Connection, where: str) -> bool:
     """Run the missing migrations in the connection's open write transaction; return False when there were none.
 
     The version is read again here, under the lock: of two processes that open a new database at once, the
     second finds the work done. Raises `DatabaseNewer`.
     """
     version = current_version(connection)
-    refuse_newer(version, where)
-    if version == (head() if to == "head" else to):
+    refuse_unknown(version, where)
+    if version == head():
         return False
     from alembic import command
     from alembic.config import Config
@@ -102,7 +109,7 @@ def upgrade(connection: Connection, where: str, to: str = "head") -> bool:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     adopting = version is None and _set_aside(connection, where)
-    command.upgrade(config, to)
+    command.upgrade(config, "head")
     if adopting:
         _bring_back(connection, where)
     return True

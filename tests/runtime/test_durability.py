@@ -207,7 +207,7 @@ def test_missing_corrupt_and_newer_databases_are_clear_errors_that_touch_nothing
     newer = tmp_path / "newer.db"
     Healkit(newer).close()
     with closing(sqlite3.connect(newer)) as connection, connection:
-        connection.execute("UPDATE healkit_version SET version_num = '9999'")
+        connection.execute("UPDATE healkit_version SET version_num = 'r9999'")
     connection.close()
     with pytest.raises(DatabaseNewer):
         Healkit(newer)

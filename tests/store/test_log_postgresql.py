@@ -14,13 +14,12 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from postgres_samples import Server
-from sqlalchemy import create_engine, func, select, text
+from sqlalchemy import select, text
 from store_samples import call, failed, moment, started, succeeded
 
 from healkit.contracts.execution import Finished, utc_now
 from healkit.contracts.failure import Failure
 from healkit.errors import SqlNotAllowed
-from healkit.runtime.recording import Recorder
 from healkit.store import migrate
 from healkit.store.database import Database
 from healkit.store.fast_reads import NewestRows
@@ -226,40 +225,6 @@ def test_retention_and_writers_do_not_lock_each_other_out(database: Database, wr
             thread.join(timeout=30)
     assert problems == []
     check_counts(database)
-
-
-@pytest.mark.requirement("LOG-14", "SCALE-1")
-@pytest.mark.parametrize("version", migrate.versions())
-def test_a_database_of_each_older_version_opens_with_nothing_lost(
-    postgresql_server: Server, version: str
-) -> None:
-    with postgresql_server.database(empty=True) as url:
-        open_older(url, version)
-
-
-def open_older(url: str, version: str) -> None:
-    """Fill a database of that version, and open it."""
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        migrate.upgrade(connection, "here", version)
-        sql = (
-            (Path(__file__).parent / "rows_of_0001.sql")
-            .read_text()
-            .replace("0, '2026-01-02 03:04:05.000006');", "false, '2026-01-02 03:04:05.000006');")
-        )
-        connection.exec_driver_sql(sql)
-    engine.dispose()
-    with contextlib.closing(Database(url)) as database:
-        row = Log(database).last_error("fibonacci")
-        assert row is not None
-        assert row.error_traceback == "Traceback: ZeroDivisionError"
-        assert [found.id for found in Log(database).query(text="zerodivision")] == [row.id]
-        assert Log(database).summary().rows[0].failures == 1
-        with database.read() as session:
-            assert session.scalar(select(func.count()).select_from(GROUPS)) == 0  # it had no fingerprint
-        recorder = Recorder(database)
-        assert recorder.recover_orphans() == 0
-        recorder.close()
 
 
 @pytest.mark.requirement("SAFE-1", "SCALE-1")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -233,25 +232,6 @@ def test_common_words_are_streamed_from_the_index_without_a_sort(
         plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
     assert "SCAN executionlog_fts VIRTUAL TABLE" in plan[0]
     assert ["PRIMARY KEY" in step for step in plan[1:]] == [True, True]
-
-
-def test_a_migration_indexes_existing_tracebacks(tmp_path: Path) -> None:
-    from sqlalchemy import create_engine
-
-    from healkit.store import migrate
-
-    path = tmp_path / "healkit.db"
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        connection.exec_driver_sql("BEGIN")
-        migrate.upgrade(connection, "here", "0001")
-        for statement in (Path(__file__).parent / "rows_of_0001.sql").read_text().split(";\n"):
-            connection.exec_driver_sql(
-                statement.partition("\n")[2] if statement.startswith("--") else statement
-            )
-    engine.dispose()
-    with contextlib.closing(Database(path)) as database:
-        assert [row.tool_name for row in Log(database).query(text="zerodivision")] == ["fibonacci"]
 
 
 def many_failures(database: Database, count: int, words: int) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 from store_samples import failed, started, succeeded
 
 from healkit.contracts.execution import Filters, Finished
-from healkit.errors import DatabaseError
-from healkit.store import migrate
 from healkit.store.database import Database
 from healkit.store.fast_reads import NewestRows
 from healkit.store.log_pages import indexed_facts
@@ -188,140 +183,3 @@ def test_naming_their_origin_includes_trials(database: Database, writer: LogWrit
     try_out(writer, "search", 1)
     page = Log(database).query(origin="search", tried=False)
     assert (len(page), page.left_out) == (1, 0)
-
-
-def test_a_migration_takes_trials_out_of_groups_and_marks_own_words(tmp_path: Path) -> None:
-    """R9: rows that an earlier version wrote are found, and grouped, as those of this one are."""
-    path = tmp_path / "healkit.db"
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        connection.exec_driver_sql("BEGIN")
-        migrate.upgrade(connection, "here", "0007")
-    engine.dispose()
-    columns = (
-        "timestamp, tool_name, persona, status, error_traceback, trace_id, origin, last_output, fingerprint"
-    )
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.executemany(
-            f"INSERT INTO executionlog ({columns}) VALUES (?, 'my_tool', 'default', 'FAILURE', ?, ?, ?, '', '1:aa')",
-            [
-                ("2026-01-01 00:00:00.000001", "ValueError: own", "t1", "python"),
-                ("2026-01-01 00:00:00.000002", "ValueError: tried", "t2", "trial"),
-            ],
-        )
-        connection.commit()
-    with contextlib.closing(Database(path)) as database, contextlib.closing(LogWriter(database)) as writer:
-        log = Log(database)
-        (group,) = log.groups()
-        assert (group.count, group.last_log_id) == (1, 1)
-        for filters in ({}, {"tool": "my_tool"}):
-            page = log.query(text="ValueError", tried=False, **filters)
-            assert ([row.trace_id for row in page], page.left_out) == (["t1"], 1)
-            assert [row.trace_id for row in log.query(text="ValueError", **filters)] == ["t2", "t1"]
-        begun = started("my_tool")
-        writer.insert_finished(begun, failed(begun))  # by the triggers, as they are now
-        assert [row.trace_id for row in log.query(text="ZeroDivisionError", tool="my_tool", tried=False)] == [
-            begun.trace_id
-        ]
-
-
-def at_0007(path: Path) -> None:
-    """Make a database of the version before own words, with a failed trial."""
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        connection.exec_driver_sql("BEGIN")
-        migrate.upgrade(connection, "here", "0007")
-        connection.exec_driver_sql(
-            "INSERT INTO executionlog (timestamp, tool_name, persona, status, error_traceback, trace_id, origin,"
-            " last_output, fingerprint) VALUES ('2026-01-01 00:00:00.000001', 'f', 'default', 'FAILURE',"
-            " 'ValueError: tried', 't1', 'trial', '', '1:aa')"
-        )
-    engine.dispose()
-
-
-def test_a_migration_fills_the_index_of_words_once(tmp_path: Path) -> None:
-    """R9: each trial was taken out of the index and put back first, one by one, before all of it was filled anew."""
-    path = tmp_path / "healkit.db"
-    at_0007(path)
-    engine, run = create_engine(f"sqlite:///{path}"), list[str]()
-    with engine.begin() as connection:
-        connection.exec_driver_sql("BEGIN")
-        connection.connection.driver_connection.set_trace_callback(run.append)
-        migrate.upgrade(connection, "here")
-        connection.connection.driver_connection.set_trace_callback(None)
-    engine.dispose()
-    (changed, *_) = (
-        n for n, line in enumerate(run) if line.startswith("UPDATE executionlog SET fingerprint")
-    )
-    dropped = [line for line in run[:changed] if line.startswith("DROP TRIGGER executionlog_words_")]
-    assert len(dropped) == 4
-
-
-@pytest.mark.parametrize(
-    "change", ["DROP TRIGGER {}", "DROP TRIGGER {}; CREATE TRIGGER {} {}"], ids=["gone", "other"]
-)
-def test_a_migration_does_not_pass_over_a_trigger_that_it_cannot_change(tmp_path: Path, change: str) -> None:
-    """R9: the index of words stayed as it was, and searches for own failures found nothing."""
-    path, name = tmp_path / "healkit.db", "executionlog_words_delete"
-    at_0007(path)
-    body = "AFTER DELETE ON executionlog BEGIN SELECT 1; END"
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.executescript(change.format(name, name, body))
-    with pytest.raises(DatabaseError, match=f"The trigger '{name}' of the log is missing or was changed"):
-        Database(path)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute(migrate.READ_VERSION).fetchone() == ("0007",)
-        assert connection.execute("SELECT fingerprint FROM executionlog").fetchone() == ("1:aa",)
-
-
-def test_a_migration_moves_counts_of_trials(tmp_path: Path) -> None:
-    path = tmp_path / "healkit.db"
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        connection.exec_driver_sql("BEGIN")
-        migrate.upgrade(connection, "here", "0005")
-    engine.dispose()
-    columns = "timestamp, tool_name, persona, status, error_traceback, trace_id, origin, last_output, fingerprint, duration_ms"
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.executemany(
-            f"INSERT INTO executionlog ({columns}) VALUES (?, 'f', 'default', ?, ?, ?, ?, '', ?, ?)",
-            [
-                ("2026-01-01 00:00:00.000001", "FAILURE", "ValueError: own", "t1", "python", "1:aa", 7.5),
-                ("2026-01-01 00:00:00.000002", "FAILURE", "ValueError: tried", "t2", "trial", "1:aa", 2.5),
-                ("2026-01-01 00:00:00.000003", "FAILURE", "KeyError: tried", "t3", "trial", "1:bb", 2.5),
-                ("2026-01-01 00:00:00.000004", "SUCCESS", None, "t4", "trial", None, 400.0),
-            ],
-        )
-        connection.commit()
-    with contextlib.closing(Database(path)) as database:
-        log = Log(database)
-        (summary,) = log.summary()
-        assert (summary.runs, summary.failures, summary.mean_ms) == (1, 1, 7.5)
-        (group,) = log.groups()
-        assert (group.fingerprint, group.count, group.last_log_id) == ("1:aa", 1, 1)
-        assert log.count() == 4
-        assert [row.trace_id for row in log.query(text="tried")] == ["t3", "t2"]
-        with database.read() as session:
-            days = session.execute(text("SELECT revision, runs FROM executionday ORDER BY revision")).all()
-        assert [tuple(day) for day in days] == [(-1, 2), (-1, 1), (0, 1)]
-
-
-@pytest.mark.parametrize("name", ["executionlog_day_insert", "executionlog_words_again"])
-def test_triggers_are_joined_only_where_all_of_them_are_there(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "healkit.db"
-    at_0007(path)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        (made,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,)).fetchone()
-        connection.execute(f"DROP TRIGGER {name}")
-    with pytest.raises(DatabaseError, match=f"The trigger '{name}' of the log is missing or was changed"):
-        Database(path)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute(migrate.READ_VERSION).fetchone() == ("0007",)
-        connection.execute(made)
-    Database(path).close()
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        of_the_log = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'executionlog'"
-        triggers = connection.execute(of_the_log).fetchall()
-    assert {trigger.removeprefix("executionlog_") for (trigger,) in triggers} == {
-        "inserted", "changed", "ended", "day_delete", "group_delete", "words_delete",
-    }  # fmt: skip

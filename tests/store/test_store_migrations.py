@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,11 @@ def seed_database(path: Path, rows: list[tuple[Any, ...]] = ROWS, *more: str) ->
 def dump(path: Path) -> list[str]:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         return list(connection.iterdump())
+
+
+def schema(path: Path) -> list[Any]:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
 
 
 @LOG_15
@@ -134,63 +141,48 @@ def test_a_foreign_log_that_does_not_fit_is_refused_unchanged(
     assert dump(path) == before
 
 
-def first_version(path: Path) -> Path:
-    """Make a database of the first version with a row in each table."""
-    engine = create_engine(f"sqlite:///{path}")
+MADE_UP = """from alembic import op
+
+revision, down_revision = "r0002", "r0001"
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE executionlog ADD COLUMN colour VARCHAR")
+    op.execute("UPDATE executionlog SET colour = 'red' WHERE status = 'FAILURE'")
+    op.execute("CREATE TABLE palette (colour VARCHAR PRIMARY KEY)")
+"""
+
+
+def of_the_first_release(url: str) -> None:
+    """Make a database of the first release with a row in each of its main tables."""
+    engine = create_engine(url)
+    rows = (Path(__file__).parent / "rows_of_r0001.sql").read_text()
     with engine.begin() as connection:
-        connection.exec_driver_sql("BEGIN")
-        migrate.upgrade(connection, "here", "0001")
+        if engine.dialect.name == "sqlite":
+            connection.exec_driver_sql("BEGIN")
+        else:
+            rows = rows.replace("0, '2026-01-02 03:04:05.000006');", "false, '2026-01-02 03:04:05.000006');")
+        migrate.upgrade(connection, "here")
+        for statement in rows.split(";\n"):
+            connection.execute(text(statement.replace(":", "\\:")))
     engine.dispose()
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.executescript((Path(__file__).parent / "rows_of_0001.sql").read_text())
-    return path
 
 
-@LOG_14
-@pytest.mark.parametrize(
-    "in_the_way", ["failuregroup", "executionlog_fts", "executiontrace", "collectedtrace"]
-)
-def test_a_failed_migration_leaves_the_older_version(tmp_path: Path, in_the_way: str) -> None:
-    path = first_version(tmp_path / "healkit.db")
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"CREATE TABLE {in_the_way} (mine TEXT)")
-        connection.commit()
-    before = dump(path)
-    with pytest.raises(DatabaseError, match=in_the_way):
-        Database(path)
-    assert dump(path) == before
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute(migrate.READ_VERSION).fetchone() == ("0001",)
-        connection.execute(f"DROP TABLE {in_the_way}")
-        connection.commit()
-    with contextlib.closing(Database(path)) as database:
-        assert Log(database).last_error("fibonacci") is not None
+def use_made_up(folder: Path) -> None:
+    """Have this process's healkit ship a made-up second migration, from that folder."""
+    if not folder.exists():
+        shutil.copytree(migrate.FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "versions" / "r0002_made_up.py").write_text(MADE_UP)
+    migrate.FOLDER = folder
+    migrate.versions.cache_clear()
 
 
-@LOG_14
-def test_older_rows_are_counted_grouped_and_found(tmp_path: Path) -> None:
-    path = first_version(tmp_path / "healkit.db")
-    columns = "timestamp, tool_name, persona, arguments, status, error_traceback, trace_id, origin, revision, last_output, fingerprint, duration_ms"
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.executemany(
-            f"INSERT INTO executionlog ({columns}) VALUES (?, 'f', 'default', '{{}}', ?, ?, ?, 'python', ?, '', ?, ?)",
-            [
-                ("2026-01-01 00:00:00.000001", "FAILURE", "ValueError: a needle", "t1", 1, "1:aa", 7.5),
-                ("2026-01-01 23:59:59.999999", "FAILURE", "ValueError: none", "t2", 2, "1:aa", 2.5),
-                ("2026-01-02 00:00:00.000000", "SUCCESS", None, "t3", 3, None, 400.0),
-                ("2026-01-02 00:00:00.000000", "RUNNING", None, "t4", 3, None, None),
-            ],
-        )
-        connection.commit()
-    with contextlib.closing(Database(path)) as database:
-        log = Log(database)
-        first, second = log.summary(tool="f", by=["day"])
-        assert (first.runs, first.failures, first.mean_ms, first.p95_ms) == (2, 2, 5.0, 10.0)
-        assert (second.runs, second.failures, second.p50_ms) == (1, 0, 500.0)
-        (group,) = log.groups()
-        assert (group.count, group.first_revision, group.last_revision, group.cured_by) == (2, 1, 2, 3)
-        assert [row.trace_id for row in log.query(text="needle")] == ["t1"]
-        assert [row.trace_id for row in log.query(text="ValueError", tool="f")] == ["t2", "t1"]
+@pytest.fixture
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the folder of a healkit with a second migration, once `use_made_up` has made it."""
+    monkeypatch.setattr(migrate, "FOLDER", migrate.FOLDER)
+    yield tmp_path / "migrations"
+    migrate.versions.cache_clear()
 
 
 @LOG_14
@@ -198,50 +190,60 @@ def test_older_rows_are_counted_grouped_and_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kind", ["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.slow])]
 )
-def test_older_refused_calls_are_counted_apart(request: Any, tmp_path: Path, kind: str) -> None:
-    """D8: the counts of a database from before had refused calls among the failures."""
-    with contextlib.ExitStack() as made:
+def test_a_database_of_the_first_release_opens_in_a_newer_healkit_with_nothing_lost(
+    request: Any, tmp_path: Path, made_up: Path, kind: str
+) -> None:
+    with contextlib.ExitStack() as opened:
         url = f"sqlite:///{tmp_path / 'healkit.db'}"
         if kind == "postgresql":
-            url = made.enter_context(request.getfixturevalue("postgresql_server").database(empty=True))
-        engine = create_engine(url)
-        with engine.begin() as connection:
-            if kind == "sqlite":
-                connection.exec_driver_sql("BEGIN")
-            migrate.upgrade(connection, "here", "0013")
-            for number, (code, status, revision) in enumerate(
-                [
-                    ("TOOL_NOT_FOUND", "FAILURE", "NULL"),
-                    ("ARGUMENTS_INVALID", "FAILURE", "1"),
-                    ("TOOL_EXCEPTION", "FAILURE", "1"),
-                    ("HOST_DIED", "FAILURE", "1"),
-                    (None, "FAILURE", "1"),
-                    (None, "SUCCESS", "1"),
-                ]
-            ):
-                written = "NULL" if code is None else f"'{code}'"
-                connection.exec_driver_sql(
-                    "INSERT INTO executionlog (timestamp, tool_name, persona, arguments, status, error_code,"
-                    " trace_id, origin, revision, last_output, duration_ms, error_traceback) VALUES"
-                    f" ('2026-01-01 00:00:00.00000{number}', 'f', 'default', '{{}}', '{status}', {written},"
-                    f" 't{number}', 'python', {revision}, '', 3.5, 'KeyError')"
-                )
-        engine.dispose()
-        with contextlib.closing(Database(url)) as database:
-            log = Log(database)
-            (summary,) = log.summary()
-            assert (summary.runs, summary.failures, summary.refused) == (6, 3, 2)
-            assert (summary.mean_ms, log.count(status="FAILURE"), log.count(status="REFUSED")) == (3.5, 5, 2)
-            assert [row.trace_id for row in log.query(status="REFUSED", text="KeyError")] == ["t1", "t0"]
-            by_revision = [(row.revision, row.runs, row.refused) for row in log.summary(by=["revision"])]
-            assert by_revision == [(None, 1, 1), (1, 5, 1)]
-            with database.write() as session:
-                session.execute(text("DELETE FROM executionlog WHERE revision = 1"))
-            assert [(row.runs, row.failures, row.refused) for row in log.summary()] == [(1, 0, 1)]
+            url = opened.enter_context(request.getfixturevalue("postgresql_server").database(empty=True))
+        of_the_first_release(url)
+        use_made_up(made_up)
+        database = opened.enter_context(contextlib.closing(Database(url)))
+        entry = Vault(database).lookup("fibonacci")
+        assert (entry.label, entry.code, entry.description) == (
+            "fibonacci v1",
+            "def fibonacci(n): return n",
+            "old",
+        )
+        log = Log(database)
+        row = log.last_error("fibonacci")
+        assert row is not None
+        assert (row.arguments, row.error_traceback, row.timestamp.isoformat()) == (
+            {"n": 10},
+            "Traceback: ZeroDivisionError",
+            "2026-01-02T03:04:05.000006+00:00",
+        )
+        assert [found.id for found in log.query(text="zerodivision")] == [row.id]
+        assert log.summary().rows[0].failures == 1
+        with database.read() as session:
+            assert session.execute(text("SELECT colour FROM executionlog")).scalar() == "red"
+            assert session.execute(text(migrate.READ_VERSION)).scalar() == migrate.head() == "r0002"
 
 
-def open_and_read(meet: Meet, path: Path) -> tuple[list[str], int]:
+@LOG_14
+def test_a_failed_migration_leaves_the_older_version(tmp_path: Path, made_up: Path) -> None:
+    path = tmp_path / "healkit.db"
+    of_the_first_release(f"sqlite:///{path}")
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE palette (mine TEXT)")
+        connection.commit()
+    before = schema(path), log_rows(path)
+    use_made_up(made_up)
+    with pytest.raises(DatabaseError, match="palette"):
+        Database(path)
+    assert (schema(path), log_rows(path)) == before
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(migrate.READ_VERSION).fetchone() == ("r0001",)
+        connection.execute("DROP TABLE palette")
+        connection.commit()
+    with contextlib.closing(Database(path)) as database:
+        assert Log(database).last_error("fibonacci") is not None
+
+
+def open_and_read(meet: Meet, path: Path, migrations: Path) -> tuple[list[str], int]:
     """Return the tools of a log's rows, and its counted runs."""
+    use_made_up(migrations)
     meet()
     with contextlib.closing(Database(path, wait_s=30)) as database:
         log = Log(database)
@@ -249,15 +251,17 @@ def open_and_read(meet: Meet, path: Path) -> tuple[list[str], int]:
 
 
 @LOG_14
-def test_concurrent_openings_migrate_once(tmp_path: Path) -> None:
-    path = first_version(tmp_path / "healkit.db")
-    assert at_once(open_and_read, *[(path,)] * 3) == [(["fibonacci"], 1)] * 3
+def test_concurrent_openings_migrate_once(tmp_path: Path, made_up: Path) -> None:
+    path = tmp_path / "healkit.db"
+    of_the_first_release(f"sqlite:///{path}")
+    use_made_up(made_up)
+    assert at_once(open_and_read, *[(path, made_up)] * 3) == [(["fibonacci"], 1)] * 3
 
 
 def test_migrations_are_one_chain_numbered_without_a_gap() -> None:
-    said = r'^revision = "(\d{4})"\ndown_revision = (?:"(\d{4})"|None)$'
-    files = sorted((migrate.FOLDER / "versions").glob("0*.py"))
+    said = r'^revision = "(r\d{4})"\ndown_revision = (?:"(r\d{4})"|None)$'
+    files = sorted((migrate.FOLDER / "versions").glob("r0*.py"))
     chained = [re.findall(said, file.read_text(), re.MULTILINE) for file in files]
-    numbers = [f"{number:04}" for number in range(1, len(files) + 1)]
+    numbers = [f"r{number:04}" for number in range(1, len(files) + 1)]
     assert chained == [[pair] for pair in zip(numbers, ["", *numbers], strict=False)]
-    assert list(migrate.versions()) == [file.name[:4] for file in files] == numbers
+    assert list(migrate.versions()) == [file.name[:5] for file in files] == numbers

@@ -1,4 +1,4 @@
--- Rows as the release with migration 0001 wrote them. Never edited: later versions must read them.
+-- Rows as the first release wrote them. Never edited: later versions must read them.
 INSERT INTO codevault (hash, code, type, created_at)
 VALUES ('fd384806703f2ec4dd18ad70d487adc7aeceb11b506c233a9de56f56305f3730', 'def fibonacci(n): return n', 'python', '2026-01-02 03:04:05.000006');
 INSERT INTO toolregistry (tool_name, target_persona, description, input_schema, active_hash, active_revision,
