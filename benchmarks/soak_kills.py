@@ -120,7 +120,7 @@ def audited_host(url: str, first: str) -> None:
 
     from healkit import Config, Healkit
     from healkit.decisions import loop as _
-    from healkit.healing import healer as _  # noqa: F401, F811 - as above
+    from healkit.healing import loop as _  # noqa: F401, F811 - as above
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     frame = pd.DataFrame({"region": ["North", "South"] * 200, "sales": range(400)})

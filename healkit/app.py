@@ -335,7 +335,7 @@ def steps_of(manifest: RunManifest) -> StepOf | None:
 
         return decide_steps(is_clean=is_clean)
     if profile.name == "heal":
-        from healkit.healing.heal_audit import heal_steps
+        from healkit.healing.record import heal_steps
 
         contents = profile.parameters.get("logged") is True
         return heal_steps(manifest.allowlist[0], contents=contents, is_clean=is_clean)

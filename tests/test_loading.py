@@ -38,8 +38,8 @@ UNWANTED = {
     "stdnum",
 }  # fmt: skip
 #: Parts of healkit that a run has no use for.
-UNWANTED_PARTS = ("cli.demo", "doctor", "facts", "failures", "healing.healer", "healing.loop", "healing.advisors.model", "language_models", "healing.advisors.rules",
-                  "healing.advisors.search", "notebook", "server")  # fmt: skip
+UNWANTED_PARTS = ("cli.demo", "doctor", "facts", "failures", "healing.loop", "healing.advisors",
+                  "language_models", "notebook", "server")  # fmt: skip
 
 
 def loaded(tmp_path: Path, program: str, *arguments: str) -> set[str]:

@@ -111,7 +111,7 @@ def _advisors(text: str, *, alone: bool) -> list[str | Advisor]:
             raise UsageInvalid(
                 "This terminal is not interactive, so code cannot be edited here.", hint="Leave out `person`."
             )
-        from healkit.healing.advisors.person import PersonAdvisor
+        from healkit.healing.advisors.simple import PersonAdvisor
 
         found.append(PersonAdvisor(_edit))
     return found

@@ -1,4 +1,4 @@
-"""Interface between the healing loop and its advisors.
+"""Advisors: what they get, what they give, and their names.
 
 An advisor gets a `Case`, which holds everything known, and a `Workbench`, on which it may try code: restricted,
 recorded, and within the rest of the budget. It yields patches, likeliest first. The loop validates each patch, whoever
@@ -8,13 +8,27 @@ made it, and stops drawing when it has enough. Other packages add advisors under
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from importlib.metadata import EntryPoint, entry_points
 from typing import Literal, Protocol
 
+from healkit.config import Config
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Attempt, Check, CheckResult, Edit, Observed, Patch
 from healkit.contracts.vault import VaultEntry
+from healkit.errors import ConfigError, HealkitError, did_you_mean
+
+#: Group under which a package names its advisors: callables that take the `Config` and return an `Advisor`.
+ENTRY_POINTS = "healkit.advisors"
+#: healkit's own advisors, cheapest first; loaded when they are asked.
+_OWN = {
+    "peers": "healkit.healing.advisors.simple:PeersAdvisor",
+    "rules": "healkit.healing.advisors.simple:RulesAdvisor",
+    "search": "healkit.healing.advisors.search.strategy:SearchAdvisor",
+    "model": "healkit.healing.advisors.model:ModelAdvisor",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,3 +140,59 @@ class Advisor(Protocol):
     def propose(self, case: Case, bench: Workbench) -> Iterator[Patch]:
         """Yield patches for the case, likeliest first; called by the loop, which may stop drawing at any time."""
         ...
+
+
+def advisor_names() -> list[str]:
+    """Return the names that can be asked for, cheapest first."""
+    return [*_OWN, *sorted(point.name for point in _plugins())]
+
+
+def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[Advisor], list[str]]:
+    """Return the advisors of those names, and a note for each that cannot be asked.
+
+    A name may also be an advisor itself, such as one that needs a person's editor. Raises `ConfigError` for an unknown
+    name.
+    """
+    found: list[Advisor] = []
+    notes: list[str] = []
+    for name in dict.fromkeys(names):
+        try:
+            advisor = _named(name, config) if isinstance(name, str) else name
+        except HealkitError:
+            raise
+        except Exception as error:  # noqa: BLE001 - another package's code; the other advisors are asked as usual
+            notes.append(f"{name}: this advisor cannot be loaded: {type(error).__name__}: {error}")
+            continue
+        missing = getattr(advisor, "unavailable", "")
+        if missing:
+            notes.append(f"{advisor.name}: {missing}")
+        else:
+            found.append(advisor)
+    return found, notes
+
+
+def _named(name: str, config: Config) -> Advisor:
+    return _own(name, config) if name in _OWN else _plugin(name, config)
+
+
+def _own(name: str, config: Config) -> Advisor:
+    module, _, kind = _OWN[name].partition(":")
+    made = getattr(importlib.import_module(module), kind)
+    advisor: Advisor = made(config) if name == "model" else made()
+    return advisor
+
+
+def _plugin(name: str, config: Config) -> Advisor:
+    """Make another package's advisor; reading what is installed is slow, so it is done only here."""
+    for point in _plugins():
+        if point.name == name:
+            make: Callable[[Config], Advisor] = point.load()
+            return make(config)
+    known = advisor_names()
+    raise ConfigError(
+        f"There is no advisor {name!r}.{did_you_mean(name, known)}", hint=f"There are {', '.join(known)}."
+    )
+
+
+def _plugins() -> list[EntryPoint]:
+    return list(entry_points(group=ENTRY_POINTS))

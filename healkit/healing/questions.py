@@ -17,8 +17,7 @@ from typing import Any
 from healkit import values
 from healkit.contracts.healing import Attempt, Check, CheckResult, difference
 from healkit.healing.advisor import Workbench
-from healkit.healing.frame_inputs import without_columns
-from healkit.healing.inputs import variants
+from healkit.healing.inputs import variants, without_columns
 
 #: Number of inputs tried for one question, and of patches compared at once.
 _INPUTS_MAX, _PATCHES_MAX = 40, 6

@@ -8,8 +8,8 @@ from typing import Any
 
 from healkit.contracts.healing import Answered, Attempt, CheckResult, HealReportData, Outcome
 from healkit.healing.advisor import Advisor, Case
+from healkit.healing.case import Diagnosis
 from healkit.healing.checks import why_not
-from healkit.healing.diagnosis import Diagnosis
 from healkit.healing.workbench import Bench
 from healkit.rendering import healing, html_of, plain, text_of
 from healkit.runtime.background import in_ipython

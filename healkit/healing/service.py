@@ -28,7 +28,7 @@ from healkit.workers.probe import achieved_tier
 if TYPE_CHECKING:
     from healkit.contracts.healing import Check, Patch
     from healkit.healing.advisor import Advisor, Case
-    from healkit.healing.healer import Confirm, Healer, OnTried
+    from healkit.healing.loop import Confirm, Healer, OnTried
     from healkit.healing.questions import AskPerson
     from healkit.healing.report import HealReport
     from healkit.healing.workbench import Bench
@@ -95,8 +95,7 @@ class HealService:
         Raises `HealError` where nothing says that the tool fails, `ConfigError` for an unknown advisor or an
         executor that cannot be used, and as `vault.lookup` does. An advisor's or a patch's error is never raised.
         """
-        from healkit.healing.healer import HealRequest
-        from healkit.healing.loop import Listeners
+        from healkit.healing.loop import HealRequest, Listeners
 
         config, stop = self._parts.config, stop or threading.Event()
         names = config.heal_advisors if advisors is None else tuple(advisors)
@@ -119,7 +118,7 @@ class HealService:
             raise
 
     def _healer(self, executor: concurrent.futures.Executor | None) -> Healer:
-        from healkit.healing.healer import Healer
+        from healkit.healing.loop import Healer
 
         parts = self._parts
         return Healer(

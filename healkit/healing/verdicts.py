@@ -6,6 +6,10 @@ The verdicts promise no more than is known. A patch that passes all checks is
 - *unproven* if none does, or if the patch is doubted (`Patch.doubt`) and no answer has settled that;
 - *silenced* if it only keeps the failure from happening, returns an example's result as a constant, or makes code
   idle: a condition that decides nothing, statements that are never reached.
+
+Two doubts come from results. Checks compare values as JSON, which has neither tuples nor sets, so a patch that passes
+with another type than the tool returned is doubted. And where no example says what a failing input should give, a patch
+that changes another result may be right, but nothing speaks for it: it comes after those that keep them.
 """
 
 from __future__ import annotations
@@ -13,15 +17,20 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from healkit import values
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.healing import Attempt, Check, CheckResult, Patch, Verdict, same_value
-from healkit.pysource.nodes import Jump
+from healkit.contracts.healing import Attempt, Check, CheckResult, Patch, Verdict, difference, same_value
+from healkit.contracts.vault import VaultEntry
+from healkit.errors import HealkitError
+from healkit.healing.advisor import Workbench
+from healkit.healing.inputs import accepted, known_inputs, variants
+from healkit.pysource.nodes import Function, Jump
+from healkit.pysource.shapes import read_shape
 
 #: Statements that a guard consists of.
 _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
@@ -207,12 +216,12 @@ def _early_exits(tree: ast.Module) -> int:
         isinstance(node, ast.If)
         and len(node.body) == 1
         and isinstance(node.body[0], _GUARDS)
-        and _fixed(node.body[0])
+        and _is_fixed_exit(node.body[0])
         for node in ast.walk(tree)
     )
 
 
-def _fixed(statement: ast.stmt) -> bool:
+def _is_fixed_exit(statement: ast.stmt) -> bool:
     if not isinstance(statement, ast.Return):
         return True
     value = statement.value
@@ -221,3 +230,206 @@ def _fixed(statement: ast.stmt) -> bool:
         and not list(ast.iter_child_nodes(value))[:-1]
     )
     return value is None or isinstance(value, ast.Constant) or empty
+
+
+# Types of results, before and after a patch.
+
+_Row = tuple[Check, CheckResult, CheckResult]
+_UNORDERED = ("set", "frozenset")
+#: Names of annotations, and the names of the types whose values fit. Other annotations say nothing here.
+_FITTING: dict[str, tuple[str, ...]] = {
+    "int": ("int", "bool"), "float": ("float", "int"), "bool": ("bool",), "str": ("str",), "None": ("NoneType",),
+    "list": ("list",), "List": ("list",), "dict": ("dict",), "Dict": ("dict",), "tuple": ("tuple",),
+    "Tuple": ("tuple",), "set": _UNORDERED, "Set": _UNORDERED, "frozenset": _UNORDERED,
+}  # fmt: skip
+#: Types that JSON values have when they arrive here.
+_JSON_NAMES = {
+    type(None): "NoneType",
+    bool: "bool",
+    int: "int",
+    float: "float",
+    str: "str",
+    list: "list",
+    dict: "dict",
+}
+
+
+def doubt_types(
+    patch: Patch,
+    entry: VaultEntry,
+    checks: Sequence[Check],
+    unpatched: Sequence[CheckResult],
+    patched: Sequence[CheckResult],
+) -> Patch:
+    """Return a patch that passes, with a doubt that names the types if a result has an unexpected one.
+
+    unpatched, patched: the checks' results without the patch and with it.
+    """
+    rows = list(zip(checks, unpatched, patched, strict=True))
+    doubt = _change_of_type(entry, rows) or _new_none(entry.code, patch.code, checks)
+    return doubted(patch, doubt) if doubt else patch
+
+
+def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:
+    """Say which result has an unexpected type; empty if none has."""
+    fitting = returned_types(entry.code, entry.tool_name)
+    wrong = [check for check, was, _ in rows if check.binding and was.outcome != "passed"]
+    asks_float = any(_has_float(check.expected) for check in wrong)
+    known = {type_name(was).partition("[")[0] for _, was, _ in rows if was.outcome == "passed"}
+    returned = [row for row in rows if row[2].outcome == "passed" and not row[2].failure]
+    for _, was, now in returned:
+        old, new = type_name(was), type_name(now)
+        if was.outcome == "passed" and old != new and not (asks_float and {old, new} == {"int", "float"}):
+            return f"It returns {_a(new)} where the tool returned {_a(old)}."
+    for check, was, now in returned:
+        new = type_name(now)
+        outer = new.partition("[")[0]
+        if was.outcome == "passed":
+            continue
+        if fitting and not check.binding and outer not in fitting:
+            return f"It returns {_a(new)}, which its annotation does not allow."
+        if known == {"list"} and outer in ("tuple", *_UNORDERED):
+            return f"It returns {_a(new)} where the tool returned a list for other inputs."
+        if outer in _UNORDERED and outer not in known | fitting:
+            return f"It returns {_a(new)}, which has no order."
+    return ""
+
+
+def _new_none(before: str, after: str, checks: Sequence[Check]) -> str:
+    """Say that only the new code returns None, where neither an example nor a docstring speaks of None."""
+    if any(check.known and not check.raises and check.expected is None for check in checks):
+        return ""
+    try:
+        old, new = ast.parse(before), ast.parse(after)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    values = [node.value for node in ast.walk(old) if isinstance(node, ast.Return)]
+    if not values or any(map(_is_none, values)) or _speaks_of_none(old):
+        return ""
+    if any(isinstance(node, ast.Return) and _is_none(node.value) for node in ast.walk(new)):
+        return "It returns None, which the tool never did."
+    return ""
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
+
+
+def _speaks_of_none(tree: ast.Module) -> bool:
+    documented = [node for node in ast.walk(tree) if isinstance(node, Function | ast.Module | ast.ClassDef)]
+    return any("None" in (ast.get_docstring(node) or "") for node in documented)
+
+
+def type_name(result: CheckResult) -> str:
+    """Return the type of a returned value, as exactly as it is known: `int`, `list`, `list[tuple]`."""
+    return result.outline or _JSON_NAMES.get(type(result.value), "object")
+
+
+def returned_types(code: str, tool: str) -> frozenset[str]:
+    """Return the names of the types that a tool's annotation allows as its result; empty if it does not say."""
+    try:
+        tree = ast.parse(code)
+        entry = read_shape(tree, tool).entry
+    except (HealkitError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    function = next((node for node in tree.body if isinstance(node, Function) and node.name == entry), None)
+    return annotated_types(function)
+
+
+def annotated_types(function: ast.AST | None) -> frozenset[str]:
+    """Return the names of the types that a function's return annotation allows; empty if it does not say."""
+    annotation = getattr(function, "returns", None)
+    return _allowed(annotation) if annotation is not None else frozenset()
+
+
+def _allowed(node: ast.expr) -> frozenset[str]:
+    match node:
+        case ast.Constant(value=None):
+            return frozenset(_FITTING["None"])
+        case ast.Constant(value=str(text)):
+            try:
+                return _allowed(ast.parse(text, mode="eval").body)
+            except (SyntaxError, ValueError):
+                return frozenset()
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return frozenset(_FITTING.get(name, ()))
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            one, other = _allowed(left), _allowed(right)
+            return one | other if one and other else frozenset()
+        case ast.Subscript(value=ast.Name(id="Optional") | ast.Attribute(attr="Optional"), slice=inner):
+            found = _allowed(inner)
+            return found | frozenset(_FITTING["None"]) if found else found
+        case ast.Subscript(value=value):
+            return _allowed(value)
+    return frozenset()
+
+
+def _has_float(value: Any) -> bool:
+    if isinstance(value, list | dict):
+        return any(map(_has_float, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float)
+
+
+def _a(name: str) -> str:
+    if name == "NoneType":
+        return "None"
+    return f"an {name}" if name[:1] in "aeiou" else f"a {name}"
+
+
+# Changes of results that no check asks for.
+
+#: How many other inputs are tried, and the time limit of each in seconds.
+_PROBES_MAX, _PROBE_S = 32, 0.1
+
+
+def doubt_unasked(
+    entry: VaultEntry,
+    checks: Sequence[Check],
+    base: Sequence[CheckResult],
+    attempts: Sequence[Attempt],
+    bench: Workbench,
+) -> list[Attempt]:
+    """Return the attempts, with a doubt on those that change other results, or break the annotation, unasked.
+
+    base: the checks' results without a patch. Where a check says what is right for a failing input, nothing is unasked.
+    Raises `BudgetSpent`.
+    """
+    asked = any(check.binding and was.outcome != "passed" for check, was in zip(checks, base, strict=True))
+    plausible = [attempt for attempt in attempts if attempt.verdict != "not_cured"]
+    if asked or not plausible:
+        return list(attempts)
+    fitting = returned_types(entry.code, entry.tool_name)
+    found = dict(_changed_inputs(entry, checks, plausible, bench))
+    return [_doubt_of_change(attempt, entry, found.get(attempt.number), fitting) for attempt in attempts]
+
+
+def _doubt_of_change(
+    attempt: Attempt, entry: VaultEntry, changed: dict[str, Any] | None, fitting: frozenset[str]
+) -> Attempt:
+    if attempt.verdict == "not_cured":
+        return attempt
+    names = {type_name(result).partition("[")[0] for result in attempt.results if not result.failure}
+    unfit = bool(fitting) and not names <= fitting
+    if changed is None:
+        return msgspec.structs.replace(attempt, unasked=unfit)
+    call = values.call_text(entry.tool_name, changed)
+    doubt = f"It changes what {call} returns, and no example says what is right there."
+    return msgspec.structs.replace(attempt, patch=doubted(attempt.patch, doubt), unasked=True)
+
+
+def _changed_inputs(
+    entry: VaultEntry, checks: Sequence[Check], plausible: Sequence[Attempt], bench: Workbench
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number of each attempt that changes another result, and an input with such a result."""
+    made = variants(known_inputs(entry, checks), lambda arguments: accepted(entry, arguments), _PROBES_MAX)
+    probes = [Check(origin="passing", arguments=arguments) for arguments in made]
+    own = dict(bench.score(entry.code, [()], probes, every=True, limit_s=_PROBE_S)).get(0, "")
+    probes = [probe for probe, letter in zip(probes, own, strict=False) if letter == "."]
+    if not probes:
+        return
+    edits = [[difference(entry.code, attempt.patch.code)] for attempt in plausible]
+    scores = bench.score(entry.code, edits, probes, every=True, as_code=True, limit_s=_PROBE_S)
+    for place, letters in scores:
+        changed = (probe for probe, letter in zip(probes, letters, strict=False) if letter in "we")
+        if (first := next(changed, None)) is not None:
+            yield plausible[place].number, first.arguments

@@ -22,7 +22,7 @@ from healkit.config import Config
 from healkit.contracts.healing import Check, CheckResult, Edit, Observed
 from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
-from healkit.healing.check_limits import SLOW_TIMES, CheckLimits
+from healkit.healing.checks import SLOW_TIMES, CheckLimits
 from healkit.runtime import background
 from healkit.runtime.recording import Recorder
 from healkit.runtime.searches import Searches

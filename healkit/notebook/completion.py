@@ -91,7 +91,7 @@ def _values(flag: str, choices: list[str]) -> list[str]:
     if choices:
         return choices
     if flag == "--with":
-        from healkit.healing.advisors import advisor_names
+        from healkit.healing.advisor import advisor_names
 
         return [*advisor_names(), "person"]
     if flag == "--tool":

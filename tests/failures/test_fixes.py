@@ -14,7 +14,7 @@ from healkit.failures import explain
 from healkit.failures.lookup import PATTERNS, SUBJECTS, fixes_for, proposals_of
 from healkit.failures.pattern import NO_EXCEPTION, Fix, FixExample
 from healkit.healing.advisor import Case
-from healkit.healing.advisors.rules import PATCHES_MAX, RulesAdvisor, site_of
+from healkit.healing.advisors.simple import PATCHES_MAX, RulesAdvisor, site_of
 
 FIXES = {fix.name: fix for pattern in PATTERNS for fix in pattern.fixes}
 #: Those that are for tools that return a wrong result.

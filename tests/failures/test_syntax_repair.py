@@ -14,7 +14,7 @@ from healkit.failures.compiler import compiler_message
 from healkit.failures.syntax_repair import nearest, other_languages, repairs
 from healkit.failures.syntax_repair.draft import tokens
 from healkit.healing.advisor import Case
-from healkit.healing.advisors.rules import RulesAdvisor
+from healkit.healing.advisors.simple import RulesAdvisor
 
 BODY = "def tool(a):\n{0}    return a\n"
 GOOD = 'def tool(items):\n    """Add up."""\n    total = 0  # none yet\n    for item in items:\n        total += item["n"]\n    return round(total, 2)\n'

@@ -14,8 +14,7 @@ from healkit import Healkit
 from healkit.contracts.failure import Failure
 from healkit.errors import ArgumentsInvalid, catalogue
 from healkit.gallery import LESSONS
-from healkit.healing.case import gather
-from healkit.healing.diagnosis import diagnose
+from healkit.healing.case import diagnose, gather
 
 HEAD = "def tool(x=0):\n"
 #: Code, the kind of its failure, the line, and a part of the sentence.

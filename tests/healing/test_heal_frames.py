@@ -14,11 +14,17 @@ from healing_samples import Idea
 
 from healkit import Healkit, values
 from healkit.contracts.healing import Check
-from healkit.healing.advisors.search.fuzzing import edges
-from healkit.healing.advisors.search.ingredients import constants, frame_columns
+from healkit.healing.advisors.search.program import constants, frame_columns
 from healkit.healing.case import checks_of, gather
-from healkit.healing.frame_inputs import frame_edges, frame_variants, sample, without_columns
-from healkit.healing.inputs import accepted, variants
+from healkit.healing.inputs import (
+    accepted,
+    edges,
+    frame_edges,
+    frame_variants,
+    sample,
+    variants,
+    without_columns,
+)
 from healkit.healing.questions import Answer, Choice, Question
 from healkit.healing.verdicts import copies_answer
 from healkit.rendering.healing import question_text

@@ -13,7 +13,7 @@ from healing_samples import BROKEN, EXAMPLES, FIXED, SILENT, WRONG, Idea, events
 
 from healkit import Healkit
 from healkit.contracts.runs import EVENT_TYPES
-from healkit.healing.advisors.person import PersonAdvisor
+from healkit.healing.advisors.simple import PersonAdvisor
 from healkit.healing.report import HealReport
 
 

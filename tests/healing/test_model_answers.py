@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from healkit.contracts.vault import VaultEntry
-from healkit.healing.advisors.model.answer_parser import (
+from healkit.healing.advisors.model import (
     NO_REASON,
     UnusableAnswer,
     read_answer,

@@ -8,8 +8,7 @@ import pytest
 from healing_samples import Idea
 
 from healkit import Healkit
-from healkit.healing.result_types import returned_types
-from healkit.healing.verdicts import place_of
+from healkit.healing.verdicts import place_of, returned_types
 
 LETTERS = "def letters(text):\n    return sorted(set(text[1:]))\n"
 EXAMPLES = [

@@ -12,7 +12,7 @@ from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import Attempt, Check
 from healkit.failures.site import holds
 from healkit.healing.advisor import Case
-from healkit.healing.advisors.rules import RulesAdvisor, site_of
+from healkit.healing.advisors.simple import RulesAdvisor, site_of
 
 COUNT = "def tool(a):\n    found = {}\n    for n in a:\n        found[n] += 1\n    return found\n"
 FIXED = COUNT.replace("found[n] += 1", "found[n] = found.get(n, 0) + 1")

@@ -17,7 +17,7 @@ from healkit.contracts.healing import same_value
 from healkit.gallery import LESSONS
 from healkit.gallery.samples import Lesson
 from healkit.healing.advisor import Case
-from healkit.healing.advisors.rules import RulesAdvisor
+from healkit.healing.advisors.simple import RulesAdvisor
 from healkit.runtime.trials import Trial
 
 #: What no traceback says and no classic mistake is: the search's work.

@@ -14,7 +14,7 @@ from healkit.contracts.healing import Check, Edit, Patch
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Advisor, Case, Peer
-from healkit.healing.advisors.search import SearchAdvisor
+from healkit.healing.advisors.search.strategy import SearchAdvisor
 from healkit.healing.workbench import Bench, bench_for
 from healkit.store.entries import code_hash
 

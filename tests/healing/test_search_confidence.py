@@ -12,9 +12,13 @@ from healkit import Healkit
 from healkit.contracts.healing import Attempt, Check, Patch, Verdict, difference
 from healkit.contracts.vault import VaultEntry
 from healkit.healing.advisor import Case
-from healkit.healing.advisors.search.confidence import OVERTAKEN, reason_for_doubt
 from healkit.healing.advisors.search.edit_space import Candidate
-from healkit.healing.advisors.search.patch_ranking import PlausiblePatch, RankedPatch
+from healkit.healing.advisors.search.patch_ranking import (
+    OVERTAKEN,
+    PlausiblePatch,
+    RankedPatch,
+    reason_for_doubt,
+)
 from healkit.healing.advisors.search.strategy import start_search
 from healkit.healing.workbench import bench_for
 from healkit.store.entries import code_hash

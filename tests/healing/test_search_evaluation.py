@@ -11,9 +11,8 @@ import pytest
 from healkit import Healkit
 from healkit.contracts.healing import Check, difference
 from healkit.contracts.tools import EntryRef
-from healkit.healing.advisors.search.edit_space import Candidate
-from healkit.healing.advisors.search.evaluation import CandidateEvaluator, Evaluated
-from healkit.healing.advisors.search.higher_order import timed_out
+from healkit.healing.advisors.search.edit_space import Candidate, timed_out
+from healkit.healing.advisors.search.strategy import CandidateEvaluator, Evaluated
 from healkit.healing.workbench import bench_for
 
 CODE = "def f(n):\n    while n > 5:\n        n += 0\n    return n\n"

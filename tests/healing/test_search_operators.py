@@ -7,12 +7,10 @@ import ast
 import pytest
 
 from healkit.contracts.healing import Check, apply_edits
-from healkit.healing.advisors.search.edit_space import Candidate, EditSpace
-from healkit.healing.advisors.search.fault_localization import Suspicion
-from healkit.healing.advisors.search.ingredients import constants
+from healkit.healing.advisors.search.edit_space import Candidate, EditSpace, Suspicion
 from healkit.healing.advisors.search.operators.definition import Operator
 from healkit.healing.advisors.search.operators.table import TABLE
-from healkit.healing.advisors.search.program import Hints, Program
+from healkit.healing.advisors.search.program import Hints, Program, constants
 
 NAMES = [row.name for row in TABLE]
 

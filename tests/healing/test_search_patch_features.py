@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from healkit.healing.advisors.search.patch_features import PatchFeatures, patch_features
+from healkit.healing.advisors.search.patch_ranking import PatchFeatures, patch_features
 
 BEFORE = "def mean(values, size):\n    total = 0\n    for value in values:\n        total += value\n    return total // size\n"
 

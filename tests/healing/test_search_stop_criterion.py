@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from healkit.healing.advisors.search.evaluation import StopCriterion
+from healkit.healing.advisors.search.strategy import StopCriterion
 
 pytestmark = pytest.mark.requirement("HEAL-2")
 #: Longer than is looked on in any case after a success, and than is waited for at the end.

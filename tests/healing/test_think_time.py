@@ -17,7 +17,7 @@ from healkit import Healkit
 from healkit.cli.heal import report_json
 from healkit.contracts.healing import Attempt, Patch
 from healkit.healing.advisor import Case, Workbench
-from healkit.healing.advisors.person import PersonAdvisor
+from healkit.healing.advisors.simple import PersonAdvisor
 from healkit.healing.questions import Answer, Question
 from healkit.healing.report import HealReport
 from healkit.rendering.healing import report_facts

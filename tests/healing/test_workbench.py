@@ -17,7 +17,7 @@ from healkit.contracts.healing import Check, Edit, difference
 from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Workbench
-from healkit.healing.check_limits import LIMIT_LEAST_S
+from healkit.healing.checks import LIMIT_LEAST_S
 from healkit.healing.workbench import Bench, bench_for
 
 ENTRY = EntryRef("f", "default", 0, "")

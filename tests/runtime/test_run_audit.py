@@ -21,7 +21,7 @@ from side_by_side import Meet, at_once
 from healkit import Config, Healkit
 from healkit.contracts.audit import AuditStep
 from healkit.contracts.runs import TraceEvent
-from healkit.healing.heal_audit import heal_steps
+from healkit.healing.record import heal_steps
 from healkit.runtime.runs import OpenRun
 from healkit.tracing.reader import in_order, read_run, validate_run
 from healkit.tracing.run_folders import run_folders

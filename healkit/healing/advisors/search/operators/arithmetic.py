@@ -7,10 +7,11 @@ import re
 
 from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.operators.definition import Changes, operator
-from healkit.healing.advisors.search.program import Change, Program
-from healkit.healing.advisors.search.type_guesses import (
+from healkit.healing.advisors.search.program import (
     NUMBERS,
     SEQUENCES,
+    Change,
+    Program,
     TypeNames,
     guess_types,
     may_have_type,

@@ -6,8 +6,14 @@ import ast
 
 from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.operators.definition import Changes, operator
-from healkit.healing.advisors.search.program import Change, Program
-from healkit.healing.advisors.search.type_guesses import COLLECTIONS, NUMBERS, guess_types, may_have_type
+from healkit.healing.advisors.search.program import (
+    COLLECTIONS,
+    NUMBERS,
+    Change,
+    Program,
+    guess_types,
+    may_have_type,
+)
 from healkit.pysource.precedence import ATOM, TEST
 
 

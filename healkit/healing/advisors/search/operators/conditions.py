@@ -8,10 +8,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from healkit.contracts.healing import Edit
-from healkit.healing.advisors.search.ingredients import conditions
 from healkit.healing.advisors.search.operators.definition import Changes, operator
-from healkit.healing.advisors.search.program import Change, Program
-from healkit.healing.advisors.search.type_guesses import NUMBERS, guess_types, may_have_type
+from healkit.healing.advisors.search.program import (
+    NUMBERS,
+    Change,
+    Program,
+    conditions,
+    guess_types,
+    may_have_type,
+)
 from healkit.pysource.nodes import Jump
 from healkit.pysource.precedence import AND, ATOM, BIT_OR, NOT
 from healkit.pysource.scope import bound_names, free_names

@@ -9,8 +9,14 @@ import re
 
 from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.operators.definition import Changes, operator
-from healkit.healing.advisors.search.program import Change, Program
-from healkit.healing.advisors.search.type_guesses import NUMBERS, SEQUENCES, guess_types, may_have_type
+from healkit.healing.advisors.search.program import (
+    NUMBERS,
+    SEQUENCES,
+    Change,
+    Program,
+    guess_types,
+    may_have_type,
+)
 from healkit.pysource.precedence import ATOM, TEST
 
 #: Expressions that make a new mutable object each time.

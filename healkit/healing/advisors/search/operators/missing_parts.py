@@ -8,10 +8,17 @@ from collections.abc import Callable, Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.failures.wrong_results import stored
-from healkit.healing.advisors.search.ingredients import conditions, results
 from healkit.healing.advisors.search.operators.definition import Changes, operator
-from healkit.healing.advisors.search.program import Change, Program
-from healkit.healing.advisors.search.type_guesses import COLLECTIONS, NUMBERS, guess_types, may_have_type
+from healkit.healing.advisors.search.program import (
+    COLLECTIONS,
+    NUMBERS,
+    Change,
+    Program,
+    conditions,
+    guess_types,
+    may_have_type,
+    results,
+)
 from healkit.pysource.nodes import Function, Jump
 from healkit.pysource.precedence import BIT_OR
 from healkit.pysource.scope import free_names, stored_names

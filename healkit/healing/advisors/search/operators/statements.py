@@ -6,10 +6,8 @@ import ast
 import re
 
 from healkit.contracts.healing import Edit
-from healkit.healing.advisors.search.ingredients import statements
 from healkit.healing.advisors.search.operators.definition import Changes, operator
-from healkit.healing.advisors.search.program import Change, Program
-from healkit.healing.advisors.search.type_guesses import NUMBERS, may_have_type
+from healkit.healing.advisors.search.program import NUMBERS, Change, Program, may_have_type, statements
 from healkit.pysource.nodes import Function, Jump
 
 _NO_STATEMENT = (
