@@ -33,8 +33,7 @@ from healkit.contracts.healing import VERDICTS, Answered, Attempt
 from healkit.contracts.runs import Run
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import UsageInvalid
-from healkit.healing.advisor import Advisor
-from healkit.healing.advisor import advisor_names, advisors_for
+from healkit.healing.advisor import Advisor, advisor_names, advisors_for
 from healkit.healing.questions import Answer, Question, answer_of
 from healkit.healing.report import HealReport
 from healkit.notebook.cell_output import CellOutput
