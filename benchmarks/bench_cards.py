@@ -25,7 +25,7 @@ from typing import Any
 from jupyter_client.manager import start_new_kernel
 
 from healkit import Healkit
-from healkit.failures import explain
+from healkit.failures.catalogue import explain
 from healkit.notebook import cards
 from healkit.notebook.own_cells import FailedCells
 

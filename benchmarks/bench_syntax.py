@@ -26,8 +26,8 @@ from collections.abc import Iterator
 from keyword import iskeyword
 from pathlib import Path
 
-from healkit.failures.compiler import compiler_message
-from healkit.failures.syntax_repair import nearest
+from healkit.failures.syntax_repair.draft import compiler_message
+from healkit.failures.syntax_repair.nearest_text import nearest
 
 MODULES = [
     "argparse",

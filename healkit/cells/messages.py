@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from healkit.cells.cell_source import clearing_magic
-from healkit.cells.dataflow import dataflow_of
-from healkit.cells.flow_visitor import Binding, InnerName
+from healkit.cells.dataflow import Binding, InnerName, clearing_magic, dataflow_of
 from healkit.cells.notebook_file import CellRun
 from healkit.cells.notebook_state import Cell
 

@@ -1,50 +1,66 @@
-"""Observers: which facts are read for which failure."""
+"""Facts about a failure, and names like the missing one.
+
+A stored failure is text: it no longer knows which table lacked the column, or which row held the word that is no
+number. While the exception and its frames exist, `observe` reads that, and the failure catalogue makes its sentence of
+it. Where the objects do not show it, there is no fact and no sentence.
+
+No foreign code runs for it: names come out of dicts, classes and folders, never out of a `__dir__` or a `__getattr__`.
+The interpreter's own "Did you mean" knows names and attributes only, and one each; most often a key or a column is
+wanted.
+"""
 
 from __future__ import annotations
 
+import builtins
+import itertools
+import os
 import re
-from collections.abc import Callable
-from types import TracebackType
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType, ModuleType, TracebackType
+from typing import Any
 
-from healkit.contracts.failure import FACT_MAX_CHARS, FACTS_MAX
-from healkit.facts import arrays, columns, conversions, estimators, joins, lookups, packages, values
-from healkit.facts.lookups import Facts
-from healkit.facts.scene import Scene
+from healkit.contracts.failure import FACT_MAX_CHARS, FACTS_MAX, KNOWN_MAX, NEAR_MAX
+from healkit.errors import near_misses
+from healkit.facts import arrays, columns, tables, values
+from healkit.facts.scene import PRIVATE, Scene, is_frame, similar
+from healkit.facts.tables import Facts, searched
+from healkit.facts.values import mapping
 
 Observer = Callable[[Scene], Facts | None]
 
 #: Exception types (by their bare names), a part of the message, and what reads the facts; the first that finds some.
 _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
-    ("KeyError", "", (joins.merge_key, lookups.missing_label, values.key)),
-    ("AttributeError", "", (columns.missing_attribute, lookups.column_attribute, estimators.class_for_model)),
+    ("KeyError", "", (tables.merge_key, tables.missing_label, values.key)),
+    ("AttributeError", "", (columns.missing_attribute, tables.column_attribute, arrays.class_for_model)),
     ("AttributeError", r"Can only use \.", (columns.accessor,)),
-    ("IndexError", r"positional indexer", (lookups.past_end,)),
+    ("IndexError", r"positional indexer", (tables.past_end,)),
     ("IndexError", r"out of bounds for axis", (arrays.index_end,)),
     ("IndexError", r"too many indices", (arrays.too_many_indices,)),
     ("IndexError", r"only integers, slices", (arrays.float_index,)),
     ("IndexError", r"boolean index did not match", (arrays.mask,)),
     ("IndexError", r"index out of range", (values.index_end,)),
-    ("TypeError", r"Cannot index by location", (lookups.text_position,)),
-    ("MergeError", r"No common columns", (joins.merge_nothing_common,)),
-    ("ValueError", r"You are trying to merge on", (joins.merge_types,)),
-    ("ValueError", r"columns overlap but no suffix", (joins.overlap,)),
-    ("ValueError", r"No objects to concatenate", (joins.nothing_to_concat,)),
-    ("TypeError", r"concat\(\)|first argument must be an iterable of pandas", (joins.concat_without_list,)),
-    ("ValueError", r"Index contains duplicate entries", (joins.pivot_duplicates,)),
-    ("ValueError", r"cannot reindex on an axis with duplicate labels", (joins.duplicate_index,)),
-    ("ValueError", r"Length of values", (joins.column_length,)),
-    ("ValueError", r"All arrays must be of the same length", (joins.column_lengths,)),
-    ("ValueError", r"Length mismatch", (joins.too_few_names,)),
-    ("ValueError", r"all scalar values", (joins.only_scalars,)),
-    ("ValueError", r"Usecols do not match", (joins.usecols,)),
-    ("ValueError IndexError", r"Item wrong length|Boolean index has wrong length", (joins.filter_length,)),
-    ("IndexingError", r"Unalignable boolean", (joins.filter_index,)),
+    ("TypeError", r"Cannot index by location", (tables.text_position,)),
+    ("MergeError", r"No common columns", (tables.merge_nothing_common,)),
+    ("ValueError", r"You are trying to merge on", (tables.merge_types,)),
+    ("ValueError", r"columns overlap but no suffix", (tables.overlap,)),
+    ("ValueError", r"No objects to concatenate", (tables.nothing_to_concat,)),
+    ("TypeError", r"concat\(\)|first argument must be an iterable of pandas", (tables.concat_without_list,)),
+    ("ValueError", r"Index contains duplicate entries", (tables.pivot_duplicates,)),
+    ("ValueError", r"cannot reindex on an axis with duplicate labels", (tables.duplicate_index,)),
+    ("ValueError", r"Length of values", (tables.column_length,)),
+    ("ValueError", r"All arrays must be of the same length", (tables.column_lengths,)),
+    ("ValueError", r"Length mismatch", (tables.too_few_names,)),
+    ("ValueError", r"all scalar values", (tables.only_scalars,)),
+    ("ValueError", r"Usecols do not match", (tables.usecols,)),
+    ("ValueError IndexError", r"Item wrong length|Boolean index has wrong length", (tables.filter_length,)),
+    ("IndexingError", r"Unalignable boolean", (tables.filter_index,)),
     ("ValueError", r"The truth value of", (columns.truth,)),
-    ("IntCastingNaNError ValueError", r"Cannot convert non-finite|cannot convert NA", (conversions.missing_to_int,)),
-    ("ValueError", r"could not convert string to float", (estimators.text_features,)),
-    ("ValueError", r"could not convert string|invalid literal for int", (conversions.number_text,)),
-    ("ValueError", r"Unable to parse string", (conversions.to_numeric,)),
-    ("ValueError DateParseError", r"time data|out of range for month|month must be", (conversions.to_datetime,)),
+    ("IntCastingNaNError ValueError", r"Cannot convert non-finite|cannot convert NA", (columns.missing_to_int,)),
+    ("ValueError", r"could not convert string to float", (arrays.text_features,)),
+    ("ValueError", r"could not convert string|invalid literal for int", (columns.number_text,)),
+    ("ValueError", r"Unable to parse string", (columns.to_numeric,)),
+    ("ValueError DateParseError", r"time data|out of range for month|month must be", (columns.to_datetime,)),
     ("TypeError", r"tz-|offset-naive|Invalid comparison between dtype=datetime64", (columns.zones,)),
     ("TypeError", r"agg function failed|to numeric|does not support|Cannot perform", (columns.not_numeric,)),
     ("TypeError", r"not supported for dtype|unsupported operand|can only concatenate", (columns.operand_of_text,)),
@@ -63,21 +79,21 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("LinAlgError", r"must be square", (arrays.not_square,)),
     ("ValueError", r"zero-size array|empty sequence|all NA|Encountered all NA", (arrays.extreme_of_empty,)),
     ("TypeError", r"can be converted to Python scalars|cannot convert the series", (arrays.one_number,)),
-    ("ValueError", r"contains NaN", (estimators.gaps,)),
-    ("ValueError", r"Expected 2D array|Expected a 2-dimensional container", (estimators.one_dimension,)),
-    ("ValueError", r"inconsistent numbers of samples", (estimators.samples,)),
-    ("NotFittedError", "", (estimators.not_fitted,)),
-    ("ValueError", r"previously unseen labels", (estimators.unseen_label,)),
-    ("ValueError", r"Found unknown categories", (estimators.unknown_category,)),
-    ("ValueError", r"feature names should match", (estimators.feature_names,)),
-    ("ValueError", r"is expecting \d+ features", (estimators.feature_count,)),
-    ("ValueError", r"Unknown label type", (estimators.continuous,)),
-    ("ValueError", r"only one class|one class", (estimators.one_class,)),
-    ("ValueError", r"0 sample\(s\)", (estimators.no_samples,)),
-    ("ValueError", r"n_splits=", (estimators.folds,)),
-    ("ValueError", r"handle a mix of", (estimators.mixed_targets,)),
-    ("TypeError", r"missing 1 required positional argument", (estimators.class_for_model,)),
-    ("ModuleNotFoundError", "", (packages.missing_module,)),
+    ("ValueError", r"contains NaN", (arrays.gaps,)),
+    ("ValueError", r"Expected 2D array|Expected a 2-dimensional container", (arrays.one_dimension,)),
+    ("ValueError", r"inconsistent numbers of samples", (arrays.samples,)),
+    ("NotFittedError", "", (arrays.not_fitted,)),
+    ("ValueError", r"previously unseen labels", (arrays.unseen_label,)),
+    ("ValueError", r"Found unknown categories", (arrays.unknown_category,)),
+    ("ValueError", r"feature names should match", (arrays.feature_names,)),
+    ("ValueError", r"is expecting \d+ features", (arrays.feature_count,)),
+    ("ValueError", r"Unknown label type", (arrays.continuous,)),
+    ("ValueError", r"only one class|one class", (arrays.one_class,)),
+    ("ValueError", r"0 sample\(s\)", (arrays.no_samples,)),
+    ("ValueError", r"n_splits=", (arrays.folds,)),
+    ("ValueError", r"handle a mix of", (arrays.mixed_targets,)),
+    ("TypeError", r"missing 1 required positional argument", (arrays.class_for_model,)),
+    ("ModuleNotFoundError", "", (values.missing_module,)),
     ("ZeroDivisionError", "", (values.zero,)),
     ("TypeError", r"must be a string.*NoneType", (values.none_to_number,)),
     ("TypeError", r"unsupported operand|can only concatenate|must be str|not supported between", (values.operands,)),
@@ -111,3 +127,116 @@ def observe(error: BaseException, innermost: TracebackType | None) -> Facts:
 
 def _is_short(found: Facts) -> bool:
     return len(found) <= FACTS_MAX and all(len(text) <= FACT_MAX_CHARS for text in found.values())
+
+
+# Names like the one that failed
+
+
+_CANDIDATES_MAX = 2000
+_NAME_MAX_CHARS = 60
+_KEYWORD = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+_NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
+
+
+def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[list[str], list[str]]:
+    """Return names like the missing one, best first, and the first names that exist.
+
+    innermost: the traceback entry of the user's own frame. Both lists are short, and empty where the failure is not
+    about a name; never raises.
+    """
+    try:
+        wanted, known = _asked(error, innermost)
+        names = _told(known)
+        strict = isinstance(
+            error, ImportError | AttributeError
+        )  # among hundreds, one is always a little similar
+        listed = wanted and isinstance(error, KeyError | TypeError)  # elsewhere there are hundreds
+        near = near_misses(wanted, names, NEAR_MAX) if wanted else []
+        near = [name for name in near if name != wanted and (not strict or similar(wanted, name))]
+        return near, names[:KNOWN_MAX] if listed else []
+    except Exception:  # noqa: BLE001 - without a guess there is no suggestion
+        return [], []
+
+
+def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, Iterable[Any]]:
+    """Return the missing name, and the existing names."""
+    if isinstance(error, NameError):
+        return str(error.name or ""), _in_scope(innermost)
+    if isinstance(error, AttributeError):
+        wanted = str(error.name or "")
+        columns = _told(error.obj.columns[:_CANDIDATES_MAX].tolist()) if is_frame(error.obj) else []
+        return wanted, columns if near_misses(wanted, columns) else _attributes(error.obj)
+    if isinstance(error, KeyError) and error.args:
+        return _keys(error, innermost)
+    if isinstance(error, ModuleNotFoundError):
+        return str(error.name or ""), sys.stdlib_module_names
+    if isinstance(error, ImportError) and (match := _NOT_IN_MODULE.search(str(error))):
+        return match[1], _attributes(sys.modules.get(match[2]))
+    if isinstance(error, FileNotFoundError) and isinstance(error.filename, str):
+        folder, name = os.path.split(error.filename)
+        with os.scandir(folder or os.curdir) as found:
+            return name, [entry.name for entry in itertools.islice(found, _CANDIDATES_MAX)]
+    if type(error) is TypeError and (match := _KEYWORD.search(str(error))):
+        return match[3], _parameters(match[2], innermost)
+    return "", ()
+
+
+def _in_scope(told: TracebackType | None) -> Iterator[str]:
+    if told is not None:
+        frame = told.tb_frame
+        yield from frame.f_locals
+        yield from frame.f_globals
+    yield from vars(builtins)
+
+
+def _attributes(value: object) -> Iterator[str]:
+    """Yield the names in an object's and its classes' dicts, without running code of the object."""
+    if type(value) is ModuleType:
+        yield from (name for name in vars(value) if not name.startswith("_"))
+        return
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        own = {}
+    if type(own) is dict:
+        yield from (name for name in own if type(name) is str)
+    for kind in type.mro(type(value)):
+        yield from (name for name in vars(kind) if not name.startswith("_"))
+
+
+def _parameters(function: str, told: TracebackType | None) -> Iterator[str]:
+    if told is None:
+        return
+    frame = told.tb_frame
+    for scope in (frame.f_locals, frame.f_globals):
+        found = scope.get(function)
+        if type(found) is FunctionType:
+            code = found.__code__
+            yield from code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            return
+
+
+def _keys(error: BaseException, told: TracebackType | None) -> tuple[str, Iterable[Any]]:
+    """Return the missing key or label, and those of the object that was asked; empty where that is not certain."""
+    if told is None:
+        return "", ()
+    scene = Scene(error, told)
+    wanted, labels = searched(scene)
+    if not wanted:
+        owner, _ = mapping(scene)
+        wanted, labels = (
+            list(error.args),
+            [] if owner is None else itertools.islice(dict.keys(owner), _CANDIDATES_MAX),
+        )
+    key = wanted[0] if len(wanted) == 1 else ""
+    return (str(key), labels) if type(key) in {str, int, float, bool} else ("", ())
+
+
+def _told(names: Iterable[Any]) -> list[str]:
+    """Return those names that are short text and do not look like a secret or personal data."""
+    found: dict[str, None] = {}
+    for name in itertools.islice(names, _CANDIDATES_MAX):
+        text = name if type(name) is str else repr(name) if type(name) in {int, float, bool} else ""
+        if 0 < len(text) <= _NAME_MAX_CHARS and not PRIVATE.search(text):
+            found[text] = None
+    return list(found)

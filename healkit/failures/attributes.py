@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 
 from healkit.errors import near_misses
-from healkit.failures.known_names import FOREIGN_METHODS
-from healkit.failures.modules import BESIDE_THE_CLASS, OTHER_MODULES
+from healkit.failures.imports import BESIDE_THE_CLASS, FOREIGN_METHODS, OTHER_MODULES
 from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
 from healkit.failures.site import Site
 

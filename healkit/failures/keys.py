@@ -10,7 +10,7 @@ from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
 from healkit.failures.pattern import NO_EXCEPTION, ExplanationText, FailurePattern, Fix, FixExample, Proposal
 from healkit.failures.site import Site
-from healkit.pysource.inference import type_of
+from healkit.pysource.nodes import type_of
 
 _COLUMN = re.compile(
     r"Column not found: '?(?P<a>.+?)'?\Z|\['(?P<b>[^']+)'\] not in index|None of \[Index\(\['(?P<c>[^']+)'|\A'(?!Column not found)(?P<d>.+)'\Z"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from healkit.contracts.healing import Edit
 from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
 from healkit.failures.site import Site
-from healkit.pysource.inference import type_of
+from healkit.pysource.nodes import type_of
 
 _SIGNS: dict[str, tuple[type[ast.operator], ...]] = {
     "+": (ast.Add,), "-": (ast.Sub,), "*": (ast.Mult,), "/": (ast.Div,), "//": (ast.FloorDiv,), "%": (ast.Mod,),

@@ -15,8 +15,7 @@ from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import Check
 from healkit.errors import ToolShapeError, near_misses
 from healkit.pysource import shapes
-from healkit.pysource.nodes import Function, first_line, header_nodes, own_nodes, parameters
-from healkit.pysource.scope import names_at
+from healkit.pysource.nodes import Function, first_line, header_nodes, names_at, own_nodes, parameters
 from healkit.pysource.source import Source
 
 N = TypeVar("N", bound=ast.AST)

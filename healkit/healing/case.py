@@ -23,7 +23,8 @@ from healkit.contracts.healing import Check, CheckResult
 from healkit.contracts.tools import revision_label
 from healkit.contracts.vault import VaultEntry, checked_examples
 from healkit.errors import ArgumentsInvalid, CodeDoesNotParse, ExamplesInvalid, HealError, VaultError
-from healkit.failures import Kind, explain, kind_of, no_fix
+from healkit.failures.catalogue import explain, kind_of, no_fix
+from healkit.failures.pattern import Kind
 from healkit.healing.advisor import Case, Peer
 from healkit.healing.inputs import sample
 from healkit.pysource import shapes

@@ -22,7 +22,7 @@ from healkit.contracts.encoding import is_plain
 from healkit.contracts.healing import Check
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import ArgumentsInvalid, SchemaInvalid
-from healkit.pysource.scope import stored_names
+from healkit.pysource.nodes import stored_names
 from healkit.store.arguments import validate_arguments
 
 Accepts = Callable[[dict[str, Any]], bool]

@@ -28,7 +28,7 @@ from healkit.sanitizer.sanitizer import RecordCleaner, Sanitizer
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
-    from healkit.cells import CellAdvice
+    from healkit.cells.advice import CellAdvice
     from healkit.notebook.widgets.panel import Panel
 
 

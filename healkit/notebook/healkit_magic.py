@@ -6,7 +6,6 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from healkit import cells
 from healkit.errors import UsageInvalid
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.magic_parsers import REQUEST_COMMANDS
@@ -35,7 +34,9 @@ def keep(healkit: Healkit, options: Namespace, shell: Any, last: FailedCell | No
     """Save a cell as a tool, and say which arguments it takes and how to run it."""
     if options.name is None or options.number is not None:
         raise UsageInvalid("The tool needs a name, of one word.", hint="Write %healkit keep NAME.")
-    kept = cells.extract_function(options.name, _cell(options.cell, shell, last), shell.user_ns)
+    from healkit.cells.function_extraction import extract_function  # few cells are kept
+
+    kept = extract_function(options.name, _cell(options.cell, shell, last), shell.user_ns)
     entry, before = vault_edits.add_or_patch(
         healkit.vault, healkit.log, options.name, kept.code, persona=options.persona, reason=options.reason
     )

@@ -8,7 +8,6 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from healkit import cells
 from healkit.config import ExplainLevel
 from healkit.contracts.execution import Filters
 from healkit.errors import PostMortemError, UsageInvalid
@@ -133,6 +132,8 @@ def _with_arguments(cell: Execution, namespace: Mapping[str, Any]) -> Execution:
     name = "cell_" + cell.tool_name.removeprefix("In [").removesuffix("]").replace("*", "x")
     assert name.isidentifier()
     assert not keyword.iskeyword(name)
-    kept = cells.extract_function(name, cell.code or "", namespace)
+    from healkit.cells.function_extraction import extract_function  # few cells are kept
+
+    kept = extract_function(name, cell.code or "", namespace)
     given = {one: namespace[one] for one in kept.arguments}
     return dataclasses.replace(cell, tool_name=name, code=kept.code, arguments=given)

@@ -345,5 +345,5 @@ def _load_cards() -> None:
     from healkit.notebook.cell_output import own_cleaner
 
     own_cleaner()
-    for name in ("healkit.notebook.cards", "healkit.cells.run_order"):
+    for name in ("healkit.notebook.cards", "healkit.cells.advice"):
         importlib.import_module(name)  # by name, since nothing of it is used here

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from healkit.cells import CellRun
+from healkit.cells.notebook_file import CellRun
 from healkit.config import Config
 from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.contracts.failure import (
@@ -39,7 +39,7 @@ from healkit.contracts.failure import (
 )
 
 if TYPE_CHECKING:
-    from healkit.cells import CellAdvice
+    from healkit.cells.advice import CellAdvice
     from healkit.contracts.post_mortem import Local
     from healkit.runtime.execution import Execution
 
@@ -143,7 +143,7 @@ class FailedCells:
             frames.append(Frame(place, error.lineno or 1, "<module>", error.text or "", in_tool=True))
             summary.filename = place
             message = f"{error.msg} ({place.strip('<>')}, line {error.lineno})"
-        from healkit.facts import observe, suggestions  # most cells do not fail
+        from healkit.facts.observers import observe, suggestions  # most cells do not fail
 
         innermost = own[-1] if own else None
         near, known = suggestions(error, innermost)
@@ -335,7 +335,8 @@ def advice_for(
     shell: Any, runs: KernelRuns, error: BaseException, failed: CellRun, near: list[str]
 ) -> CellAdvice | None:
     """Find what to run, or what is wrong; None where nothing is known, and where finding out failed."""
-    from healkit.cells import CellCase, advise, find_notebook  # most cells do not fail
+    from healkit.cells.advice import CellCase, advise  # most cells do not fail
+    from healkit.cells.notebook_file import find_notebook
 
     try:
         frames = runs.functions_in(error)

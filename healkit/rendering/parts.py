@@ -21,7 +21,7 @@ from healkit.rendering import plain
 from healkit.rendering.cleaning import HIDDEN_MARK
 
 if TYPE_CHECKING:
-    from healkit.failures import Explanation
+    from healkit.failures.pattern import Explanation
 
 #: Beginning of a command → its purpose.
 _PURPOSES = {
@@ -122,7 +122,7 @@ def tool_line(execution: ExecutionData) -> str:
 
 def explanation(execution: ExecutionData) -> Explanation | None:
     """Explain the failure in plain words, all of it; None for what did not fail."""
-    from healkit.failures import explain  # its tables are read with the first failure
+    from healkit.failures.catalogue import explain  # its tables are read with the first failure
 
     return None if execution.failure is None else explain(execution.failure, place(execution))
 

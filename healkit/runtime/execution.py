@@ -56,7 +56,7 @@ from healkit.store.database import Database
 from healkit.store.statements import OWNERS
 
 if TYPE_CHECKING:
-    from healkit.failures import Explanation
+    from healkit.failures.pattern import Explanation
     from healkit.rendering.document import Card
     from healkit.runtime.calls import Caller
     from healkit.runtime.post_mortem import PostMortem

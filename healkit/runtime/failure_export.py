@@ -23,7 +23,7 @@ import nbformat
 from healkit import values
 from healkit.config import Config
 from healkit.errors import HealkitError, UsageInvalid, ViewGone
-from healkit.pysource.scope import names_in
+from healkit.pysource.nodes import names_in
 from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.rendering import parts, plain
 from healkit.rendering.plain import visible

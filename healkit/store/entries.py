@@ -17,7 +17,7 @@ from healkit.contracts.tools import EntryRef, is_valid_name
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import ToolExists, VaultError, VaultTampered, named
 from healkit.pysource import shapes
-from healkit.pysource.doctests import examples_in
+from healkit.pysource.shapes import examples_in
 
 if TYPE_CHECKING:
     from healkit.store.models import CodeVault, Revision, ToolRegistry

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from cell_samples import Notebook, Step
 
-from healkit.cells import CellRun, NotebookFile
+from healkit.cells.notebook_file import CellRun, NotebookFile
 
 LOAD, USE = "prices = [3, 4]", "total = sum(prices)"
 
@@ -315,7 +315,7 @@ def test_a_run_before_healkit_was_loaded_is_not_called_a_success() -> None:
     advice = book.advice()
     assert advice is not None
     seen = dataclasses.replace(book.case(), history=before)
-    from healkit.cells import advise
+    from healkit.cells.advice import advise
 
     told_then = advise(seen)
     assert told_then is not None
@@ -410,6 +410,6 @@ def test_no_text_raises(source: str) -> None:
     advice = book.advice()
     assert advice is None or advice.steps == ()
     strange = CellRun(source, 9, False, "c1", 9.0, 1, "NameError", "prices")
-    from healkit.cells import advise
+    from healkit.cells.advice import advise
 
     advise(dataclasses.replace(book.case(), failed=strange, notebook=NotebookFile((), None)))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from healkit.contracts.failure import Failure, read_traceback
-from healkit.facts import observe, suggestions
+from healkit.facts.observers import observe, suggestions
 
 FILE = "<example@1>"
 

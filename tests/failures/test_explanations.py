@@ -10,9 +10,10 @@ import pytest
 
 from healkit.contracts.failure import Failure, Frame, read_traceback
 from healkit.errors import TOOL_CODES
-from healkit.facts import observe, suggestions
-from healkit.failures import LEVELS, explain, lookup
-from healkit.failures.lookup import PATTERNS
+from healkit.facts.observers import observe, suggestions
+from healkit.failures import catalogue
+from healkit.failures.catalogue import PATTERNS, explain
+from healkit.failures.pattern import LEVELS
 
 FILE = "<example@1>"
 #: What a worker must stop from outside, and what no pure Python code can be made to do.
@@ -71,7 +72,7 @@ def test_no_row_has_a_sentence_with_an_empty_place(missing):
         for empty in sorted((places & groups.keys()) if missing == "groups" else places - groups.keys()):
             fields = {name: f"<{name}>" for name in places} | {empty: ""}
             for step in (text.what, text.why, text.hint, text.fix):
-                said = lookup.filled_in(step, fields)
+                said = catalogue.filled_in(step, fields)
                 assert not re.search(r"``(?!`)|  | [.,;:?](?: |$)| $", said), (
                     text.name,
                     empty,

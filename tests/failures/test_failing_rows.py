@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from healkit.contracts.failure import Failure
-from healkit.failures import explain, kind_of, lookup, no_fix
+from healkit.failures import catalogue
+from healkit.failures.catalogue import explain, kind_of, no_fix
 from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
 from healkit.failures.site import Site
-from healkit.failures.syntax_repair import nearest_text, repairs
+from healkit.failures.syntax_repair import nearest_text
+from healkit.failures.syntax_repair.nearest_text import repairs
 from healkit.pysource.source import Source
 
 FAILURE = Failure("TOOL_EXCEPTION", "NameError", "name 'totl' is not defined", "", near=["total"])
@@ -36,7 +38,7 @@ BROKEN = FailurePattern(
 
 @pytest.fixture
 def broken_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup, "PATTERNS", (BROKEN, *lookup.PATTERNS))
+    monkeypatch.setattr(catalogue, "PATTERNS", (BROKEN, *catalogue.PATTERNS))
 
 
 @pytest.mark.usefixtures("broken_row")
@@ -50,14 +52,14 @@ def test_the_next_row_explains_where_the_first_raises() -> None:
 
 def test_a_failure_is_named_where_no_row_explains_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Audit R2."""
-    monkeypatch.setattr(lookup, "PATTERNS", (BROKEN,))
+    monkeypatch.setattr(catalogue, "PATTERNS", (BROKEN,))
     assert explain(FAILURE).what == "NameError: name 'totl' is not defined"
 
 
 @pytest.mark.usefixtures("broken_row")
 def test_the_other_fixes_propose_where_one_raises() -> None:
     """Audit R2."""
-    made = [code for _, _, code in lookup.proposals(Site(Source(CODE), "f", FAILURE, [], []))]
+    made = [code for _, _, code in catalogue.proposals(Site(Source(CODE), "f", FAILURE, [], []))]
     assert CODE.replace("totl", "total") in made
 
 

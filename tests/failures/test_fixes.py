@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from failing_tools import case_of, declared, run
 
-from healkit.failures import explain
-from healkit.failures.lookup import PATTERNS, SUBJECTS, fixes_for, proposals_of
+from healkit.failures.catalogue import PATTERNS, SUBJECTS, explain, fixes_for, proposals_of
 from healkit.failures.pattern import NO_EXCEPTION, Fix, FixExample
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.simple import PATCHES_MAX, RulesAdvisor, site_of

@@ -12,8 +12,7 @@ import pytest
 from library_failures import Example, Ran, examples, is_regenerating, run, run_code
 from truth import runs, untrue
 
-from healkit.failures import explain
-from healkit.failures.lookup import PATTERNS
+from healkit.failures.catalogue import PATTERNS, explain
 from healkit.gallery.lessons import LESSONS
 from healkit.gallery.samples import Lesson
 from healkit.pysource.shapes import parse, read_shape

@@ -10,9 +10,9 @@ import pytest
 from failing_tools import entry_of, run
 
 from healkit.contracts.failure import Failure
-from healkit.failures.compiler import compiler_message
-from healkit.failures.syntax_repair import nearest, other_languages, repairs
-from healkit.failures.syntax_repair.draft import tokens
+from healkit.failures.syntax_repair import readings
+from healkit.failures.syntax_repair.draft import compiler_message, tokens
+from healkit.failures.syntax_repair.nearest_text import nearest, repairs
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.simple import RulesAdvisor
 
@@ -170,18 +170,18 @@ def test_text_around_the_code_is_left_out(form):
     assert ast.dump(ast.parse(text)).startswith(ast.dump(ast.parse(GOOD))[:-20])
 
 
-@pytest.mark.parametrize("row", other_languages.REWRITES, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", readings.REWRITES, ids=lambda row: row.name)
 def test_each_rewrite_matches_its_own_example(row):
     assert compiler_message(row.before) is not None
-    assert other_languages.spliced(row.before, other_languages.matches(row, row.before)) == row.after
+    assert readings.spliced(row.before, readings.matches(row, row.before)) == row.after
     assert row.after in first_of(row.before) or compiler_message(row.after) is not None
 
 
-@pytest.mark.parametrize("row", other_languages.REWRITES, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", readings.REWRITES, ids=lambda row: row.name)
 def test_no_rewrite_matches_inside_strings_or_comments(row):
     inside = row.before.replace("\n", " ").replace('"', "").replace("'", "")
     quiet = f'b = "{inside}"  # {inside}\n'.replace("\\", "")
-    spans = [(start, end) for start, end, _ in other_languages.matches(row, quiet)]
+    spans = [(start, end) for start, end, _ in readings.matches(row, quiet)]
     assert all(start == 0 for start, _ in spans)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from healkit.facts.packages import PACKAGES
+from healkit.facts.values import PACKAGES
 
 #: Words of libraries that may stand in an explanation as such: parameters, types, functions.
 _WORDS = {

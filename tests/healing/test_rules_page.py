@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from healkit.failures.lookup import SUBJECTS
+from healkit.failures.catalogue import SUBJECTS
 
 PATH = Path(__file__).parents[2] / "docs" / "rules.md"
 

@@ -25,7 +25,7 @@ import pytest
 from waiting import wait_until
 
 from healkit import Healkit
-from healkit.cells import CellAdvice
+from healkit.cells.advice import CellAdvice
 from healkit.notebook.widgets.panel import Panel, close_all
 from healkit.runtime.execution import Execution
 

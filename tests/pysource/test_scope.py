@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from healkit.pysource.inference import type_of
-from healkit.pysource.scope import bound_names, free_names, names_at, unknown_names
+from healkit.pysource.nodes import bound_names, free_names, names_at, type_of, unknown_names
 from healkit.pysource.source import Source
 
 CODE = """

@@ -8,8 +8,7 @@ import pytest
 
 from healkit.contracts.healing import apply_edits
 from healkit.healing.advisors.search.program import Program
-from healkit.pysource.precedence import parenthesized, text_precedence
-from healkit.pysource.source import Source
+from healkit.pysource.source import Source, parenthesized, text_precedence
 
 
 def put(text: str, old: str, new: str) -> str:

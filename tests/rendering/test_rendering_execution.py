@@ -12,8 +12,7 @@ from rendering_samples import CALLS, FRAMES
 
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.post_mortem import KeptFrame, Local
-from healkit.failures import explain
-from healkit.failures.lookup import PATTERNS
+from healkit.failures.catalogue import PATTERNS, explain
 from healkit.rendering import execution as cards
 from healkit.rendering import html_of, listings, reports, text_of, variables
 from healkit.rendering.document import Card, Line, Span

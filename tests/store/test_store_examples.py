@@ -14,7 +14,7 @@ from healkit.contracts.healing import same_value
 from healkit.contracts.vault import checked_examples
 from healkit.errors import ExamplesInvalid
 from healkit.pysource import shapes
-from healkit.pysource.doctests import examples_in
+from healkit.pysource.shapes import examples_in
 from healkit.store.database import Database
 from healkit.store.vault import Vault
 

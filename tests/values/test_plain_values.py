@@ -13,8 +13,7 @@ from healkit import values
 from healkit.cells.function_extraction import extract_function
 from healkit.contracts.encoding import TAGGED_DEPTH, is_plain
 from healkit.errors import UsageInvalid
-from healkit.pysource.doctests import examples_in
-from healkit.pysource.shapes import read_shape
+from healkit.pysource.shapes import examples_in, read_shape
 
 
 def nested(levels: int) -> Any:

@@ -1,11 +1,5 @@
 """Repair of code that Python cannot read.
 
-`repairs` proposes texts near a draft that compile, for the rules advisor; `nearest_text` searches them, the other
-modules propose one change each kind.
+`nearest_text` searches texts near a `draft` that compile. The changes that it tries are proposed by `changes`,
+`delimiters` and `readings`.
 """
-
-from __future__ import annotations
-
-from healkit.failures.syntax_repair.nearest_text import nearest, repairs
-
-__all__ = ["nearest", "repairs"]

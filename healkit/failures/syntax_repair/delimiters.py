@@ -15,7 +15,7 @@ from healkit.failures.syntax_repair.draft import (
     Repair,
     code_tokens,
 )
-from healkit.pysource.scope import BUILTINS
+from healkit.pysource.nodes import BUILTINS
 
 _LINES_MAX = 12
 #: Tokens that often follow a closing bracket.

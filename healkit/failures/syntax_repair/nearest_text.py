@@ -17,20 +17,18 @@ from typing import NamedTuple
 
 from healkit.contracts.healing import apply_edits
 from healkit.errors import near_misses
-from healkit.failures.compiler import CompilerMessage, compiler_message
 from healkit.failures.imports import import_for
 from healkit.failures.pattern import spared
-from healkit.failures.syntax_repair import (
-    around_code,
-    compiler_hints,
-    delimiters,
-    indentation,
-    one_token,
-    other_languages,
+from healkit.failures.syntax_repair import changes, delimiters, readings
+from healkit.failures.syntax_repair.draft import (
+    KEYWORDS,
+    CompilerMessage,
+    Draft,
+    Repair,
+    code_tokens,
+    compiler_message,
 )
-from healkit.failures.syntax_repair.draft import KEYWORDS, Draft, Repair, code_tokens
-from healkit.pysource.nodes import Function, Jump, own_nodes
-from healkit.pysource.scope import bound_names, unknown_names
+from healkit.pysource.nodes import Function, Jump, bound_names, own_nodes, unknown_names
 from healkit.pysource.source import Source
 
 CHANGES_MAX = 3
@@ -156,7 +154,7 @@ def _starts(code: str) -> Iterator[Readable]:
     yield Readable(code, 0.0, ())
     plain, done, cost = code, [], 0.0
     for _ in range(4):
-        reading = next(iter(around_code.readings(plain)), None)
+        reading = next(iter(readings.readings(plain)), None)
         if reading is None:
             break
         plain, cost = reading[0], cost + 0.1
@@ -170,10 +168,10 @@ def _starts(code: str) -> Iterator[Readable]:
 def _in_python(text: str, cost: float, done: tuple[str, ...]) -> Iterator[Readable]:
     """Yield the text with all habits of other languages rewritten at once, if there are several."""
     habits: dict[str, None] = {}
-    for row in (row for _ in range(2) for row in other_languages.REWRITES if row.cost <= 0.5):
-        splices = other_languages.matches(row, text)
+    for row in (row for _ in range(2) for row in readings.REWRITES if row.cost <= 0.5):
+        splices = readings.matches(row, text)
         if splices:
-            text = other_languages.spliced(text, splices)
+            text = readings.spliced(text, splices)
             habits[row.name] = None
     if len(habits) > 1:
         yield Readable(
@@ -182,36 +180,35 @@ def _in_python(text: str, cost: float, done: tuple[str, ...]) -> Iterator[Readab
 
 
 def _changes(draft: Draft) -> Iterable[Repair]:
-    for changes in _KINDS_OF_CHANGES:
-        yield from spared(_from(changes, draft), changes.__qualname__)
+    for kind in _KINDS_OF_CHANGES:
+        yield from spared(_from(kind, draft), kind.__qualname__)
 
 
-def _from(changes: Callable[[Draft], Iterable[Repair]], draft: Draft) -> Iterator[Repair]:
-    yield from changes(
-        draft
-    )  # called inside of the iterator, so that `spared` sees what the call itself raises
+def _from(kind: Callable[[Draft], Iterable[Repair]], draft: Draft) -> Iterator[Repair]:
+    # Called inside of the iterator, so that `spared` sees what the call itself raises.
+    yield from kind(draft)
 
 
 def _rewritten(draft: Draft) -> Iterator[Repair]:
     """Yield rewrites of other languages' habits: everywhere, and near the compiler's stop only."""
-    for row, splices in other_languages.rewrites(draft.text):
+    for row, splices in readings.rewrites(draft.text):
         done = f"what is written as in another language (`{row.name}`) is written as in Python"
         near = any(abs(draft.where(start) - draft.line) <= 1 for start, _, _ in splices)
-        yield Repair(other_languages.spliced(draft.text, splices), row.cost + (0 if near else 0.5), done)
+        yield Repair(readings.spliced(draft.text, splices), row.cost + (0 if near else 0.5), done)
         if len(splices) > 1:
             here = [splice for splice in splices if draft.where(splice[0]) == draft.line]
             if here:
-                yield Repair(other_languages.spliced(draft.text, here), row.cost + 0.1, done)
+                yield Repair(readings.spliced(draft.text, here), row.cost + 0.1, done)
 
 
 #: In the order in which equally likely changes are tried.
 _KINDS_OF_CHANGES: tuple[Callable[[Draft], Iterable[Repair]], ...] = (
     _rewritten,
-    compiler_hints.changes,
-    indentation.changes,
+    changes.hinted_changes,
+    changes.indent_changes,
     delimiters.bracket_changes,
     delimiters.quote_changes,
-    one_token.changes,
+    changes.token_changes,
 )
 
 

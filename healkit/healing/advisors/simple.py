@@ -13,10 +13,10 @@ from typing import Literal
 from healkit.contracts.healing import Attempt, Edit, Patch, apply_edits
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import ToolShapeError
-from healkit.failures.compiler import compiler_message
-from healkit.failures.lookup import proposals
+from healkit.failures.catalogue import proposals
 from healkit.failures.site import Site
-from healkit.failures.syntax_repair import repairs
+from healkit.failures.syntax_repair.draft import compiler_message
+from healkit.failures.syntax_repair.nearest_text import repairs
 from healkit.healing.advisor import Case, Peer, Workbench
 from healkit.pysource.nodes import Function
 from healkit.pysource.shapes import read_shape

@@ -25,7 +25,7 @@ from typing import Any
 from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
 
-from healkit.cells import CellAdvice
+from healkit.cells.advice import CellAdvice
 from healkit.errors import UsageInvalid
 from healkit.notebook.widgets.panel import Panel
 from healkit.runtime.background import heard_stop

@@ -216,7 +216,7 @@ def _classify(error: BaseException, timeout_s: float, facts: dict[str, str]) -> 
 def _observed(error: BaseException, tool_filename: str) -> tuple[list[str], list[str], dict[str, str]]:
     """Return the names near the one that was not found, those that exist, and the facts about the values at hand."""
     try:  # not above: no worker should wait for it to start
-        from healkit.facts import observe, suggestions
+        from healkit.facts.observers import observe, suggestions
     except Exception:  # noqa: BLE001 - the tool may have left no memory or no file to import with
         return [], [], {}
     innermost, told = None, traceback_of(error)

@@ -17,12 +17,18 @@ from typing import Any
 from healkit import values
 from healkit.contracts.healing import Check, Edit
 from healkit.healing.verdicts import annotated_types
-from healkit.pysource.inference import FUNCTION_RESULTS, ITERATORS, LITERALS, METHOD_RESULTS
-from healkit.pysource.nodes import Function
-from healkit.pysource.precedence import parenthesized, required_precedence
-from healkit.pysource.scope import bound_names, free_names, stored_names
+from healkit.pysource.nodes import (
+    FUNCTION_RESULTS,
+    ITERATORS,
+    LITERALS,
+    METHOD_RESULTS,
+    Function,
+    bound_names,
+    free_names,
+    stored_names,
+)
 from healkit.pysource.shapes import is_script
-from healkit.pysource.source import Source
+from healkit.pysource.source import Source, parenthesized, required_precedence
 
 #: Fields without an expression to change: annotations, decorators.
 _OUT_OF_REACH = {"annotation", "returns", "decorator_list", "type_params", "type_comment"}

@@ -16,7 +16,7 @@ from healkit.healing.advisors.search.program import (
     guess_types,
     may_have_type,
 )
-from healkit.pysource.precedence import SUM, TERM, parenthesized, precedence, required_precedence
+from healkit.pysource.source import SUM, TERM, parenthesized, precedence, required_precedence
 
 _TOKEN = re.compile(r"\*\*|//|<<|>>|[-+*/%@&|^]")
 _SETS = ("|", "&", "-", "^")

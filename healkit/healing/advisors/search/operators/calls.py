@@ -14,7 +14,7 @@ from healkit.healing.advisors.search.program import (
     guess_types,
     may_have_type,
 )
-from healkit.pysource.precedence import ATOM, TEST
+from healkit.pysource.source import ATOM, TEST
 
 
 @operator("two arguments swapped", 0.9, ast.Call, before="x = f(a, b)", after="x = f(b, a)")

@@ -17,9 +17,8 @@ from healkit.healing.advisors.search.program import (
     guess_types,
     may_have_type,
 )
-from healkit.pysource.nodes import Jump
-from healkit.pysource.precedence import AND, ATOM, BIT_OR, NOT
-from healkit.pysource.scope import bound_names, free_names
+from healkit.pysource.nodes import Jump, bound_names, free_names
+from healkit.pysource.source import AND, ATOM, BIT_OR, NOT
 
 #: Weight of an added condition about other names. (Of 85 such patches that passed every check, 14 of the 41 about a name
 #: in the same line were right, and none of the others.)

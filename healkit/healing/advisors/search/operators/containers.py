@@ -17,7 +17,7 @@ from healkit.healing.advisors.search.program import (
     guess_types,
     may_have_type,
 )
-from healkit.pysource.precedence import ATOM, TEST
+from healkit.pysource.source import ATOM, TEST
 
 #: Expressions that make a new mutable object each time.
 _OWN = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.Call)

@@ -8,7 +8,7 @@ import re
 from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.operators.definition import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
-from healkit.pysource.precedence import ATOM
+from healkit.pysource.source import ATOM
 
 _IMPORTS = re.compile(r"\b(?:import|from)\s+(?:pandas|numpy|polars)\b")
 _TYPES = {"DataFrame", "Series", "ndarray", "DatetimeIndex", "DataFrameGroupBy", "SeriesGroupBy"}

@@ -19,9 +19,8 @@ from healkit.healing.advisors.search.program import (
     may_have_type,
     results,
 )
-from healkit.pysource.nodes import Function, Jump
-from healkit.pysource.precedence import BIT_OR
-from healkit.pysource.scope import free_names, stored_names
+from healkit.pysource.nodes import Function, Jump, free_names, stored_names
+from healkit.pysource.source import BIT_OR
 
 
 def _inserted(edit: Edit | None, weight: float, *, guard: bool = False, line: int = 0) -> Changes:

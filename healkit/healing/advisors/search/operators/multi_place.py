@@ -9,7 +9,7 @@ import re
 from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.operators.definition import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
-from healkit.pysource.scope import free_names
+from healkit.pysource.nodes import free_names
 
 _SIGN = re.compile(r"<=|>=|<|>")
 _STRICTNESS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}

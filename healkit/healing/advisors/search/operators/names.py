@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.operators.definition import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program, expressions, guess_types, type_agreement
-from healkit.pysource.nodes import Function, dump_without_names
-from healkit.pysource.scope import free_names
+from healkit.pysource.nodes import Function, dump_without_names, free_names
 
 
 @operator(

@@ -19,33 +19,24 @@ from healkit.errors import is_refused
 from healkit.failures import (
     attributes,
     calls,
-    containers,
     endings,
     files,
     formats,
-    functions,
     general,
-    guards,
     imports,
-    index_types,
-    indexes,
-    iteration,
     keys,
+    lists,
     names,
     none_values,
-    numbers,
     observed_arrays,
     observed_columns,
     observed_tables,
     observed_values,
     operands,
-    shared_values,
     syntax,
     tables,
-    unbound,
     wrong_results,
 )
-from healkit.failures.compiler import compiler_message
 from healkit.failures.pattern import (
     NO_EXCEPTION,
     Explanation,
@@ -57,6 +48,7 @@ from healkit.failures.pattern import (
     spared,
 )
 from healkit.failures.site import Site
+from healkit.failures.syntax_repair.draft import compiler_message
 from healkit.plain_text import count, visible
 
 #: By subject; the first explanation that applies is shown, so the particular comes before the general.
@@ -69,24 +61,24 @@ SUBJECTS: dict[str, tuple[FailurePattern, ...]] = {
     "tables": tables.PATTERNS,
     "imports": imports.PATTERNS,
     "names": names.PATTERNS,
-    "unbound": unbound.PATTERNS,
+    "unbound": names.UNBOUND,
     "attributes": attributes.PATTERNS,
-    "functions": functions.PATTERNS,
+    "functions": calls.FUNCTIONS,
     "none_values": none_values.PATTERNS,
     "keys": keys.PATTERNS,
     "calls": calls.PATTERNS,
     "operands": operands.PATTERNS,
-    "index_types": index_types.PATTERNS,
-    "containers": containers.PATTERNS,
-    "numbers": numbers.PATTERNS,
-    "iteration": iteration.PATTERNS,
+    "index_types": lists.INDEX_TYPES,
+    "containers": lists.PATTERNS,
+    "numbers": formats.NUMBERS,
+    "iteration": lists.ITERATION,
     "formats": formats.PATTERNS,
     "files": files.PATTERNS,
-    "indexes": indexes.PATTERNS,
+    "indexes": lists.INDEXES,
     "syntax": syntax.PATTERNS,
     "wrong_results": wrong_results.PATTERNS,
-    "shared_values": shared_values.PATTERNS,
-    "guards": guards.PATTERNS,
+    "shared_values": wrong_results.SHARED,
+    "guards": general.GUARDS,
     "general": general.PATTERNS,
 }
 PATTERNS = tuple(pattern for patterns in SUBJECTS.values() for pattern in patterns)
