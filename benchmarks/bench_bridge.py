@@ -29,10 +29,9 @@ from healkit.runtime.calls import CallContext, CallRouter
 from healkit.runtime.providers import HostFunctions
 from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
-from healkit.workers.folders import RunFolder
 from healkit.workers.kernel import KernelWorker
-from healkit.workers.probe import achieved_tier
-from healkit.workers.sandbox import Sandbox
+from healkit.workers.sandbox import RunFolder, Sandbox
+from healkit.workers.tiers import achieved_tier
 
 CALLS, WARM_UP = 5000, 500
 TOOL = f"""

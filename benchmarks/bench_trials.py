@@ -22,7 +22,7 @@ from healkit.contracts.healing import Check, Edit
 from healkit.contracts.tools import EntryRef
 from healkit.healing.workbench import bench_for
 from healkit.runtime import background
-from healkit.workers.probe import achieved_tier
+from healkit.workers.tiers import achieved_tier
 
 CODE = "def trivial(n: int):\n    return n + 1\n"
 CANDIDATES, CHECKS = 500, 5

@@ -26,11 +26,10 @@ from jupyter_client.manager import KernelManager
 from healkit import Config, Healkit
 from healkit.contracts.execution import Grants
 from healkit.runtime import background
-from healkit.workers.folders import RunFolders
-from healkit.workers.forkserver import ForkServer
 from healkit.workers.kernel import KernelWorker
-from healkit.workers.probe import achieved_tier
-from healkit.workers.sandbox import Sandbox
+from healkit.workers.process import ForkServer
+from healkit.workers.sandbox import RunFolders, Sandbox
+from healkit.workers.tiers import achieved_tier
 
 TOOL = "def trivial(n: int):\n    return n + 1\n"
 PAUSE_S = 0.15

@@ -36,8 +36,9 @@ from healkit.contracts.tools import EntryRef
 from healkit.runtime.calls import CallContext, CallRouter
 from healkit.runtime.outcomes import conclude
 from healkit.runtime.providers import HostFunctions
-from healkit.runtime.searches import _seen
-from healkit.workers import forkserver, trialserver
+from healkit.runtime.trials import _seen
+from healkit.workers import process as processes
+from healkit.workers import trialserver
 from healkit.workers.inside.trialserver_main import TrialDone
 from healkit.workers.kernel import OutputCollector, _decoded
 from healkit.workers.worker import Outcome
@@ -210,7 +211,7 @@ class Host:
             self.kinds["refused"] += 1
         else:
             await self._act(said)
-        for decode in (trialserver._decode, forkserver._decode):
+        for decode in (trialserver._decode, processes._decode):
             try:
                 other = claims.decode(body, decode)
             except claims.BadClaim:

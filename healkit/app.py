@@ -41,7 +41,7 @@ from healkit.store.fast_reads import EntryLookup, NewestRows
 from healkit.store.grants import keep_records_apart
 from healkit.store.locations import views_folder
 from healkit.tracing.run_folders import runs_folder
-from healkit.workers.grant_checks import check_grants
+from healkit.workers.sandbox import check_grants
 
 if TYPE_CHECKING:
     from healkit.contracts.doctor import DoctorReport, Status

@@ -13,8 +13,8 @@ from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
 from healkit.contracts.traces import OutboxState
 from healkit.errors import IsolationUnavailable
 from healkit.store.log_reader import Log
-from healkit.workers.probe import NOT_STOPPED, TierReport, achieved_tier, probe
 from healkit.workers.sandbox import bubblewrap_path
+from healkit.workers.tiers import NOT_STOPPED, TierReport, achieved_tier, probe
 
 
 def examine(config: Config) -> DoctorReport:

@@ -15,7 +15,7 @@ from tiers import MARKERS, files_with_tests
 from healkit import errors
 from healkit.failures import pattern as shapes
 from healkit.failures.catalogue import PATTERNS
-from healkit.workers.probe import NOT_STOPPED
+from healkit.workers.tiers import NOT_STOPPED
 
 ROOT = Path(__file__).parent.parent
 

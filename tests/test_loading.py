@@ -92,7 +92,7 @@ def test_a_run_loads_no_part_of_healkit_that_it_has_no_use_for(of_a_run: set[str
 
 
 @pytest.mark.parametrize(
-    "module", ["workers.inside.kernel_main", "workers.inside.subprocess_main", "notebook.magics"]
+    "module", ["workers.inside.kernel_main", "workers.inside.tool_runner", "notebook.magics"]
 )
 def test_what_explains_a_failure_is_loaded_with_the_first_failure(tmp_path: Path, module: str) -> None:
     modules = loaded(tmp_path, f"import healkit.{module}")

@@ -23,7 +23,7 @@ from healkit.runtime.recording import Recorder
 from healkit.runtime.runner import Runner, request_for
 from healkit.runtime.runs import Runs
 from healkit.runtime.shares import slots_of
-from healkit.workers.probe import achieved_tier
+from healkit.workers.tiers import achieved_tier
 
 if TYPE_CHECKING:
     from healkit.contracts.healing import Check, Patch

@@ -25,8 +25,8 @@ from healkit.errors import BudgetSpent
 from healkit.healing.checks import SLOW_TIMES, CheckLimits
 from healkit.runtime import background
 from healkit.runtime.recording import Recorder
-from healkit.runtime.searches import Searches
-from healkit.workers.scoring import Candidate, Draw, Scores
+from healkit.runtime.trials import Searches
+from healkit.workers.trialserver import Candidate, Draw, Scores
 
 T = TypeVar("T")
 #: Runs each code with each check, with a limit for each check.

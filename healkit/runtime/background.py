@@ -26,8 +26,8 @@ from healkit.rendering.outputs import safe_output
 from healkit.runtime import mcp_servers
 
 if TYPE_CHECKING:
+    from healkit.workers.kernel import RetainedWorker
     from healkit.workers.pool import Pool
-    from healkit.workers.retained import RetainedWorker
 
 
 T = TypeVar("T")

@@ -40,17 +40,16 @@ from healkit.store.arguments import PackedArguments, pack_arguments, validate_ar
 from healkit.store.fast_reads import EntryLookup
 from healkit.store.sql_tools import READ_LOG, run_sql
 from healkit.values import regions
-from healkit.workers.preloads import library_of
-from healkit.workers.probe import achieved_tier
-from healkit.workers.process import off_loop, surely
+from healkit.workers.process import library_of, off_loop, surely
 from healkit.workers.sandbox import Tier
+from healkit.workers.tiers import achieved_tier
 from healkit.workers.worker import Outcome
 
 if TYPE_CHECKING:
     from healkit.store.data_views import Side
     from healkit.workers.kernel import KernelWorker
     from healkit.workers.pool import Pool
-    from healkit.workers.subprocess_worker import SubprocessWorker
+    from healkit.workers.worker import SubprocessWorker
 
 #: SQL tools run in the host, on a connection that cannot write.
 SQL_ISOLATION = "read-only connection"

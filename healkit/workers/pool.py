@@ -18,14 +18,12 @@ from typing import Any, TypeVar
 from healkit.config import Config
 from healkit.contracts.execution import Grants
 from healkit.errors import WorkerError
-from healkit.workers.folders import RunFolders
-from healkit.workers.forkserver import ForkServer
-from healkit.workers.kernel import KernelWorker
-from healkit.workers.probe import probe
-from healkit.workers.retained import RetainedWorkers
-from healkit.workers.sandbox import Sandbox, Tier
-from healkit.workers.subprocess_worker import SubprocessWorker
+from healkit.workers.kernel import KernelWorker, RetainedWorkers
+from healkit.workers.process import ForkServer
+from healkit.workers.sandbox import RunFolders, Sandbox, Tier
+from healkit.workers.tiers import probe
 from healkit.workers.trialserver import TrialServers
+from healkit.workers.worker import SubprocessWorker
 
 _RETIRE_AFTER_S = 0.005
 #: A spare is made once a short execution is over: making it takes as long as several of those, on all cores.

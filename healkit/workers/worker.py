@@ -20,11 +20,9 @@ from healkit.contracts import rpc
 from healkit.errors import WorkerError, WorkerNotRestricted, WorkerStartFailed
 from healkit.values import regions
 from healkit.workers.bridge import Bridge, CallHandler
-from healkit.workers.disk_limit import until_over
-from healkit.workers.forkserver import ForkServer
-from healkit.workers.probe import require_restricted
-from healkit.workers.process import Process, cpu_time_s, off_loop, spawn
+from healkit.workers.process import ForkServer, Process, cpu_time_s, off_loop, spawn
 from healkit.workers.sandbox import Sandbox
+from healkit.workers.tiers import require_restricted, until_over
 
 #: End as the host saw it. Only `complete` comes with a message from the worker.
 Ending = Literal["complete", "timeout", "stopped", "died", "lost", "protocol", "output_limit", "disk_limit"]
@@ -316,3 +314,41 @@ def split_crash_text(text: str) -> tuple[str, str]:
     """Split the one file that holds both into the tool's last words and `faulthandler`'s dump."""
     dump = _DUMP.search(text)
     return (text, "") if dump is None else (text[: dump.start()], text[dump.start() :][:_CRASH_TEXT_BYTES])
+
+
+class SubprocessWorker(Worker):
+    """A restricted interpreter for one execution; what it prints arrives when it ends, and it displays nothing."""
+
+    async def run(
+        self,
+        init: rpc.Init,
+        handler: CallHandler,
+        *,
+        contents: Sequence[Any] = (),
+        on_output: OnOutput | None = None,
+        stop: asyncio.Event | None = None,
+    ) -> Outcome:
+        """Run one tool to its end, whichever that is; never raises for what the tool does."""
+        assert self._bridge is not None
+        assert self.process is not None
+        self._bridge.serve(handler)
+        await self._send_work(init, contents)
+        overflow: asyncio.Future[None] = self._loop.create_future()
+        ending, detail = await self._wait(init, stop, overflow)
+        printed, crash_text = await off_loop(self._printed, init.output_max_bytes)
+        outputs = [{"output_type": "stream", "name": "stdout", "text": printed}] if printed else []
+        for output in outputs if on_output is not None else ():
+            on_output(output)  # type: ignore[misc]  # narrowed just above
+        return self._ended(
+            ending,
+            detail,
+            outputs=list(outputs),
+            last_output=printed[-LAST_CHARS:],
+            crash_text=crash_text,
+        )
+
+    def _printed(self, limit: int) -> tuple[str, str]:
+        return split_crash_text(self._crash_text(limit))
+
+    async def _launch(self, bridge_fd: int) -> Process:
+        return await self._process("healkit.workers.inside", ["--plain"], bridge_fd)

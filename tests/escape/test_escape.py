@@ -18,8 +18,8 @@ from escape_runs import RUNS
 from probes import OPEN, PROBES
 
 from healkit.rendering.outputs import safe_output
-from healkit.workers.folders import RunFolder
-from healkit.workers.probe import NOT_STOPPED
+from healkit.workers.sandbox import RunFolder
+from healkit.workers.tiers import NOT_STOPPED
 
 #: Six hosts share what cores there are; the first of these tests waits for its own.
 pytestmark = pytest.mark.timeout(600)

@@ -9,7 +9,7 @@ import pytest
 from kernelspec_samples import Notebook, wait_until_nothing_is_left_of
 
 from healkit.workers import kernelspec
-from healkit.workers.probe import probe
+from healkit.workers.tiers import probe
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from waiting import wait_until
 from healkit import Config, Healkit, ToolExecutionError, execute_tool
 from healkit.defaults import default_healkit
 from healkit.errors import ConfigError, DatabaseCorrupt, DatabaseMissing, DatabaseNewer, VaultTampered
-from healkit.workers.folders import RunFolders, sweep
+from healkit.workers.sandbox import RunFolders, sweep
 
 HOST = """
 import sys

@@ -21,7 +21,7 @@ from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.runtime import background
-from healkit.workers.probe import achieved_tier
+from healkit.workers.tiers import achieved_tier
 
 BASE = Path(tempfile.gettempdir()) / f"healkit-{os.getuid()}"
 
@@ -29,7 +29,7 @@ HOST = """
 import os, signal, sys, time
 from healkit import Config, Healkit
 from healkit.runtime import background
-from healkit.workers.probe import achieved_tier
+from healkit.workers.tiers import achieved_tier
 config = Config(start_timeout_s=30)
 hk = Healkit(sys.argv[1], config=config)
 async def warm_up():

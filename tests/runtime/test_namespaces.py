@@ -14,8 +14,7 @@ from waiting import WITHIN_S
 
 from healkit import Healkit
 from healkit.contracts.execution import host_identity, is_alive
-from healkit.workers.folders import RunFolders
-from healkit.workers.sandbox import bubblewrap_path
+from healkit.workers.sandbox import RunFolders, bubblewrap_path
 
 ELSEWHERE = """
 import sys
@@ -23,7 +22,7 @@ from pathlib import Path
 from healkit import Healkit
 from healkit.contracts.execution import host_identity
 from healkit.runtime.recording import Recorder
-from healkit.workers.folders import RunFolders
+from healkit.workers.sandbox import RunFolders
 sys.path[:0] = [sys.argv[3], sys.argv[4]]
 from store_samples import started, succeeded
 hk = Healkit(sys.argv[1])

@@ -17,7 +17,7 @@ import pytest
 from healkit import Config, Healkit, ToolExecutionError
 from healkit.errors import TOOL_CODES
 from healkit.runtime import background
-from healkit.workers.probe import achieved_tier
+from healkit.workers.tiers import achieved_tier
 
 BAD_TOOLS = {
     "raises": ("TOOL_EXCEPTION", "ZeroDivisionError", "def raises():\n    return 1 / 0\n"),

@@ -23,8 +23,8 @@ from healkit import Config, Healkit
 from healkit.contracts.healing import Batch, Check, Edit, Outcomes
 from healkit.contracts.tools import EntryRef
 from healkit.runtime import background
-from healkit.runtime.searches import Score, Searches
-from healkit.workers.scoring import Candidate, Scores, _Worker
+from healkit.runtime.trials import Score, Searches
+from healkit.workers.trialserver import Candidate, Scores, _Worker
 
 TIERS = ["namespaces", "landlock", "process"]
 ENTRY = EntryRef("f", "default", 0, "")

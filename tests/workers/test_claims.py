@@ -28,9 +28,8 @@ from healkit.contracts.encoding import NOTE_MAX_CHARS, NOTES_MAX, to_jsonable
 from healkit.runtime import calls
 from healkit.workers import bridge as bridges
 from healkit.workers.bridge import Bridge
-from healkit.workers.folders import RunFolder
-from healkit.workers.forkserver import ForkServer
-from healkit.workers.process import Process
+from healkit.workers.process import ForkServer, Process
+from healkit.workers.sandbox import RunFolder
 
 value_of = msgspec.json.Decoder().decode
 

@@ -14,9 +14,8 @@ from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.runtime.trials import Trial
-from healkit.workers.disk_limit import until_over
-from healkit.workers.folders import RunFolder
-from healkit.workers.sandbox import Sandbox
+from healkit.workers.sandbox import RunFolder, Sandbox
+from healkit.workers.tiers import until_over
 
 #: Three files of six MiB, where eight MiB are allowed.
 _FILL = "for name in 'abc':\n        open(name, 'wb').write(bytes(6 << 20))\n"

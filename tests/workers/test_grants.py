@@ -24,10 +24,9 @@ from healkit import Config, Healkit
 from healkit.contracts.execution import Grants
 from healkit.errors import ConfigError, WorkerStartFailed
 from healkit.workers import packages
-from healkit.workers.folders import private_base
-from healkit.workers.grant_checks import check_grants
 from healkit.workers.interpreters import WORKER_NEEDS, interpreter_of
-from healkit.workers.probe import probe
+from healkit.workers.sandbox import check_grants, private_base
+from healkit.workers.tiers import probe
 
 MODES = ("worker", pytest.param("subprocess", marks=pytest.mark.slow))
 

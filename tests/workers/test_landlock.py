@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from healkit.workers.probe import probe
+from healkit.workers.tiers import probe
 
 #: Tries TCP before and after the process enters its domain; no filter is loaded.
 _TCP = """

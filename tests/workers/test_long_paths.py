@@ -8,9 +8,9 @@ import pytest
 
 from healkit import Healkit
 from healkit.errors import ConfigError
-from healkit.workers import folders
-from healkit.workers.folders import folder_for_sockets, private_base
-from healkit.workers.probe import probe
+from healkit.workers import sandbox
+from healkit.workers.sandbox import folder_for_sockets, private_base
+from healkit.workers.tiers import probe
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_bytes_of_a_path_count_and_not_characters(tmp_path: Path, monkeypatch: p
 def test_a_long_path_without_a_shorter_one_is_a_clear_error(
     long_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "_SHORT", tmp_path / "missing")
+    monkeypatch.setattr(sandbox, "_SHORT", tmp_path / "missing")
     for needs_it in (private_base, folder_for_sockets):
         with pytest.raises(ConfigError, match="too long a path for sockets") as caught:
             needs_it()

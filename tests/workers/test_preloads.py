@@ -17,7 +17,7 @@ from healkit.config import Config
 from healkit.contracts.healing import Batch, BatchCheck
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
-from healkit.workers.preloads import preloading
+from healkit.workers.process import preloading
 
 ENTRY = EntryRef("f", "default", 0, "")
 PLAIN = "def f(x):\n    return x\n"

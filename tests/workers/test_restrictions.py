@@ -14,7 +14,7 @@ import pytest
 from healkit import Config, Healkit
 from healkit.contracts.execution import Grants
 from healkit.errors import IsolationUnavailable
-from healkit.workers.probe import probe
+from healkit.workers.tiers import probe
 
 TIERS = ("namespaces", "landlock")
 
@@ -162,8 +162,8 @@ def test_the_tier_in_force_is_on_each_row(restricted: Healkit) -> None:
 def test_without_a_boundary_nothing_runs_unless_the_user_opts_out_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from healkit.workers import probe as probing
     from healkit.workers import sandbox
+    from healkit.workers import tiers as probing
 
     # A machine without bubblewrap, asked for nothing less: the probe itself finds out by trying.
     monkeypatch.setattr(sandbox, "bubblewrap_path", lambda: None)

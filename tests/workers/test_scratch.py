@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from healkit.workers.disk_limit import exceeds
-from healkit.workers.folders import RunFolder, RunFolders, passing_folder, sweep
-from healkit.workers.inside.scratch import empty_folder, remove_tree
+from healkit.workers.inside.cleanup import empty_folder, remove_tree
+from healkit.workers.sandbox import RunFolder, RunFolders, passing_folder, sweep
+from healkit.workers.tiers import exceeds
 
 MANY = 10_000
 
@@ -65,7 +65,7 @@ def test_a_host_that_died_with_deep_folders_keeps_no_other_from_starting(shape: 
 #: Ends as by a kill in the middle of the probe of a tier, and says in which folder.
 KILLED = """
 import os, signal
-from healkit.workers.folders import passing_folder
+from healkit.workers.sandbox import passing_folder
 with passing_folder() as folder:
     print(folder, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -162,8 +162,8 @@ def test_a_count_while_folders_are_moved_about_comes_to_an_end(tmp_path: Path) -
 #: Runs as an ordinary user, for whom a folder can be shut.
 _SHUT = """
 import json, os, sys
-from healkit.workers.disk_limit import exceeds
-from healkit.workers.inside.scratch import remove_tree
+from healkit.workers.tiers import exceeds
+from healkit.workers.inside.cleanup import remove_tree
 
 os.fchdir(int(sys.argv[1]))
 if os.getuid() == 0:

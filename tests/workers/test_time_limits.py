@@ -18,9 +18,8 @@ from waiting import wait_until
 
 from healkit.contracts.healing import Batch, BatchCheck
 from healkit.contracts.tools import EntryRef
-from healkit.workers.inside.batch import BatchServer, _computed_s
-from healkit.workers.inside.result_buffer import ResultBuffer
-from healkit.workers.inside.time_limits import Alarm, TimeIsUp, waited_s
+from healkit.workers.inside.batch import BatchServer, ResultBuffer, _computed_s
+from healkit.workers.inside.capture import Alarm, TimeIsUp, waited_s
 
 LIMIT_S = 0.01
 BUSY = "while True: pass"

@@ -17,10 +17,8 @@ import pytest
 
 import healkit
 from healkit.errors import WorkerNotRestricted
-from healkit.workers.folders import RunFolder
-from healkit.workers.probe import probe, require_restricted
-from healkit.workers.process_status import not_in_force
-from healkit.workers.sandbox import Sandbox, Tier
+from healkit.workers.sandbox import RunFolder, Sandbox, Tier
+from healkit.workers.tiers import not_in_force, probe, require_restricted
 
 HERE = Path(__file__).parent
 TIERS: tuple[Tier, ...] = ("namespaces", "landlock")

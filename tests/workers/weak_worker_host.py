@@ -24,7 +24,7 @@ from healkit.contracts.execution import Grants
 from healkit.errors import HealkitError
 from healkit.runtime import background
 from healkit.runtime.trials import Trial
-from healkit.workers.notebook_kernel import NotebookKernel
+from healkit.workers.provisioner import NotebookKernel
 
 
 def main() -> None:

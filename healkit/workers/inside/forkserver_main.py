@@ -23,6 +23,7 @@ from typing import NoReturn
 import msgspec
 
 from healkit.workers.inside import lockdown
+from healkit.workers.inside.cleanup import children_of
 
 #: The largest request or answer: restrictions with their paths.
 MESSAGE_BYTES = 256 * 1024
@@ -129,7 +130,7 @@ class ForkLoop:
 
     def end_orphans(self) -> None:
         """Kill what was adopted: a living worker adopts its own orphans, so these were started by one that has died."""
-        for pid in lockdown.children_of("self"):
+        for pid in children_of("self"):
             if pid not in self.children:
                 with contextlib.suppress(ProcessLookupError, PermissionError):  # another user's is left alone
                     os.kill(pid, signal.SIGKILL)

@@ -15,12 +15,23 @@ import signal
 import sys
 import time
 import types
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterable, Sequence
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from healkit.workers.inside import seccomp, visible_imports
+from healkit.workers.inside import seccomp
 
 if TYPE_CHECKING:
     from landlockpy import AccessFS
@@ -64,7 +75,7 @@ def enter(restrictions: Restrictions) -> dict[str, str]:
     """First half, with one thread only; returns layer → what was done, or `failed: …`."""
     _open_own_size()
     if restrictions.listed:
-        visible_imports.show_only(restrictions.read, restrictions.listed)
+        show_only(restrictions.read, restrictions.listed)
     if restrictions.tier == "process":
         adopt_orphans()
         return {
@@ -143,30 +154,6 @@ def adopt_orphans() -> None:
     """Become the parent of every process below this one that loses its own, so that daemons can be found."""
     with contextlib.suppress(OSError):
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def children_of(process: int | Literal["self"]) -> list[int]:
-    """Return the processes that it has started or adopted; none where the kernel does not tell."""
-    found: list[int] = []
-    with contextlib.suppress(OSError):
-        for thread in os.listdir(f"/proc/{process}/task"):
-            with (
-                contextlib.suppress(OSError),
-                open(f"/proc/{process}/task/{thread}/children") as file,
-            ):
-                found += map(int, file.read().split())
-    return found
-
-
-def end_children() -> None:
-    """Kill all that this process has started or adopted, and what that leaves behind; another user's is left alone."""
-    tried: set[int] = set()
-    while children := set(children_of("self")) - tried:
-        tried |= children
-        for pid in children:
-            with contextlib.suppress(ProcessLookupError, ChildProcessError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
 
 
 def _mount_scratch(restrictions: Restrictions) -> str:
@@ -279,3 +266,44 @@ def _prctl(option: int, value: int) -> None:
         raise OSError("prctl exists on Linux only")
     if seccomp.libc().prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+# Imports that find what may be read, and nothing else.
+
+
+class VisibleFinder(FileFinder):
+    """Finder of one folder, for some of the modules in it."""
+
+    def __init__(self, folder: str, names: Iterable[str]) -> None:
+        super().__init__(
+            folder,
+            (ExtensionFileLoader, EXTENSION_SUFFIXES),
+            (SourceFileLoader, SOURCE_SUFFIXES),
+            (SourcelessFileLoader, BYTECODE_SUFFIXES),
+        )
+        self._names = frozenset(names)
+
+    def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
+        """None for a hidden module; called by the import system."""
+        return super().find_spec(fullname, target) if fullname.rpartition(".")[2] in self._names else None
+
+
+def show_only(read: Sequence[str], listed: Sequence[str]) -> None:
+    """Find in the listed folders, and beneath them, only what lies on a path that may be read."""
+    sys.path_hooks.insert(0, _hook(tuple(read), tuple(listed)))
+    sys.path_importer_cache.clear()
+
+
+def _hook(read: tuple[str, ...], listed: tuple[str, ...]) -> Callable[[str], VisibleFinder]:
+    def finder(entry: str) -> VisibleFinder:
+        folder = entry if _is_within(entry, listed) else os.path.realpath(entry)
+        if _is_within(folder, read) or not _is_within(folder, listed):
+            raise ImportError  # leave it to the ordinary finder
+        paths = (path[len(folder) + 1 :] for path in read if path.startswith(f"{folder}/"))
+        return VisibleFinder(folder, {path.partition("/")[0].partition(".")[0] for path in paths})
+
+    return finder
+
+
+def _is_within(path: str, folders: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)

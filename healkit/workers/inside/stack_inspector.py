@@ -46,7 +46,7 @@ from healkit.contracts.post_mortem import (
     preview,
 )
 from healkit.workers.inside import capture
-from healkit.workers.inside.time_limits import TimeIsUp, deadline
+from healkit.workers.inside.capture import TimeIsUp, deadline
 
 #: Limits for reading one value, and one frame's locals together.
 _VALUE_S, _LOCALS_S = 0.5, 2.0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import functools
+import inspect
 import os
 import resource
 import signal
@@ -10,7 +13,10 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Callable, Iterator, Sequence
+from importlib.machinery import ModuleSpec
+from types import CodeType
 from typing import Any
 
 import msgspec
@@ -19,15 +25,14 @@ from healkit import values
 from healkit.contracts import claims, rpc
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable, type_only, type_outline
 from healkit.contracts.failure import Failure
-from healkit.pysource.shapes import parse, read_shape
+from healkit.contracts.tools import Tool
+from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.values import regions
-from healkit.workers.inside import capture, lockdown, tool_loops
-from healkit.workers.inside.endpoint import Endpoint
+from healkit.workers.inside import capture, lockdown
+from healkit.workers.inside.capture import TOOL_MODULE, TimeIsUp, deadline
 from healkit.workers.inside.observer import Observer
-from healkit.workers.inside.proxies import Trace, build_servers
+from healkit.workers.inside.proxies import Endpoint, Trace, build_servers
 from healkit.workers.inside.stack_inspector import StackInspector
-from healkit.workers.inside.time_limits import TimeIsUp, deadline
-from healkit.workers.inside.tool_entry import Call, call_entry, fresh_namespace, with_awaited_calls
 
 #: Limit of this process's recursion, before a tool sets another.
 _RECURSION = sys.getrecursionlimit()
@@ -198,7 +203,7 @@ class ToolRunner:
             self.watch = Observer(code)
         with self.watch or contextlib.nullcontext():
             exec(code, namespace)  # noqa: S102 - what this process is for
-            tool_loops.let_nest()
+            let_nest()
             if call is not None:
                 return call.evaluate(namespace)
             assert shape is not None
@@ -314,13 +319,13 @@ def no_running_loop() -> Iterator[None]:
     if asyncio is None:  # no kernel here, so no loop
         yield
         return
-    loop, policy = asyncio._get_running_loop(), asyncio.get_event_loop_policy()
+    loop, before = asyncio._get_running_loop(), asyncio.get_event_loop_policy()
     asyncio._set_running_loop(None)
-    asyncio.set_event_loop_policy(tool_loops.policy())
+    asyncio.set_event_loop_policy(policy())
     try:
         yield
     finally:
-        asyncio.set_event_loop_policy(policy)
+        asyncio.set_event_loop_policy(before)
         asyncio._set_running_loop(loop)
 
 
@@ -334,3 +339,184 @@ def _since(began: tuple[float, float, int]) -> float:
     clock_s, computed_s = time.perf_counter() - began[0], time.process_time() - began[1]
     waited = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw > began[2]
     return clock_s if waited else computed_s
+
+
+# Ways into a tool's code: its entry, or a call beside it.
+
+
+#: Filename of a call's source in tracebacks.
+CALL_FILENAME = "<call>"
+
+
+class Call:
+    """Compiled Python source whose last expression counts; raises `SyntaxError` for what is none."""
+
+    def __init__(self, source: str) -> None:
+        body = ast.parse(source, filename=CALL_FILENAME).body
+        last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+        self._statements = _compile(ast.Module(body, []), "exec") if body else None
+        self._value = None
+        if isinstance(last, ast.Expr):
+            self._value = _compile(ast.Expression(last.value), "eval")
+
+    def evaluate(self, namespace: dict[str, Any]) -> Any:
+        """Run the statements in that namespace and return the last expression's value, None where there is none."""
+        if self._statements is not None:
+            exec(self._statements, namespace)  # noqa: S102 - what a worker is for
+        if self._value is None:
+            return None
+        return awaited(eval(self._value, namespace))  # noqa: S307 - what the caller was asked to evaluate, in the restricted worker
+
+
+def _compile(tree: ast.Module | ast.Expression, mode: str) -> CodeType:
+    return compile(tree, CALL_FILENAME, mode, dont_inherit=True)
+
+
+def with_awaited_calls(tree: ast.Module) -> ast.Module:
+    """Let `await mcp.server.tool(…)` be a call that leaves the event loop free: `await mcp.server.tool.acall(…)`.
+
+    A proxy returns its value, of the value's own type, which for a text or a number cannot be awaited too. So it is the
+    spelling that counts. Code that gives the name `mcp` another meaning stays as it is.
+    """
+    taken = any(
+        (isinstance(node, ast.Name) and node.id == "mcp" and not isinstance(node.ctx, ast.Load))
+        or (isinstance(node, ast.arg) and node.arg == "mcp")
+        or (isinstance(node, ast.alias) and "mcp" in (node.name, node.asname))
+        for node in ast.walk(tree)
+    )
+    return tree if taken else ast.fix_missing_locations(_AwaitedCalls().visit(tree))
+
+
+class _AwaitedCalls(ast.NodeTransformer):
+    """Rewriter of `await mcp.server.tool(…)`."""
+
+    def visit_Await(self, node: ast.Await) -> ast.AST:
+        """Call `acall` of the proxy; called by `visit`."""
+        self.generic_visit(node)
+        match node.value:
+            case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id="mcp"))) as tool) as call:
+                call.func = ast.copy_location(ast.Attribute(tool, "acall", ast.Load()), tool)
+        return node
+
+
+def fresh_namespace(names: dict[str, Any]) -> dict[str, Any]:
+    """Return a new module's namespace, with `names` and `Tool` in it; registered, because dataclasses look it up."""
+    module = types.ModuleType(TOOL_MODULE)
+    sys.modules[TOOL_MODULE] = module
+    namespace = module.__dict__
+    namespace.update(names)
+    namespace["Tool"] = Tool
+    if not any(isinstance(finder, BaseModule) for finder in sys.meta_path):
+        sys.meta_path.append(BaseModule())
+    return namespace
+
+
+class BaseModule:
+    """Module `base` with the class `ChameleonTool`, which tools written for other hosts import: `Tool` by another name.
+
+    It is the last finder that is asked, so that a module `base` of the user's own comes first. It derives from none of
+    the classes of `importlib.abc`, which load modules that a fork resets.
+    """
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find `base`; called by the import system when nothing else has found it."""
+        # It has the methods that count; the class that mypy asks for would load too much.
+        return ModuleSpec(fullname, self) if fullname == "base" else None  # type: ignore[arg-type]  # see above
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave the making of the module to the import system, which calls this."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Fill the module; called by the import system."""
+        module.__doc__ = "Base class of tools, given by healkit."
+        module.__dict__["ChameleonTool"] = module.__dict__["Tool"] = Tool
+
+
+def call_entry(namespace: dict[str, Any], shape: Shape, arguments: dict[str, Any]) -> Any:
+    """Call what the code has defined there; for a script, look at what it has set."""
+    if shape.kind == "script":
+        return namespace.get("result")
+    target: Any = namespace[shape.entry]
+    if shape.kind == "class":
+        target = target().run
+    return awaited(target(arguments) if shape.takes_dict else target(**arguments))
+
+
+def awaited(value: Any) -> Any:
+    """Return the value, or what a coroutine returns."""
+    if not inspect.iscoroutine(value):
+        return value
+    import asyncio  # late: most code has no coroutine, and a trial server is forked faster without
+
+    let_nest()
+    return asyncio.run(value)
+
+
+# Event loops of a tool, as in a script and nested.
+#
+# Generated code asks for a loop in every way that ever worked: `asyncio.run`, `get_event_loop().run_until_complete`,
+# and either of them inside a coroutine. All give the same answer here. A loop inside a running one is a loop of its own
+# on the same thread; the outer one stands still meanwhile.
+
+
+def policy() -> Any:
+    """Return a policy whose `get_event_loop` makes a loop where there is none; asyncio must be loaded."""
+    import asyncio
+
+    class Loops(asyncio.DefaultEventLoopPolicy):
+        """Loops of one tool."""
+
+        def get_event_loop(self) -> asyncio.AbstractEventLoop:
+            """Return this thread's loop; called by asyncio."""
+            try:
+                loop: asyncio.AbstractEventLoop | None = super().get_event_loop()
+            except RuntimeError:
+                loop = None
+            if loop is None or loop.is_closed():
+                loop = self.new_event_loop()
+                self.set_event_loop(loop)
+            return loop
+
+    return Loops()
+
+
+def let_nest() -> None:
+    """Let `asyncio.run` and `run_until_complete` work inside a running loop, once; nothing where asyncio is not loaded.
+
+    Only calls that would raise are changed.
+    """
+    asyncio: Any = sys.modules.get("asyncio")
+    if asyncio is None or hasattr(asyncio.run, "__wrapped__"):
+        return
+    if type(asyncio.get_event_loop_policy()).__module__ != __name__:  # no kernel has hidden its loop here
+        asyncio.set_event_loop_policy(policy())
+    run, until_complete = asyncio.run, asyncio.BaseEventLoop.run_until_complete
+
+    @functools.wraps(run)
+    def nested_run(*args: Any, **kwargs: Any) -> Any:
+        outer = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
+        try:
+            return run(*args, **kwargs)
+        finally:
+            asyncio._set_running_loop(outer)
+
+    @functools.wraps(until_complete)
+    def nested_until_complete(self: Any, future: Any) -> Any:
+        outer = asyncio._get_running_loop()
+        if outer is None:
+            return until_complete(self, future)
+        asyncio._set_running_loop(None)
+        inner = asyncio.new_event_loop() if self.is_running() else self
+        try:
+            return until_complete(inner, future)
+        finally:
+            if inner is not self:
+                inner.close()
+            asyncio._set_running_loop(outer)
+
+    asyncio.run = nested_run
+    asyncio.runners.run = nested_run
+    asyncio.BaseEventLoop.run_until_complete = nested_until_complete

@@ -1,7 +1,7 @@
-"""Removal of what a worker wrote.
+"""Removal of what a worker wrote, and the end of what it started.
 
-By descriptors and without recursion: a tool can nest folders deeper than Python recurses and than a path may be long. A
-folder that is met is moved up beside the first ones, so that only two descriptors are open at a time.
+Files go by descriptors and without recursion: a tool can nest folders deeper than Python recurses and than a path may
+be long. A folder that is met is moved up beside the first ones, so that only two descriptors are open at a time.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import signal
+from typing import Literal
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -105,3 +107,27 @@ def _make_own(name: str, parent: int | None) -> None:
         os.chmod(f"/proc/self/fd/{descriptor}", 0o700)
     finally:
         os.close(descriptor)
+
+
+def children_of(process: int | Literal["self"]) -> list[int]:
+    """Return the processes that it has started or adopted; none where the kernel does not tell."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{process}/task"):
+            with (
+                contextlib.suppress(OSError),
+                open(f"/proc/{process}/task/{thread}/children") as file,
+            ):
+                found += map(int, file.read().split())
+    return found
+
+
+def end_children() -> None:
+    """Kill all that this process has started or adopted, and what that leaves behind; another user's is left alone."""
+    tried: set[int] = set()
+    while children := set(children_of("self")) - tried:
+        tried |= children
+        for pid in children:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
