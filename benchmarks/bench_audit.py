@@ -22,7 +22,7 @@ from typing import Any
 
 from healkit.config import Config
 from healkit.contracts.audit import AuditMetadata, AuditStep
-from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.store.audit import Audit
 from healkit.store.audit_chain import COLUMNS
 from healkit.store.audit_rows import columns_of

@@ -23,11 +23,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from healkit.collector.service import Ingest
 from healkit.config import Config
 from healkit.contracts.execution import new_trace_id, utc_now
-from healkit.sanitizer import Sanitizer
 from healkit.sanitizer.cleaner import Verbatim
-from healkit.server.ingest import Ingest
+from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.store.collected import CollectedTraces
 from healkit.store.database import Database
 

@@ -35,7 +35,7 @@ from healkit.decisions import Turn
 from healkit.decisions.telling import KnownNames, counts_of, facts_of, values_among
 from healkit.runtime.runner import Runner
 from healkit.runtime.views import Views
-from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.sanitizer import Sanitizer
 
 STEP_ROWS, STEPS, ROUNDS = 100_000, 20, 3
 TOOL = """import pandas as pd

@@ -28,7 +28,7 @@ from healkit.contracts.execution import (
     new_trace_id,
     utc_now,
 )
-from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter
 from healkit.tracing.trace_collector import Tracer

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from healkit.errors import HealkitError, ToolExecutionError
     from healkit.notebook.ipython_extension import load_ipython_extension, unload_ipython_extension
     from healkit.runtime.execution import Execution
-    from healkit.sanitizer import sanitize
+    from healkit.sanitizer.sanitizer import sanitize
 
 __version__ = "0.1.0"
 
@@ -30,7 +30,7 @@ _HOMES = {
     "ToolExecutionError": "errors",
     "execute_tool": "defaults",
     "load_ipython_extension": "notebook.ipython_extension",
-    "sanitize": "sanitizer",
+    "sanitize": "sanitizer.sanitizer",
     "unload_ipython_extension": "notebook.ipython_extension",
 }
 

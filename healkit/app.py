@@ -128,7 +128,7 @@ class Healkit:
     @functools.cached_property
     def vault(self) -> Vault:
         """Tools and their revisions."""
-        from healkit.rendering.vault_entry import ShownVaultEntry
+        from healkit.rendering.listings import ShownVaultEntry
         from healkit.store.vault import Vault
 
         return Vault(self.database, self._check_grants, ShownVaultEntry)
@@ -303,9 +303,11 @@ class Healkit:
         """Show the state as a card; called by IPython's display formatter."""
         if self.closed:
             return {"text/plain": repr(self)}
-        from healkit.rendering import html_of, reports, text_of
+        from healkit.rendering import listings
+        from healkit.rendering.to_html import html_of
+        from healkit.rendering.to_text import text_of
 
-        card = reports.status(self.status())
+        card = listings.status(self.status())
         return {"text/plain": text_of(card), "text/html": html_of(card)}
 
     def __enter__(self) -> Healkit:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from healkit import values
 from healkit.contracts.encoding import read_int
 from healkit.contracts.execution import FILTER_NAMES, GROUP_FILTERS, STATUSES, SUMMARY_FILTERS, Filters
+from healkit.crossing import values
 from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
 from healkit.options import GRANTS, Option
 

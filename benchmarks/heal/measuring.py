@@ -17,8 +17,9 @@ from typing import Any
 from heal.programs import Example, Program
 from heal.scoring import Judge
 
-from healkit import Config, Healkit, values
+from healkit import Config, Healkit
 from healkit.contracts.healing import same_value
+from healkit.crossing import values
 from healkit.errors import HealkitError
 from healkit.healing.questions import Answer
 

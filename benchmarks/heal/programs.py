@@ -15,7 +15,7 @@ from typing import Any
 
 from heal.notation import made
 
-from healkit import values
+from healkit.crossing import values
 from healkit.gallery import LESSONS
 
 #: The sets that were written for this purpose. No healer is tuned to `fresh`, `held_out`, `sealed` or `blind`; the last
@@ -24,7 +24,7 @@ WRITTEN = ("own", "frames", "dev", "fresh", "held_out", "sealed", "blind")
 #: What a healer may see of each.
 _SETS = Path(__file__).parent / "sets"
 #: `{"arguments": {…}, "result": …}` or `{"call": "…", "result": …}`: for this, that is right. Values are in their kept
-#: form (`healkit.values.kept`).
+#: form (`healkit.crossing.values`).
 Example = dict[str, Any]
 
 

@@ -15,7 +15,8 @@ from typing import Any
 from heal.programs import WRITTEN, Example, Program, tables
 
 import healkit
-from healkit import Config, Healkit, values
+from healkit import Config, Healkit
+from healkit.crossing import values
 from healkit.runtime.trials import Trial, TrialResult
 
 _HIDDEN = Path(__file__).parent / "hidden"

@@ -38,7 +38,8 @@ def verify(
     db: DbOption = None,
 ) -> int:
     """Check entries, and the files that they name. Exit 0: all are as they were; 1: the first that is not is named."""
-    from healkit.rendering import audit, text_of
+    from healkit.rendering import audit
+    from healkit.rendering.to_text import text_of
 
     kept = None if head is None else _head_of(head)
     with open_healkit(db, create=False) as healkit:
@@ -67,7 +68,8 @@ def show(
     db: DbOption = None,
 ) -> int:
     """Show the entries of one execution."""
-    from healkit.rendering import audit, text_of
+    from healkit.rendering import audit
+    from healkit.rendering.to_text import text_of
 
     with open_healkit(db, create=False) as healkit:
         found = healkit.audit.get(execution)
@@ -86,7 +88,8 @@ def summary(
     db: DbOption = None,
 ) -> int:
     """Sum up one execution, or the whole audit: choices, corrections, failures, duration, tools."""
-    from healkit.rendering import audit, text_of
+    from healkit.rendering import audit
+    from healkit.rendering.to_text import text_of
 
     with open_healkit(db, create=False) as healkit:
         found = healkit.audit.summary(execution)

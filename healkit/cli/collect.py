@@ -39,8 +39,7 @@ def collect(
 
     POST /api/traces stores them; GET /api/traces, /api/traces/ID, /api/health and /api/metrics read.
     """
-    from healkit.server.standalone import Address, serve
-    from healkit.server.tokens import given_token
+    from healkit.collector.standalone import Address, given_token, serve
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("healkit").setLevel(logging.INFO if verbose else logging.WARNING)

@@ -19,10 +19,10 @@ import typer
 
 from healkit import options
 from healkit.config import Config
+from healkit.crossing.values import readable
 from healkit.errors import HealkitError, UsageInvalid
 from healkit.options import Option
 from healkit.plain_text import seen_json, visible
-from healkit.values import readable
 
 if TYPE_CHECKING:
     from healkit.app import Healkit

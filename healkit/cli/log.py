@@ -73,7 +73,8 @@ def listing(
 def _listed(
     filters: Filters, before: int | None, after: int | None, limit: int, as_json: bool, db: str | None
 ) -> int:
-    from healkit.rendering import listings, text_of
+    from healkit.rendering import listings
+    from healkit.rendering.to_text import text_of
 
     if before is not None and after is not None:
         wrong("--before and --after cannot both be given.")
@@ -100,7 +101,8 @@ def _tallied(
     db: str | None,
 ) -> int:
     """Print groups of failures, or tools' sums, which are kept beside the log."""
-    from healkit.rendering import listings, stats, text_of
+    from healkit.rendering import listings
+    from healkit.rendering.to_text import text_of
 
     if group and summary:
         wrong("--group and --summary cannot both be given.")
@@ -112,10 +114,10 @@ def _tallied(
         if group:
             found = healkit.log.groups(**filters.given, limit=limit)
             groups, left_out = healkit.history.shown_groups(found.rows), found.left_out
-            shown, data = stats.groups(groups), [*map(dataclasses.asdict, groups)]
+            shown, data = listings.groups(groups), [*map(dataclasses.asdict, groups)]
         else:
             sums = healkit.log.summary(**filters.given, by=by).rows
-            shown, data = stats.summary(sums, by), [*map(dataclasses.asdict, sums)]
+            shown, data = listings.summary(sums, by), [*map(dataclasses.asdict, sums)]
     if as_json:
         print_json(data)
     else:
@@ -217,7 +219,8 @@ def errors(
     db: DbOption = None,
 ) -> int:
     """List the failures of code on record, newest first; with --last also a call that was refused."""
-    from healkit.rendering import listings, text_of
+    from healkit.rendering import listings
+    from healkit.rendering.to_text import text_of
 
     last = last or markdown or notebook is not None
 
@@ -250,10 +253,11 @@ def errors(
 
 def _put_card(shown: Execution) -> None:
     """Print the card of an execution, with what it returned or its full traceback."""
-    from healkit.rendering import cleaning, execution, text_of
+    from healkit.rendering import cleaning, execution_card
+    from healkit.rendering.to_text import text_of
 
     shown = cleaning.execution(shown)
-    card = text_of(execution.card(shown, face="terminal"))
+    card = text_of(execution_card.card(shown, face="terminal"))
     put(card)
     if shown.failure is not None:
         put(f"\n{shown.failure.traceback}".rstrip())

@@ -44,27 +44,29 @@ def list_requests(
     db: DbOption = None,
 ) -> int:
     """List all requests: those that wait first, then the decided ones, newest first."""
-    from healkit.rendering import requests, text_of
+    from healkit.rendering import listings
+    from healkit.rendering.to_text import text_of
 
     with open_healkit(db, create=False) as healkit:
         found = healkit.requests.list(tool, state="pending" if pending else None, limit=limit)
     if as_json:
         print_json([_json(request) for request in found], exact=CODE)
     else:
-        put(text_of(requests.listing(found), terminal_width()))
+        put(text_of(listings.requests(found), terminal_width()))
     return OK
 
 
 def show(number: NumberArgument, as_json: JsonOption = False, db: DbOption = None) -> int:
     """Show one request in full, with its diff."""
-    from healkit.rendering import requests, text_of
+    from healkit.rendering import listings
+    from healkit.rendering.to_text import text_of
 
     with open_healkit(db, create=False) as healkit:
         request = healkit.requests.get(number)
     if as_json:
         print_json(_json(request), exact=CODE)
     else:
-        put(text_of(requests.card(request, "terminal")))
+        put(text_of(listings.request(request, "terminal")))
     return OK
 
 

@@ -145,13 +145,13 @@ def _print_outcome(execution: Execution, as_json: bool) -> int:
         print_json(_outcome(execution), exact=("value",))
     elif execution.failure is None:
         _print_value(execution.value)
-        from healkit.rendering import execution as cards
-        from healkit.rendering import text_of
+        from healkit.rendering import execution_card as cards
+        from healkit.rendering.to_text import text_of
 
         say(text_of(cards.success(execution)))
     else:
-        from healkit.rendering import execution as cards
-        from healkit.rendering import text_of
+        from healkit.rendering import execution_card as cards
+        from healkit.rendering.to_text import text_of
 
         say(text_of(cards.card(execution, face="terminal")))
         if execution.log_id is not None:  # below the card's own next steps

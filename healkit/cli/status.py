@@ -19,7 +19,8 @@ from healkit.cli.command import (
 
 def status(as_json: JsonOption = False, db: DbOption = None) -> int:
     """Show where the database is, what is in it, which traces wait to be sent, and what is wrong, if anything."""
-    from healkit.rendering import reports, text_of
+    from healkit.rendering import listings
+    from healkit.rendering.to_text import text_of
 
     with open_healkit(db, create=False) as healkit:
         found = healkit.status()
@@ -28,7 +29,7 @@ def status(as_json: JsonOption = False, db: DbOption = None) -> int:
         fields = {name: value for name, value in dataclasses.asdict(found).items() if name != "settings"}
         print_json({**fields, **shown, "traces": msgspec.structs.asdict(found.traces)})
     else:
-        put(text_of(reports.status(found)))
+        put(text_of(listings.status(found)))
     return OK
 
 
@@ -38,7 +39,8 @@ def doctor(as_json: JsonOption = False, db: DbOption = None) -> int:
     from healkit.doctor import examine
     from healkit.errors import DatabaseError
     from healkit.plain_text import shown_url
-    from healkit.rendering import reports, text_of
+    from healkit.rendering import listings
+    from healkit.rendering.to_text import text_of
 
     report = examine(Config.from_environment())
     try:
@@ -50,6 +52,6 @@ def doctor(as_json: JsonOption = False, db: DbOption = None) -> int:
     if as_json:
         print_json({**dataclasses.asdict(report), "ok": report.ok, "database": database})
     else:
-        put(text_of(reports.doctor(report)))
+        put(text_of(listings.doctor(report)))
         put(" ".join(f"Database: {database['url']} {database['problem'] or '(in order)'}".split()))
     return OK if report.ok else TOOL_FAILED

@@ -30,8 +30,9 @@ def summarize(
 ) -> int:
     """Summarise a text or a table without a model: counts, n-grams, entities; types, nulls, ranges."""
     from healkit.config import Config
-    from healkit.rendering import summaries, text_of
-    from healkit.sanitizer import Sanitizer
+    from healkit.rendering import summaries
+    from healkit.rendering.to_text import text_of
+    from healkit.sanitizer.sanitizer import Sanitizer
     from healkit.summaries import summarize as summary_of
 
     value = read_source(file, kind or KINDS.get(Path(file).suffix.lower(), "text"))

@@ -41,7 +41,8 @@ def list_runs(
     db: DbOption = None,
 ) -> int:
     """List the recorded runs, newest first."""
-    from healkit.rendering import runs, text_of
+    from healkit.rendering import runs
+    from healkit.rendering.to_text import text_of
     from healkit.tracing.reader import read_run
     from healkit.tracing.run_folders import run_folders
 
@@ -62,7 +63,8 @@ def show(
     db: DbOption = None,
 ) -> int:
     """Show one run, event by event; with --story, step by step in plain words, each patch as a diff."""
-    from healkit.rendering import plain, runs, text_of, timeline
+    from healkit.rendering import plain, runs, timeline
+    from healkit.rendering.to_text import text_of
 
     read = _validated(run, db)
     if story:
@@ -78,7 +80,8 @@ def show(
 
 def validate(run: RunArgument = "last", as_json: JsonOption = False, db: DbOption = None) -> int:
     """Check that a run's record is complete and true. Exit 0: it is; 1: it is damaged, with file, line and fault."""
-    from healkit.rendering import runs, text_of
+    from healkit.rendering import runs
+    from healkit.rendering.to_text import text_of
     from healkit.tracing.reader import in_order
 
     read = _validated(run, db)
@@ -96,7 +99,8 @@ def diff(
     db: DbOption = None,
 ) -> int:
     """Show where two runs differ, event by event. Exit 0: they are the same; 1: they differ."""
-    from healkit.rendering import runs, text_of
+    from healkit.rendering import runs
+    from healkit.rendering.to_text import text_of
     from healkit.tracing.reader import diff_runs, read_run
 
     found = diff_runs(read_run(_folder(left, db)), read_run(_folder(right, db)))

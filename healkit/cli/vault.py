@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from healkit import options, values
+from healkit import options
 from healkit.cli.command import (
     CODE,
     HELP_OPTIONS,
@@ -27,6 +27,7 @@ from healkit.cli.command import (
     typed,
     wrong,
 )
+from healkit.crossing import values
 from healkit.parsing import parse_arguments, parse_revision, read_grants, split_label
 
 if TYPE_CHECKING:
@@ -135,7 +136,8 @@ def grant(
     db: DbOption = None,
 ) -> int:
     """Change what a tool may do: the grants named, and no others. Without any, show them."""
-    from healkit.rendering import listings, text_of
+    from healkit.rendering import listings
+    from healkit.rendering.to_text import text_of
 
     with open_healkit(db, create=False) as healkit:
         if grants or clear:
@@ -181,7 +183,8 @@ def show(
     db: DbOption = None,
 ) -> int:
     """Show one tool in full: code, arguments, grants."""
-    from healkit.rendering import listings, text_of
+    from healkit.rendering import listings
+    from healkit.rendering.to_text import text_of
 
     tool, in_label, revision = split_label(name)
     with open_healkit(db, create=False) as healkit:
@@ -202,7 +205,8 @@ def list_tools(
     db: DbOption = None,
 ) -> int:
     """List all tools, each at its active revision."""
-    from healkit.rendering import listings, text_of
+    from healkit.rendering import listings
+    from healkit.rendering.to_text import text_of
 
     with open_healkit(db, create=False) as healkit:
         entries = healkit.vault.list(persona, removed=removed)
@@ -219,7 +223,8 @@ def history(
     """List every revision, with how often it ran and failed."""
     import dataclasses
 
-    from healkit.rendering import listings, text_of
+    from healkit.rendering import listings
+    from healkit.rendering.to_text import text_of
 
     with open_healkit(db, create=False) as healkit:
         revisions = healkit.vault.history(name, persona)
@@ -285,14 +290,15 @@ def blame(
     """Show which revision brought the newest failure in, and which one resolved it."""
     import dataclasses
 
-    from healkit.rendering import reports, text_of
+    from healkit.rendering import listings
+    from healkit.rendering.to_text import text_of
 
     with open_healkit(db, create=False) as healkit:
         found = healkit.vault.blame(name, persona=persona)
     if as_json:
         print_json(dataclasses.asdict(found))
     else:
-        put(text_of(reports.blame(name, found)))
+        put(text_of(listings.blame(name, found)))
     return OK
 
 

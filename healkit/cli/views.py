@@ -33,7 +33,7 @@ LimitOption = Annotated[int, typed(options.LIMIT, min=1)]
 
 def list_views(limit: LimitOption = 50, as_json: JsonOption = False, db: DbOption = None) -> int:
     """List the views, newest first."""
-    from healkit.rendering import text_of
+    from healkit.rendering.to_text import text_of
 
     with open_healkit(db, create=False) as healkit:
         found = healkit.views.list(limit)
@@ -46,7 +46,7 @@ def list_views(limit: LimitOption = 50, as_json: JsonOption = False, db: DbOptio
 
 def show(name: NameArgument, as_json: JsonOption = False, db: DbOption = None) -> int:
     """Show what a view holds: its columns and its first rows."""
-    from healkit.rendering import text_of
+    from healkit.rendering.to_text import text_of
 
     with open_healkit(db, create=False) as healkit:
         if as_json:

@@ -68,7 +68,7 @@ class Init(msgspec.Struct, frozen=True, tag="init"):
 
     `call` is Python source that is evaluated beside the code instead of calling its entry: statements and a last
     expression, whose value counts. `watch` asks for the executed lines and the types of names too. `exact` says that
-    arguments and result are encoded by `healkit.values`, else as JSON; `contents` is where the contents of frames and
+    arguments and result are encoded by `healkit.crossing`, else as JSON; `contents` is where the contents of frames and
     arrays are in the region that comes with the message. `data_max_bytes` is how much the frames and arrays of the
     result may take in the host.
     """

@@ -140,16 +140,16 @@ class Decision:
 
     def card(self) -> Card:
         """Build the card: one pane each for the audit, the data and the analysis."""
-        from healkit.rendering import audit_panes
+        from healkit.rendering import audit
 
-        return audit_panes.card(self.panes())
+        return audit.card(self.panes())
 
     def _repr_html_(self) -> str:
-        from healkit.rendering import html_of
+        from healkit.rendering.to_html import html_of
 
         return html_of(self.card())
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        from healkit.rendering import text_of
+        from healkit.rendering.to_text import text_of
 
         printer.text(text_of(self.card()))

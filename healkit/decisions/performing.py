@@ -20,10 +20,10 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import pandas as pd
 
-from healkit import values
 from healkit.contracts.data import DataView
 from healkit.contracts.decisions import Candidate, Entity, FoundEntities, ViewFacts
 from healkit.contracts.vault import VaultEntry
+from healkit.crossing import values
 from healkit.decisions.operations import Operation, built_in, write_output
 from healkit.decisions.record import TextForm
 from healkit.decisions.telling import (

@@ -514,10 +514,9 @@ def texts_of(value: Any) -> list[str] | None:
 
 def text_facts(texts: Sequence[str], cleaner: Cleaner, *, is_shared: bool = False) -> TextFacts:
     """Count what is in texts; is_shared: whether the most frequent words, n-grams and entities may be told."""
-    from healkit.summaries import TOP
-    from healkit.summaries.texts import summary_of
+    from healkit.summaries import TOP, text_summary
 
-    found = summary_of("\n\n".join(texts), cleaner, TOP)
+    found = text_summary("\n\n".join(texts), cleaner, TOP)
     listed = {
         **{f"{size} words" if size > 1 else "words": ngrams for size, ngrams in found.ngrams.items()},
         **found.entities,

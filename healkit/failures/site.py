@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from healkit import values
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import Check
+from healkit.crossing import values
 from healkit.errors import ToolShapeError, near_misses
 from healkit.pysource import shapes
 from healkit.pysource.nodes import Function, first_line, header_nodes, names_at, own_nodes, parameters

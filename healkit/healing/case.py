@@ -16,12 +16,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from healkit import values
 from healkit.contracts.execution import SUMMARY_MAX_CHARS
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check, CheckResult
 from healkit.contracts.tools import revision_label
 from healkit.contracts.vault import VaultEntry, checked_examples
+from healkit.crossing import values
 from healkit.errors import ArgumentsInvalid, CodeDoesNotParse, ExamplesInvalid, HealError, VaultError
 from healkit.failures.catalogue import explain, kind_of, no_fix
 from healkit.failures.pattern import Kind

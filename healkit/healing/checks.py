@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from healkit import values
 from healkit.contracts.encoding import to_jsonable, type_outline
 from healkit.contracts.healing import Check, CheckResult
 from healkit.contracts.vault import NO_GRANTS, VaultEntry
+from healkit.crossing import values
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
 from healkit.runtime.background import Stop

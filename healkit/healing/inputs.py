@@ -17,10 +17,10 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from healkit import values
 from healkit.contracts.encoding import is_plain
 from healkit.contracts.healing import Check
 from healkit.contracts.vault import VaultEntry
+from healkit.crossing import values
 from healkit.errors import ArgumentsInvalid, SchemaInvalid
 from healkit.pysource.nodes import stored_names
 from healkit.store.arguments import validate_arguments

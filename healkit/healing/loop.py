@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 
-from healkit import values
 from healkit.config import Config
 from healkit.contracts.healing import (
     VERDICTS,
@@ -32,6 +31,7 @@ from healkit.contracts.healing import (
 )
 from healkit.contracts.runs import ExecutionMode, PolicyDefaults
 from healkit.contracts.vault import VaultEntry, unified_diff
+from healkit.crossing import values
 from healkit.errors import (
     BudgetSpent,
     ConfigError,

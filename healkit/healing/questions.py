@@ -14,8 +14,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from healkit import values
 from healkit.contracts.healing import Attempt, Check, CheckResult, difference
+from healkit.crossing import values
 from healkit.healing.advisor import Workbench
 from healkit.healing.inputs import variants, without_columns
 

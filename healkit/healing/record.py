@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from healkit import values
 from healkit.contracts.audit import AuditMetadata, AuditStep
 from healkit.contracts.execution import utc_now
 from healkit.contracts.failure import fingerprint
@@ -31,6 +30,7 @@ from healkit.contracts.runs import (
     error_object,
     sign,
 )
+from healkit.crossing import values
 from healkit.errors import HealkitError
 from healkit.healing.advisor import Case
 from healkit.healing.case import Diagnosis

@@ -11,7 +11,9 @@ from healkit.healing.advisor import Advisor, Case
 from healkit.healing.case import Diagnosis
 from healkit.healing.checks import why_not
 from healkit.healing.workbench import Bench
-from healkit.rendering import healing, html_of, plain, text_of
+from healkit.rendering import healing, plain
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 from healkit.runtime.background import in_ipython
 from healkit.runtime.runs import OpenRun
 

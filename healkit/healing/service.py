@@ -13,10 +13,10 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from healkit import values
 from healkit.config import Config
 from healkit.contracts.runs import PolicyDefaults
 from healkit.contracts.vault import VaultEntry
+from healkit.crossing import values
 from healkit.runtime import background
 from healkit.runtime.execution import Execution, arguments_of, nested_grants
 from healkit.runtime.recording import Recorder

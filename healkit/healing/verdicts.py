@@ -22,10 +22,10 @@ from typing import Any
 
 import msgspec
 
-from healkit import values
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.healing import Attempt, Check, CheckResult, Patch, Verdict, difference, same_value
 from healkit.contracts.vault import VaultEntry
+from healkit.crossing import values
 from healkit.errors import HealkitError
 from healkit.healing.advisor import Workbench
 from healkit.healing.inputs import accepted, known_inputs, variants

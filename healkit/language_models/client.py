@@ -41,7 +41,7 @@ from healkit.language_models.protocols import (
     complaint_of,
     mapping,
 )
-from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.tracing.delivery import DaemonExecutor, readable, retry_after_s
 
 #: Interval at which the budget and Stop are checked.

@@ -19,10 +19,10 @@ from healkit.contracts.tools import revision_label
 from healkit.errors import HealkitError
 from healkit.notebook.cell_output import CellOutput, own_cleaner
 from healkit.notebook.own_cells import FailedCell
-from healkit.rendering import asides, cleaning
-from healkit.rendering import execution as rendered
-from healkit.rendering.asides import Aside
+from healkit.rendering import cleaning, execution_card
+from healkit.rendering import execution_card as rendered
 from healkit.rendering.document import Card, Line, Section, Span
+from healkit.rendering.execution_card import Aside
 from healkit.runtime.execution import Execution
 from healkit.sanitizer.sanitizer import RecordCleaner, Sanitizer
 
@@ -47,7 +47,9 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
     execution, found, hidden = without_secrets(cell.execution, cell.locals, own_cleaner())
     history = ""
     if cell.seen > 1:
-        history = asides.history_line(cell.seen, cell.first_seen, "").partition(";")[0] + ", in this kernel"
+        history = (
+            execution_card.history_line(cell.seen, cell.first_seen, "").partition(";")[0] + ", in this kernel"
+        )
     if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
         return CellOutput.of(rendered.card(execution, aside=Aside(found, hidden, history, tip, explained)))
     why, fix = told(cell.advice)
@@ -104,7 +106,7 @@ def _history(healkit: Healkit, execution: Execution) -> str:
         return ""
     tool, persona, number = execution.tool_name, execution.persona, seen.cured_by
     resolved_by = "" if number is None else revision_label(tool, persona, number)
-    return asides.history_line(seen.count, seen.first_seen, resolved_by)
+    return execution_card.history_line(seen.count, seen.first_seen, resolved_by)
 
 
 # Cell order. `healkit.cells` decides, from what the kernel knows.

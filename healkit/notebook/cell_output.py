@@ -12,15 +12,16 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.display import display
 
 from healkit.config import Config, ExplainLevel
-from healkit.rendering import cleaning, html_of, listings, markup, text_of
+from healkit.rendering import cleaning, listings, to_html
 from healkit.rendering.document import Card, Document, Part
-from healkit.rendering.markup import Html
+from healkit.rendering.to_html import Html, html_of
+from healkit.rendering.to_text import text_of
 from healkit.runtime import panels
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.runtime.execution import Executions
-    from healkit.sanitizer import Sanitizer
+    from healkit.sanitizer.sanitizer import Sanitizer
 
 
 class LivePanel(Protocol):
@@ -103,7 +104,7 @@ class CellOutput:
 
     def folded(self) -> CellOutput:
         """Return it behind one line, to be opened when there is no kernel for the panel above it."""
-        return dataclasses.replace(self, html=markup.fold(_SAME, Html(self.html)), panel=None)
+        return dataclasses.replace(self, html=to_html.fold(_SAME, Html(self.html)), panel=None)
 
 
 def listed(rows: Executions, live: MakePanel | None = None) -> CellOutput:

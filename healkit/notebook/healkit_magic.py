@@ -10,8 +10,8 @@ from healkit.errors import UsageInvalid
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.magic_parsers import REQUEST_COMMANDS
 from healkit.parsing import unknown
-from healkit.rendering import reports
-from healkit.rendering import requests as rendered
+from healkit.rendering import listings
+from healkit.rendering import listings as rendered
 from healkit.rendering.document import Code, Line, Section, Span
 from healkit.runtime import vault_edits
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: Subcommand → the report that it shows.
 REPORTS: dict[str, Callable[[Healkit], CellOutput]] = {
-    "status": lambda healkit: CellOutput.of(reports.status(healkit.status())),
-    "doctor": lambda healkit: CellOutput.of(reports.doctor(healkit.doctor())),
+    "status": lambda healkit: CellOutput.of(listings.status(healkit.status())),
+    "doctor": lambda healkit: CellOutput.of(listings.doctor(healkit.doctor())),
 }
 _KEPT_NOTE = (
     "The tool runs in a restricted worker, not in this kernel: it has no network and sees no files until it is granted "
@@ -74,7 +74,7 @@ def requests(healkit: Healkit, options: Namespace) -> CellOutput:
                 "%healkit requests list takes no number.", hint="Write %healkit requests show ID."
             )
         found = healkit.requests.list()
-        return CellOutput.of(rendered.listing(found))
+        return CellOutput.of(rendered.requests(found))
     number = _number(word, options.number)
     if word == "show":
         request = healkit.requests.get(number)
@@ -83,7 +83,7 @@ def requests(healkit: Healkit, options: Namespace) -> CellOutput:
     else:
         request = healkit.requests.decline(number, options.reason)
     active = healkit.vault.get(request.tool_name, request.persona).revision
-    return CellOutput.of(rendered.card(request, active=active))
+    return CellOutput.of(rendered.request(request, active=active))
 
 
 def _number(word: str, typed: str | None) -> int:

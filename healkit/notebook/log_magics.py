@@ -15,10 +15,11 @@ from healkit.notebook import cards
 from healkit.notebook.cell_output import CellOutput, listed, panel_of
 from healkit.notebook.own_cells import FailedCell
 from healkit.parsing import check_tallied, read_filters
-from healkit.rendering import execution as rendered
-from healkit.rendering import html_of, stats, variables
-from healkit.rendering.asides import Aside
+from healkit.rendering import execution_card, listings
+from healkit.rendering import execution_card as rendered
 from healkit.rendering.document import Card, Code
+from healkit.rendering.execution_card import Aside
+from healkit.rendering.to_html import html_of
 from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def last_error(
     aside = Aside(explained=explained)
     shown, _, _ = cards.without_secrets(execution, (), cards.cleaner_of(healkit))
     card = rendered.card(shown, frames=options.frames, note=note, aside=aside)
-    cards_shown = (card,) if asked is None else (card, variables.card(asked))
+    cards_shown = (card,) if asked is None else (card, execution_card.locals_card(asked))
     return CellOutput.of(cards_shown, panel_of(healkit, "TracebackView", execution))
 
 
@@ -101,10 +102,10 @@ def _stats(healkit: Healkit, options: Namespace, filters: Filters) -> CellOutput
     check_tallied(filters, group=options.group, summary=options.summary, before=before)
     if options.summary:
         sums = healkit.log.summary(**filters.given).rows
-        return CellOutput.of(stats.summary(sums))
+        return CellOutput.of(listings.summary(sums))
     found = healkit.log.groups(**filters.given, limit=options.limit)
     groups = healkit.history.shown_groups(found.rows)
-    return CellOutput.of(stats.groups(groups, left_out=found.left_out, ask="%executions --status refused"))
+    return CellOutput.of(listings.groups(groups, left_out=found.left_out, ask="%executions --status refused"))
 
 
 def export(

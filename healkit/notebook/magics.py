@@ -327,7 +327,7 @@ def _raised(result: Any) -> BaseException | None:
 def _success(execution: Execution) -> CellOutput:
     """Show one line: the value itself is the cell's own result, right below."""
     from healkit.notebook.cell_output import CellOutput
-    from healkit.rendering import execution as rendered
+    from healkit.rendering import execution_card as rendered
 
     return CellOutput.of(rendered.success(execution))
 

@@ -10,7 +10,7 @@ from healkit.errors import UsageInvalid
 from healkit.notebook.cell_output import CellOutput, panel_of
 from healkit.notebook.magic_parsers import VAULT_COMMANDS
 from healkit.parsing import parse_arguments, parse_revision, read_grants, split_label, unknown
-from healkit.rendering import listings, reports
+from healkit.rendering import listings
 from healkit.runtime import vault_edits
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _diff(healkit: Healkit, options: Namespace) -> CellOutput:
         ends.append(revision)
     a, b = (ends[0] if ends else None), (ends[1] if len(ends) > 1 else None)
     text = healkit.vault.diff(name, a, b, persona=persona)
-    return CellOutput.of(reports.diff(name, text))
+    return CellOutput.of(listings.diff(name, text))
 
 
 def _history(healkit: Healkit, options: Namespace) -> CellOutput:
@@ -99,7 +99,7 @@ def _history(healkit: Healkit, options: Namespace) -> CellOutput:
 def _blame(healkit: Healkit, options: Namespace) -> CellOutput:
     name, persona, _ = _which(options)
     blame = healkit.vault.blame(name, persona=persona)
-    return CellOutput.of(reports.blame(name, blame))
+    return CellOutput.of(listings.blame(name, blame))
 
 
 def _revert(healkit: Healkit, options: Namespace) -> CellOutput:

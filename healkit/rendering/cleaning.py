@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from healkit import values
 from healkit.config import Config
 from healkit.contracts.execution import CallRecord, DecisionRecord, ExecutionData
 from healkit.contracts.failure import Failure
+from healkit.crossing import values
 from healkit.rendering.document import Document
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _arguments(given: dict[str, Any], cleaner: RecordCleaner) -> dict[str, Any]:
 
 
 def _failure(failure: Failure, cleaner: Cleaner, *, in_list: bool) -> Failure:
-    from healkit.sanitizer.payloads import cleaned_failure
+    from healkit.sanitizer.cleaner import cleaned_failure
 
     if in_list:
         return msgspec.structs.replace(failure, evalue=_text(failure.evalue, cleaner))

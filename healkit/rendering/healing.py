@@ -24,7 +24,7 @@ from healkit.rendering.document import (
     Table,
     Tone,
 )
-from healkit.rendering.parts import Face
+from healkit.rendering.execution_card import Face
 
 #: Number of attempts listed one by one; a search has many that fail.
 _SHOWN_MAX = 8

@@ -20,7 +20,7 @@ from healkit.errors import (
     VaultError,
     ViewError,
 )
-from healkit.rendering.parts import Face
+from healkit.rendering.execution_card import Face
 
 
 class _Said(NamedTuple):

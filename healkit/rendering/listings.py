@@ -1,38 +1,53 @@
-"""Lists of executions, tools and revisions."""
+"""Lists and reports: executions, tools, requests, views."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from healkit import values
-from healkit.contracts.execution import HEALING_ORIGINS, TRIED_COUNTED_MAX, ExecutionData
-from healkit.contracts.vault import RevisionInfo, VaultEntry
-from healkit.rendering import cleaning, parts, plain
+from healkit.contracts.data import DataView
+from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
+from healkit.contracts.execution import (
+    HEALING_ORIGINS,
+    TRIED_COUNTED_MAX,
+    ExecutionData,
+    GroupInfo,
+    ToolSummary,
+)
+from healkit.contracts.healing import PatchRequest
+from healkit.contracts.tools import revision_label
+from healkit.contracts.vault import Blame, RevisionInfo, VaultEntry
+from healkit.crossing import values
+from healkit.rendering import cleaning, execution_card, plain
 from healkit.rendering.document import (
     Card,
     Cell,
     Code,
+    Diff,
     Fact,
     Facts,
+    Fold,
+    Items,
     Line,
     Only,
+    Part,
     Section,
     Span,
     Table,
     Tone,
 )
+from healkit.rendering.execution_card import Face
 from healkit.rendering.plain import visible
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
+
+# Executions, and their sums.
 
 #: Columns that a narrow page shows without scrolling come first.
 _EXECUTIONS = ("row", "when", "tool", "status", "result", "took", "isolation")
-_VAULT = ("tool", "persona", "rev", "type", "group", "description")
-_HISTORY = ("rev", "from", "author", "when", "runs", "failed", "code", "reason")
 _STATES: dict[str, tuple[str, Tone]] = {"SUCCESS": ("✓", "good"), "FAILURE": ("✗", "bad")}
-#: Longest arguments of an example that are offered for typing, in characters.
-_EXAMPLE_MAX_CHARS = 120
-_EXAMPLES_MAX = 5
 
 
 def executions(found: Sequence[ExecutionData], *, left_out: int = 0, ask: str = "") -> Card:
@@ -46,6 +61,28 @@ def executions(found: Sequence[ExecutionData], *, left_out: int = 0, ask: str = 
     rows = [_execution_row(cleaning.execution(one, in_list=True)) for one in found]
     table = Table(_EXECUTIONS, rows, cut="result")
     return Card(tone="info", parts=(table, *below))
+
+
+def _execution_row(one: ExecutionData) -> tuple[Cell, ...]:
+    mark, tone = _STATES.get(one.status, ("…", "warn"))
+    status = "refused" if one.refused else one.status
+    label: Cell = Span(one.label, "code")
+    if one.origin in HEALING_ORIGINS:
+        label = (Span(one.label, "code"), Span(f" {one.origin}", "quiet", plain=f" ({one.origin})"))
+    came = ""
+    if one.failure is not None:
+        came = plain.one_line(one.failure.summary, 160)
+    elif one.ok:
+        came = execution_card.result_line(one, 160)
+    return (
+        str(one.log_id) if one.log_id is not None else "–",
+        Span(plain.moment(one.timestamp), "moment"),
+        label,
+        Span(f"{mark} {status}", "state", tone),
+        came,
+        Span(plain.duration(one.duration_ms), "unbroken"),
+        one.isolation or "–",
+    )
 
 
 def left_out_line(number: int, ask: str) -> str:
@@ -62,6 +99,95 @@ def refused_line(number: int, ask: str) -> str:
     return f"{number:,}{more} {calls} not listed: {ask}"
 
 
+_GROUPS = (
+    "failures",
+    "tool",
+    "first seen",
+    "last seen",
+    "since",
+    "resolved by",
+    "row",
+    "fingerprint",
+    "what",
+)
+
+
+def groups(found: Sequence[GroupInfo], *, left_out: int = 0, ask: str = "") -> Card:
+    """Build the list of groups, the one seen last first.
+
+    left_out: how many refused calls are not listed. ask: what lists them.
+    """
+    below = [Span(refused_line(left_out, ask), "quiet")] if left_out else []
+    if not found:
+        return Card(parts=("No failures match.", *below))
+    return Card(tone="bad", parts=(Table(_GROUPS, [_group_row(group) for group in found]), *below))
+
+
+def _group_row(group: GroupInfo) -> tuple[str, ...]:
+    persona = "" if group.persona == "default" else f".{group.persona}"
+    return (
+        f"{group.count:,}",
+        f"{group.tool_name}{persona}",
+        plain.moment(group.first_seen),
+        plain.moment(group.last_seen),
+        _revision(group.first_revision),
+        _revision(group.cured_by),
+        str(group.last_log_id),
+        group.fingerprint,
+        plain.one_line(group.summary, 160),
+    )
+
+
+def summary(rows: Sequence[ToolSummary], by: Sequence[str] = ()) -> Card:
+    """Build the list of tools' runs; `by` names what else they are summed up by."""
+    if not rows:
+        return Card(parts=("No executions match.",))
+    asked = [word for word in ("persona", "revision", "day") if word in by]
+    refused = ["refused"] if any(row.refused for row in rows) else []
+    headers = ("tool", *asked, "runs", "failed", *refused, "rate", "mean", "half within", "95 % within")
+    return Card(tone="info", parts=(Table(headers, [_summary_row(row, [*asked, *refused]) for row in rows]),))
+
+
+def _summary_row(row: ToolSummary, asked: Sequence[str]) -> tuple[str, ...]:
+    known = {"persona": row.persona or "–", "revision": _revision(row.revision), "day": str(row.day)}
+    times = (row.mean_ms, row.p50_ms, row.p95_ms)
+    return (
+        row.tool_name,
+        *(known[word] for word in asked if word in known),
+        f"{row.runs:,}",
+        f"{row.failures:,}",
+        *([f"{row.refused:,}"] if "refused" in asked else []),
+        f"{row.failure_rate:.1%}",
+        *("longer" if value == float("inf") else plain.duration(value) for value in times),
+    )
+
+
+def _revision(number: int | None) -> str:
+    return "–" if number is None else f"v{number}"
+
+
+# Tools and their revisions.
+
+_VAULT = ("tool", "persona", "rev", "type", "group", "description")
+_HISTORY = ("rev", "from", "author", "when", "runs", "failed", "code", "reason")
+#: Longest arguments of an example that are offered for typing, in characters.
+_EXAMPLE_MAX_CHARS = 120
+_EXAMPLES_MAX = 5
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class ShownVaultEntry(VaultEntry):
+    """Vault entry that a notebook shows as a card; `hk.vault` returns these."""
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        """Print the card as text, or within a list the short form; called by IPython for the value of a cell."""
+        printer.text(text_of(saved(self)) if printer.indentation == 0 else repr(self))
+
+    def _repr_html_(self) -> str:
+        """Return the card as HTML; called by a notebook that shows the entry."""
+        return html_of(saved(self))
+
+
 def vault(entries: Sequence[VaultEntry]) -> Card:
     """Build the list of tools."""
     if not entries:
@@ -69,11 +195,38 @@ def vault(entries: Sequence[VaultEntry]) -> Card:
     return Card(tone="info", parts=(Table(_VAULT, [_entry_row(entry) for entry in entries]),))
 
 
+def _entry_row(found: VaultEntry) -> tuple[Cell, ...]:
+    description = f"(draft) {found.description}" if found.draft else found.description
+    return (
+        Span(found.tool_name, "code"),
+        found.persona,
+        f"v{found.revision}",
+        found.type,
+        found.group or "–",
+        Span(plain.one_line(description, 160), "ticked"),
+    )
+
+
 def history(label: str, revisions: Sequence[RevisionInfo]) -> Card:
     """Build the list of a tool's revisions; the active one is marked."""
     title = f"{label}: {plain.count(len(revisions), 'revision')}"
     table = Table(_HISTORY, [_revision_row(revision) for revision in revisions])
     return Card(title, tone="info", parts=(table,))
+
+
+def _revision_row(revision: RevisionInfo) -> tuple[Cell, ...]:
+    number = f"v{revision.number}{' ● active' if revision.active else ''}{' draft' if revision.draft else ''}"
+    failures = str(revision.failures)
+    return (
+        Span(number, "strong" if revision.active else ""),
+        f"v{revision.parent}" if revision.parent is not None else "–",
+        revision.author,
+        Span(plain.moment(revision.created_at), "moment"),
+        str(revision.runs),
+        Span(f"✗ {failures}", "strong", "bad", plain=failures) if revision.failures else Span(failures),
+        Span(revision.code_hash[:8], "code"),
+        Span(plain.one_line(revision.reason, 160), "ticked"),
+    )
 
 
 def entry(found: VaultEntry) -> Card:
@@ -95,75 +248,6 @@ def entry(found: VaultEntry) -> Card:
     )
 
 
-def saved(found: VaultEntry) -> Card:
-    """Build one tool in short: which it is, how its code begins, how to run it."""
-    plain_ones = {"persona", "note"}
-    facts = [(name, text if name in plain_ones else Span(text, "code")) for name, text in _saved_facts(found)]
-    described = Only("html", Span(found.description, "ticked"))
-    return Card(_entry_title(found), tone="info", below=(described,), parts=(Facts(facts, width=8),))
-
-
-def grants(found: VaultEntry) -> Card:
-    """Build the list of what one tool may do."""
-    persona = "" if found.persona == "default" else f" for {found.persona}"
-    lines = [Line(Span(line, "code")) for line in _granted(found)]
-    return Card(f"What {found.tool_name}{persona} may do", tone="info", parts=(Section(lines),))
-
-
-def first_line(code: str) -> str:
-    """Find the first line that says something."""
-    return plain.one_line(next((line for line in code.splitlines() if line.strip()), ""), 120)
-
-
-def _execution_row(one: ExecutionData) -> tuple[Cell, ...]:
-    mark, tone = _STATES.get(one.status, ("…", "warn"))
-    status = "refused" if one.refused else one.status
-    label: Cell = Span(one.label, "code")
-    if one.origin in HEALING_ORIGINS:
-        label = (Span(one.label, "code"), Span(f" {one.origin}", "quiet", plain=f" ({one.origin})"))
-    came = ""
-    if one.failure is not None:
-        came = plain.one_line(one.failure.summary, 160)
-    elif one.ok:
-        came = parts.result_line(one, 160)
-    return (
-        str(one.log_id) if one.log_id is not None else "–",
-        Span(plain.moment(one.timestamp), "moment"),
-        label,
-        Span(f"{mark} {status}", "state", tone),
-        came,
-        Span(plain.duration(one.duration_ms), "unbroken"),
-        one.isolation or "–",
-    )
-
-
-def _entry_row(found: VaultEntry) -> tuple[Cell, ...]:
-    description = f"(draft) {found.description}" if found.draft else found.description
-    return (
-        Span(found.tool_name, "code"),
-        found.persona,
-        f"v{found.revision}",
-        found.type,
-        found.group or "–",
-        Span(plain.one_line(description, 160), "ticked"),
-    )
-
-
-def _revision_row(revision: RevisionInfo) -> tuple[Cell, ...]:
-    number = f"v{revision.number}{' ● active' if revision.active else ''}{' draft' if revision.draft else ''}"
-    failures = str(revision.failures)
-    return (
-        Span(number, "strong" if revision.active else ""),
-        f"v{revision.parent}" if revision.parent is not None else "–",
-        revision.author,
-        Span(plain.moment(revision.created_at), "moment"),
-        str(revision.runs),
-        Span(f"✗ {failures}", "strong", "bad", plain=failures) if revision.failures else Span(failures),
-        Span(revision.code_hash[:8], "code"),
-        Span(plain.one_line(revision.reason, 160), "ticked"),
-    )
-
-
 def _entry_title(found: VaultEntry) -> str:
     return f"{found.label} ({found.type}{', draft' if found.draft else ''})"
 
@@ -178,6 +262,20 @@ def _entry_facts(found: VaultEntry) -> list[tuple[str, str]]:
     if (more := len(found.examples) - _EXAMPLES_MAX) > 0:
         facts.append(("", f"and {plain.count(more, 'more example')}"))
     return [*facts, ("code hash", found.code_hash)]
+
+
+def _numbered(code: str) -> str:
+    lines = code.rstrip("\n").split("\n")
+    size = len(str(len(lines)))
+    return "\n".join(f"{number:>{size}} │ {visible(line)}" for number, line in enumerate(lines, 1))
+
+
+def saved(found: VaultEntry) -> Card:
+    """Build one tool in short: which it is, how its code begins, how to run it."""
+    plain_ones = {"persona", "note"}
+    facts = [(name, text if name in plain_ones else Span(text, "code")) for name, text in _saved_facts(found)]
+    described = Only("html", Span(found.description, "ticked"))
+    return Card(_entry_title(found), tone="info", below=(described,), parts=(Facts(facts, width=8),))
 
 
 def _saved_facts(found: VaultEntry) -> list[tuple[str, str]]:
@@ -213,8 +311,20 @@ def _given(found: VaultEntry) -> list[tuple[str, str]]:
     return [(str(name), "…") for name in names]
 
 
+def first_line(code: str) -> str:
+    """Find the first line that says something."""
+    return plain.one_line(next((line for line in code.splitlines() if line.strip()), ""), 120)
+
+
+def grants(found: VaultEntry) -> Card:
+    """Build the list of what one tool may do."""
+    persona = "" if found.persona == "default" else f" for {found.persona}"
+    lines = [Line(Span(line, "code")) for line in _granted(found)]
+    return Card(f"What {found.tool_name}{persona} may do", tone="info", parts=(Section(lines),))
+
+
 def _granted(found: VaultEntry) -> list[str]:
-    return parts.grant_lines(found.grants) or ["none: sees only its scratch folder"]
+    return execution_card.grant_lines(found.grants) or ["none: sees only its scratch folder"]
 
 
 def _signature(schema: dict[str, Any]) -> str:
@@ -233,7 +343,256 @@ def _signature(schema: dict[str, Any]) -> str:
     return ", ".join(words) or "any"
 
 
-def _numbered(code: str) -> str:
-    lines = code.rstrip("\n").split("\n")
-    size = len(str(len(lines)))
-    return "\n".join(f"{number:>{size}} │ {visible(line)}" for number, line in enumerate(lines, 1))
+def diff(name: str, text: str) -> Card:
+    """Build the card of a unified diff; a terminal shows the diff alone."""
+    if not text.strip():
+        return Card(parts=(f"{name}: no difference.",))
+    return Card(name, tone="info", parts=(Diff(text),), line="")
+
+
+def blame(name: str, found: Blame) -> Card:
+    """Build the report on which revision first failed so, and which one resolved it."""
+    if not found.count:
+        return Card(parts=(f"{name}: no such failure on record.",))
+    resolved = found.last_cured_by is not None
+    ending = (
+        f"resolved by {revision_label(name, 'default', found.last_cured_by)}" if resolved else "not resolved"
+    )
+    title = f"{name}: failed {plain.count(found.count, 'time')}, {ending}"
+    first = "–" if found.first_failed is None else f"v{found.first_failed}"
+    row = "" if found.first_failed_log_id is None else f", log row {found.first_failed_log_id}"
+    rows = [
+        ("first failed", f"{first}{row}, {plain.moment(found.first_failed_at)}"),
+        ("last failed", plain.moment(found.last_failed_at)),
+        ("last good", _last_good(found)),
+        ("fingerprint", found.fingerprint),
+    ]
+    return Card(
+        title,
+        "✓" if resolved else "✗",
+        "good" if resolved else "bad",
+        parts=(Facts(rows, width=14),),
+        line=title,
+    )
+
+
+def _last_good(found: Blame) -> str:
+    if found.last_good is None:
+        return "none on record"
+    return f"v{found.last_good}" + (", in other runs" if found.last_good == found.first_failed else "")
+
+
+# Patch requests.
+
+_REQUESTS = ("request", "state", "tool", "author", "verdict", "when", "reason")
+_MARKS = {"pending": "?", "accepted": "✓", "declined": "✗", "overtaken": "!"}
+_TONES: dict[str, Tone] = {"pending": "warn", "accepted": "good", "declined": "quiet", "overtaken": "bad"}
+
+
+def requests(requests: Sequence[PatchRequest]) -> Card:
+    """Build the list of requests; on a page each opens to its diff."""
+    if not requests:
+        return Card(parts=("No patch requests.",))
+    pending = any(request.state == "pending" for request in requests)
+    table = Table(_REQUESTS, [_request_row(request) for request in requests])
+    return Card(tone="warn" if pending else "info", parts=(table,))
+
+
+def _request_row(request: PatchRequest) -> tuple[Cell, ...]:
+    return (
+        str(request.id),
+        Span(f"{_MARKS[request.state]} {request.state}", "state", _TONES[request.state]),
+        Span(request.label, "code"),
+        _by(request),
+        request.said,
+        Span(plain.moment(request.created_at), "moment"),
+        (Span(plain.one_line(request.reason, 160), "ticked"), Fold("diff", (Diff(request.diff),))),
+    )
+
+
+def request(request: PatchRequest, face: Face = "notebook", active: int | None = None) -> Card:
+    """Build the card of one request: who, why, with which verdict, and the diff.
+
+    face: where commands are typed. active: the tool's active revision by now, where that is known.
+    """
+    became = "" if request.revision is None else f", {became_of(request, active)}"
+    steps = Facts(_steps(request, face))
+    parts: list[Part] = [Facts(_facts(request))]
+    if steps.rows:
+        parts.append(Only("text", steps))
+    parts += [Only("text", ""), Diff(request.diff)]
+    if steps.rows:
+        parts.append(
+            Only("html", steps)
+        )  # on a page the next steps follow the diff; a terminal shows its end first
+    return Card(
+        f"Patch request {request.id} for {request.label}: {request.state}{became}",
+        _MARKS[request.state],
+        _TONES[request.state],
+        parts=parts,
+    )
+
+
+def became_of(request: PatchRequest, active: int | None) -> str:
+    """Say which revision an accepted request became, and which one is active where that is another one."""
+    if active is None or active == request.revision:
+        return f"now v{request.revision}"
+    return f"as v{request.revision}; v{active} is active by now"
+
+
+def _by(request: PatchRequest) -> str:
+    """Name the author: `search`, or `model (qwen3)` where the advisor has a name of its own."""
+    named = request.advisor and request.advisor != request.author
+    return f"{request.author} ({request.advisor})" if named else request.author
+
+
+def _facts(request: PatchRequest) -> list[tuple[str, Fact]]:
+    facts = [("author", _by(request)), ("verdict", request.said)]
+    facts += [("reason", plain.one_line(request.reason, 400))] if request.reason else []
+    facts += [("answers", f"log row {request.motivating_log_id}")] if request.motivating_log_id else []
+    facts += [("run", request.run_id)] if request.run_id else []
+    facts.append(("proposed", plain.moment(request.created_at)))
+    if request.decided_at is not None:
+        facts.append(("decided", f"{plain.moment(request.decided_at)} by {request.decided_by}"))
+    facts += [("note", request.note)] if request.note else []
+    return [(name, Code(value) if "\n" in value else Span(value, "ticked")) for name, value in facts]
+
+
+def _steps(request: PatchRequest, face: Face) -> list[tuple[str, Fact]]:
+    """List the possible next steps, as commands of that face."""
+    if request.state != "pending":
+        return []
+    command = "%healkit requests" if face == "notebook" else "healkit requests"
+    return [(word, Span(f"{command} {word} {request.id}", "code", "info")) for word in ("accept", "decline")]
+
+
+# Data views.
+
+_VIEWS = ("view", "kind", "shape", "size", "made by", "when", "runs")
+_VIEW_COLUMNS = ("column", "dtype", "nulls")
+#: Columns of which a card shows the first rows.
+_COLUMNS_MAX = 12
+
+
+def views(views: Sequence[DataView]) -> Card:
+    """Build the list of views, newest first as given."""
+    if not views:
+        return Card(
+            parts=("No data views. Frames and arrays that tools are given or return are kept as views.",)
+        )
+    return Card(tone="info", parts=(Table(_VIEWS, [_view_row(view) for view in views]),))
+
+
+def _view_row(view: DataView) -> tuple[Any, ...]:
+    return (
+        Span(view.name, "code"),
+        view.kind,
+        Span(shape_text(view), "unbroken"),
+        Span("evicted" if view.file is None else size_text(view.size_bytes), "unbroken"),
+        view.created_by,
+        Span(plain.moment(view.created_at), "moment"),
+        f"{view.references:,}",
+    )
+
+
+def view(view: DataView, preview: Mapping[str, Any] | None = None) -> Card:
+    """Build the card of one view: what it holds, its columns, and its first rows where a preview is given."""
+    facts = Facts(
+        [
+            ("kind", f"{view.kind}, {shape_text(view)}"),
+            ("made by", f"{view.created_by}, {plain.moment(view.created_at)}"),
+            ("runs", f"{view.references:,} on record"),
+            ("file", Span(_file(view), "code")),
+            ("sha256", Span(view.sha256, "code")),
+        ]
+    )
+    shown: list[Part] = [facts]
+    if view.columns:
+        rows = [(Span(column.name, "code"), column.dtype, f"{column.nulls:,}") for column in view.columns]
+        shown.append(Section((Table(_VIEW_COLUMNS, rows),)))
+    if preview and preview.get("columns"):
+        names = [str(name) for name in preview["columns"][:_COLUMNS_MAX]]
+        first = [[plain.value_text(cell, 60) for cell in row[:_COLUMNS_MAX]] for row in preview["first"]]
+        shown.append(Section((Table(names, first),), is_last=True))
+    return Card(f"View {view.name}", tone="info", parts=shown)
+
+
+def _file(view: DataView) -> str:
+    return "evicted" if view.file is None else f"{view.file} ({size_text(view.size_bytes)})"
+
+
+def shape_text(view: DataView) -> str:
+    """Write a view's shape: `1,000 rows × 3 columns`, or an array's sizes."""
+    if view.columns and len(view.shape) == 2:
+        rows, columns = view.shape
+        return f"{plain.count(rows, 'row')} × {plain.count(columns, 'column')}"
+    return execution_card.shape_text(view.shape) or "one value"
+
+
+def size_text(size_bytes: int) -> str:
+    """Write a file's size: `12.3 MB`, `4.5 KB`."""
+    unit, name = (2**20, "MB") if size_bytes >= 2**20 else (2**10, "KB")
+    return f"{size_bytes / unit:,.1f} {name}"
+
+
+# The database, and this machine.
+
+_TIERS = {
+    "namespaces": "namespaces, Landlock, seccomp and limits, the strongest there is",
+    "landlock": "Landlock, seccomp and limits, without namespaces",
+    "process": "a plain process with limits; this is NOT a boundary",
+    "": "nothing can be enforced here, so tools are not run",
+}
+
+
+def status(found: Status) -> Card:
+    """Build the report on where the data is and what is in it."""
+    rows = [("database", found.url), ("isolation", found.tier or "none")]
+    rows += [("tools", f"{found.tools:,}"), ("executions", f"{found.executions:,}")]
+    rows += [("failures", f"{found.failures:,}")]
+    rows += [("refused", f"{found.refused:,}")] if found.refused else []
+    rows += [("running", f"{found.running:,}")]
+    rows += [("problem", found.problem)] if found.problem else []
+    rows += [("requests", f"{found.requests:,} waiting for your approval")] if found.requests else []
+    rows += _trace_rows(found)
+    return Card(tone="warn" if found.problem else "info", parts=(Facts(rows, indent=0),))
+
+
+def _trace_rows(found: Status) -> list[tuple[str, str]]:
+    """Say where the traces are; where they are sent, why some will not be, and what is wrong just now."""
+    state = found.traces
+    counts = [
+        (state.pending, "waiting"),
+        (state.sent, "sent"),
+        (state.parked, "parked"),
+        (state.local, "here only"),
+    ]
+    known = [f"{count:,} {word}" for count, word in counts if count]
+    rows = [("traces", ", ".join(known) or "none")]
+    rows += found.settings.items()
+    rows += [("parked", f"{count:,} for: {reason}") for reason, count in state.parked_for.items()]
+    return [*rows, ("sending", state.problem)] if state.problem else rows
+
+
+def doctor(report: DoctorReport) -> Card:
+    """Build the report on what this machine enforces: each check, with its fix where it needs one."""
+    good = report.tier in {"namespaces", "landlock"} and all(check.ok for check in report.checks)
+    title = f"Isolation tier: {report.tier or 'none'}"
+    parts: list[Part] = [Table((), [_check(check) for check in report.checks], indent=2)]
+    if report.not_stopped:
+        parts.append(Section((Span("Not stopped here:", "quiet"), Items(report.not_stopped))))
+    return Card(
+        title,
+        mark="✓" if good else "!",
+        tone="good" if good else "warn",
+        below=(Only("html", _TIERS.get(report.tier, "")),),
+        parts=parts,
+        line=f"{title} ({_TIERS.get(report.tier, 'unknown')})",
+    )
+
+
+def _check(check: DoctorCheck) -> tuple[Cell, ...]:
+    sign = Span("✓", "strong", "good") if check.ok else Span("✗", "strong", "bad")
+    wanted = check.fix and not check.ok
+    fix = (Line((Span("fix: ", "quiet"), Span(check.fix, "code")), indent=4),) if wanted else ()
+    return sign, Span(check.name, plain=f"{check.name}:"), (check.detail, *fix)

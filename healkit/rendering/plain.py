@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from healkit import values
 from healkit.contracts.execution import summarize
+from healkit.crossing import values
 from healkit.plain_text import count, one_line, visible
 
 __all__ = [

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from healkit.contracts.data import Bound, ColumnSummary, Counted, Found, FrameSummary, TextSummary
 from healkit.plain_text import count, one_line
-from healkit.rendering import html_of, text_of
 from healkit.rendering.document import Card, Cell, Facts, Line, Part, Span, Table
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 
 _SHOWN = 5
 _VALUE_CHARS = 40

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from healkit import values
 from healkit.config import Config
 from healkit.contracts import claims, rpc
 from healkit.contracts.execution import (
@@ -37,6 +36,7 @@ from healkit.contracts.execution import (
     utc_now,
 )
 from healkit.contracts.tools import ToolDefinition
+from healkit.crossing import values
 from healkit.errors import (
     CallRefused,
     CallTimedOut,

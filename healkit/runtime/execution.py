@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from healkit import values
 from healkit.config import Mode
 from healkit.contracts.execution import (
     NOT_KEPT_OBJECT,
@@ -39,6 +38,7 @@ from healkit.contracts.execution import (
 from healkit.contracts.failure import Failure, fingerprint
 from healkit.contracts.tools import revision_label
 from healkit.contracts.vault import DEFAULT_PERSONA
+from healkit.crossing import values
 from healkit.errors import (
     TOOL_CODES,
     ArgumentsInvalid,
@@ -49,7 +49,7 @@ from healkit.errors import (
     ViewError,
     ViewGone,
 )
-from healkit.rendering import parts
+from healkit.rendering import execution_card
 from healkit.runtime import views
 from healkit.runtime.runs import UNRECORDED, StepListener
 from healkit.store.database import Database
@@ -140,7 +140,7 @@ class Execution(ExecutionData):
 
         As far as the configuration allows (`explain`).
         """
-        explanation = parts.explanation(self)
+        explanation = execution_card.explanation(self)
         return None if explanation is None else explanation.at(self.explained)
 
     def to_notebook(
@@ -163,15 +163,17 @@ class Execution(ExecutionData):
 
     def to_text(self) -> str:
         """Write the card as plain text, for a terminal or a log."""
-        from healkit.rendering import execution, text_of  # late: most executions are never shown
+        from healkit.rendering import execution_card
+        from healkit.rendering.to_text import text_of  # late: most executions are never shown
 
-        return text_of(execution.card(self))
+        return text_of(execution_card.card(self))
 
     def to_html(self) -> str:
         """Write the card as static HTML that reads in an untrusted notebook too."""
-        from healkit.rendering import execution, html_of
+        from healkit.rendering import execution_card
+        from healkit.rendering.to_html import html_of
 
-        return html_of(execution.card(self))
+        return html_of(execution_card.card(self))
 
     def __str__(self) -> str:
         return self.to_text()
@@ -190,13 +192,13 @@ class Executions(list[Execution]):
 
     def to_text(self) -> str:
         """Write a table, and what is left out."""
-        from healkit.rendering import text_of
+        from healkit.rendering.to_text import text_of
 
         return text_of(self._card())
 
     def to_html(self) -> str:
         """Write the same as a card."""
-        from healkit.rendering import html_of
+        from healkit.rendering.to_html import html_of
 
         return html_of(self._card())
 

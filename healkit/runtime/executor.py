@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from healkit import values
 from healkit.config import MIB, Config
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.execution import CallRecord, Finished, Started, summarize_json, utc_now
@@ -27,6 +26,7 @@ from healkit.contracts.failure import Failure
 from healkit.contracts.rpc import ExecutionComplete, Init
 from healkit.contracts.tools import ToolDefinition
 from healkit.contracts.vault import VaultEntry
+from healkit.crossing import regions, values
 from healkit.errors import ArgumentsInvalid, HealkitError, InternalError, ToolRemoved, WorkerNotRestricted
 from healkit.plain_text import count
 from healkit.runtime.calls import CallContext, Caller, CallRouter, Provider, allows, bounded
@@ -35,11 +35,10 @@ from healkit.runtime.outcomes import NO_ISOLATION, conclude, end_of, fault_of, i
 from healkit.runtime.recording import Recorder, Recording
 from healkit.runtime.runs import UNRECORDED
 from healkit.runtime.views import ViewKeeper
-from healkit.sanitizer.payloads import HEAD_CHARS, WHOLE_MAX_CHARS
+from healkit.sanitizer.cleaner import HEAD_CHARS, WHOLE_MAX_CHARS
 from healkit.store.arguments import PackedArguments, pack_arguments, validate_arguments
 from healkit.store.fast_reads import EntryLookup
 from healkit.store.sql_tools import READ_LOG, run_sql
-from healkit.values import regions
 from healkit.workers.process import library_of, off_loop, surely
 from healkit.workers.sandbox import Tier
 from healkit.workers.tiers import achieved_tier

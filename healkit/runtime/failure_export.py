@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 
-from healkit import values
 from healkit.config import Config
+from healkit.crossing import values
+from healkit.crossing.frames import HIDDEN
 from healkit.errors import HealkitError, UsageInvalid, ViewGone
 from healkit.pysource.nodes import names_in
 from healkit.pysource.shapes import Shape, parse, read_shape
-from healkit.rendering import parts, plain
+from healkit.rendering import execution_card, plain
 from healkit.rendering.plain import visible
 from healkit.runtime import views
 from healkit.runtime.views import same_data
-from healkit.sanitizer import Sanitizer
-from healkit.sanitizer.payloads import UNLIMITED, secret_columns
-from healkit.values.previews import HIDDEN
+from healkit.sanitizer.cleaner import UNLIMITED, secret_columns
+from healkit.sanitizer.sanitizer import Sanitizer
 
 if TYPE_CHECKING:
     from healkit.runtime.execution import Execution  # an execution writes itself by this module
@@ -146,11 +146,11 @@ def notebook_of(failed: Execution, replay: Execution | None, file: Path) -> Any:
 def markdown_of(failed: Execution) -> str:
     """Write the failure as a bug report in Markdown."""
     clean = _Clean(failed)
-    lines = [f"## {_escaped(clean(parts.headline(failed)))}", ""]
+    lines = [f"## {_escaped(clean(execution_card.headline(failed)))}", ""]
     explanation = failed.explain()
     if explanation is not None:
         lines += [f"- **{title}:** {clean(text)}" for title, text in explanation.steps()]
-    if parts.has_arguments(failed):
+    if execution_card.has_arguments(failed):
         lines += ["", "Arguments:", "", *_fenced(_literal(clean(_readable(failed.arguments))), "python")]
     if failed.code is not None:
         lines += ["", "Code:", "", *_fenced(clean(failed.code), "python")]
@@ -158,16 +158,25 @@ def markdown_of(failed: Execution) -> str:
         lines += ["", "Traceback:", "", *_fenced(clean(failed.failure.traceback), "text")]
     if failed.last_output.strip():
         lines += ["", "Last output:", "", *_fenced(clean(failed.last_output), "text")]
-    lines += ["", f"{parts.record_line(failed)} · Python {platform.python_version()}", *_hidden(clean)]
+    lines += [
+        "",
+        f"{execution_card.record_line(failed)} · Python {platform.python_version()}",
+        *_hidden(clean),
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _introduction(failed: Execution, clean: _Clean) -> str:
-    lines = [f"# {_escaped(clean(parts.headline(failed)))}", ""]
+    lines = [f"# {_escaped(clean(execution_card.headline(failed)))}", ""]
     explanation = failed.explain()
     if explanation is not None:
         lines += [f"- **{title}:** {clean(text)}" for title, text in explanation.steps()]
-    lines += ["", "Recorded: " + parts.record_line(failed) + ".", "", "This notebook runs without healkit."]
+    lines += [
+        "",
+        "Recorded: " + execution_card.record_line(failed) + ".",
+        "",
+        "This notebook runs without healkit.",
+    ]
     if "…" in failed.arguments:
         lines += ["", "The arguments were too long to be kept whole: they are cut below."]
     return "\n".join([*lines, *_hidden(clean)])
@@ -209,7 +218,7 @@ def _failing_cells(failed: Execution, clean: _Clean, data: ExportedData) -> Iter
         return
     yield _markdown("## The code", "code-text")
     yield _code(clean(code), "code")
-    note = "" if ended else f"\n\nIt is not run again by itself: {parts.ending(failure)}."
+    note = "" if ended else f"\n\nIt is not run again by itself: {execution_card.ending(failure)}."
     yield _markdown(f"## The failure{note}", "failure-text")
     yield _code(_call(shape, code), "failure", tags, outputs)
 

@@ -18,8 +18,8 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from healkit import values
 from healkit.contracts.tools import ToolDefinition
+from healkit.crossing import values
 from healkit.errors import (
     CallRefused,
     CallTimedOut,

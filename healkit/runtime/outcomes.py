@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from healkit import values
 from healkit.contracts import claims
 from healkit.contracts.encoding import type_outline
 from healkit.contracts.execution import Finished, Started, summarize, summarize_json, utc_now
@@ -32,6 +31,7 @@ from healkit.contracts.failure import (
 )
 from healkit.contracts.healing import Check, CheckOutcome, CheckResult, same_value
 from healkit.contracts.rpc import OUTLINE_MAX_CHARS, ExecutionComplete, Init
+from healkit.crossing import values
 from healkit.errors import HealkitError, InternalError
 from healkit.workers.bridge import OWN_FAULT
 from healkit.workers.process import off_loop

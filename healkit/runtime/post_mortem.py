@@ -19,9 +19,11 @@ import msgspec
 from healkit.contracts import post_mortem as pm
 from healkit.contracts.post_mortem import EvalResult, FrameSource, KeptFrame, Local
 from healkit.errors import PostMortemError, PostMortemGone
-from healkit.rendering import cleaning, html_of, plain, text_of, variables
+from healkit.rendering import cleaning, execution_card, plain
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 from healkit.runtime import background
-from healkit.sanitizer.payloads import UNLIMITED
+from healkit.sanitizer.cleaner import UNLIMITED
 from healkit.sanitizer.sanitizer import RecordCleaner
 
 T = TypeVar("T")
@@ -150,11 +152,11 @@ class PostMortem:
 
     def to_text(self) -> str:
         """Write the tool's frames with their locals, as plain text."""
-        return text_of(variables.card(self.all_locals()))
+        return text_of(execution_card.locals_card(self.all_locals()))
 
     def to_html(self) -> str:
         """Write the same as static HTML."""
-        return html_of(variables.card(self.all_locals()))
+        return html_of(execution_card.locals_card(self.all_locals()))
 
     def __repr__(self) -> str:
         return f"<PostMortem of {self.label}, {plain.count(len(self._frames), 'frame')}>"
@@ -162,7 +164,7 @@ class PostMortem:
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Return what Jupyter shows; called by IPython's display formatter."""
         try:
-            card = variables.card(self.all_locals())
+            card = execution_card.locals_card(self.all_locals())
         except PostMortemError as error:
             return {"text/plain": f"{self!r}: {error}"}
         return {"text/plain": text_of(card), "text/html": html_of(card)}

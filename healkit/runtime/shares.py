@@ -24,7 +24,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from healkit import values
 from healkit.config import Config
 from healkit.contracts import claims
 from healkit.contracts.claims import BadClaim
@@ -32,6 +31,7 @@ from healkit.contracts.execution import new_trace_id
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import DIED, LETTERS, NOT_RUN, Batch, Edit
 from healkit.contracts.rpc import REPORT_EXTRA_BYTES, Init
+from healkit.crossing import values
 from healkit.errors import (
     ConfigError,
     HealkitError,

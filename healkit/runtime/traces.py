@@ -117,6 +117,6 @@ def root_finder(log: Log) -> Callable[[str], str]:
 
 def _sanitizer(config: Config) -> Cleaner:
     """Return the sanitiser; loaded with the first record that needs one, since its tables take a while to read."""
-    from healkit.sanitizer import Sanitizer
+    from healkit.sanitizer.sanitizer import Sanitizer
 
     return Sanitizer.from_config(config)

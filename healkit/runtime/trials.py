@@ -20,7 +20,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-from healkit import values
 from healkit.config import MIB, Config
 from healkit.contracts import claims
 from healkit.contracts.claims import BadClaim
@@ -37,6 +36,7 @@ from healkit.contracts.failure import Failure
 from healkit.contracts.healing import PASSED, Batch, BatchCheck, Check, CheckResult, Observed
 from healkit.contracts.rpc import OUTLINE_MAX_CHARS, REPORT_EXTRA_BYTES, Init, raw
 from healkit.contracts.tools import EntryRef
+from healkit.crossing import values
 from healkit.errors import HealkitError, InternalError, WorkerNotRestricted, is_refused
 from healkit.runtime import background
 from healkit.runtime.outcomes import (

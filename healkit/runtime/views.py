@@ -22,19 +22,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from healkit import values
 from healkit.config import MIB, Config
 from healkit.contracts.data import DataView
 from healkit.contracts.decisions import FirstRows
 from healkit.contracts.encoding import is_from_library
+from healkit.crossing import values
 from healkit.errors import HealkitError, ViewError, ViewGone
 from healkit.store.database import Database
 from healkit.store.locations import views_folder
 
 if TYPE_CHECKING:
+    from healkit.crossing.values import SecretColumns
     from healkit.rendering.document import Card
     from healkit.store.data_views import DataViews, Side
-    from healkit.values.crossing import SecretColumns
 
 
 #: Limit of the bytes that wait to be kept; an execution that brings more waits until there is room.
@@ -243,17 +243,17 @@ class ViewList(list[DataView]):
 
     def card(self) -> Card:
         """Build the table."""
-        from healkit.rendering import data_views
+        from healkit.rendering import listings
 
-        return data_views.listing(self)
+        return listings.views(self)
 
     def _repr_html_(self) -> str:
-        from healkit.rendering import html_of
+        from healkit.rendering.to_html import html_of
 
         return html_of(self.card())
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        from healkit.rendering import text_of
+        from healkit.rendering.to_text import text_of
 
         printer.text(text_of(self.card()))
 
@@ -333,7 +333,7 @@ class Views:
 
     def first_rows(self, value: Any) -> FirstRows:
         """Return the first rows of a DataFrame, for a card; secret columns are hidden."""
-        from healkit.values.previews import first_rows
+        from healkit.crossing.frames import first_rows
 
         return FirstRows(*first_rows(value, self._secret_columns, _SHOWN_COLUMNS_MAX))
 
@@ -350,13 +350,13 @@ class Views:
 
     def card(self, name: str) -> Card:
         """Build the card of one view, with its first rows, secret columns hidden."""
-        from healkit.rendering import data_views
+        from healkit.rendering import listings
 
         view = self.get(name)
         shown = (
             None if view.file is None else values.preview(self._keeper.views.load(view), self._secret_columns)
         )
-        return data_views.card(view, shown)
+        return listings.view(view, shown)
 
 
 def _converted(table: Any) -> Any:

@@ -6,18 +6,35 @@ text in which something was hidden is searched again until nothing more is found
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 import ahocorasick
+import msgspec
 
-from healkit.sanitizer import work_limit
-from healkit.sanitizer.known_values import Hidden
-from healkit.sanitizer.rule import Locate, SanitizerRule, Span, checked, span_of, word_behind
-from healkit.sanitizer.value_shapes import HIDDEN
+from healkit.sanitizer.rule import (
+    Locate,
+    SanitizerRule,
+    Span,
+    allow_later_work,
+    allow_work,
+    checked,
+    span_of,
+    spend_tries,
+    tries_left,
+    word_behind,
+)
+from healkit.sanitizer.secret_names import word_set
+from healkit.sanitizer.secret_values import HIDDEN
+
+if TYPE_CHECKING:
+    from healkit.sanitizer.rule import SanitizerRule
+
 
 #: Ranks of kinds: where two rules hide the same text, it gets the id of the rule with the lower rank.
 _RANKS = {"token": 0, "place": 1, "personal": 2, "named": 3}
@@ -99,7 +116,7 @@ class Matcher:
 
     def find(self, text: str) -> list[HiddenSpan]:
         """Return all spans to hide in `text`, in order and without overlaps."""
-        work_limit.allow(len(text))
+        allow_work(len(text))
         return self._find(text, ((0, len(text)),))
 
     def _find(self, text: str, windows: Sequence[tuple[int, int]]) -> list[HiddenSpan]:
@@ -154,7 +171,7 @@ class Matcher:
             )
         found: list[HiddenSpan] = []
         ends = [0, 0, 0, 0]  # end of the last span of each rank; covered text is not searched again
-        tries = allowed = work_limit.tries_left()
+        tries = allowed = tries_left()
         judged = [0] * len(self.rules)  # by rule, up to where it need not look again
         hits = (self._automaton.iter(folded, *window) for window in windows) if len(self._automaton) else ()
         for last, (size, wanted) in chain.from_iterable(hits):
@@ -183,7 +200,7 @@ class Matcher:
                 for covered in range(rank, 4):
                     if span[1] > ends[covered]:
                         ends[covered] = span[1]
-        work_limit.spend_tries(allowed - tries)
+        spend_tries(allowed - tries)
         return found
 
     def _by_custom(self, text: str) -> list[HiddenSpan]:
@@ -224,7 +241,7 @@ class Matcher:
         """
         if len(text) <= _SHORT_CHARS and self._is_plain(text):
             return text
-        work_limit.allow(len(text))
+        allow_work(len(text))
         windows: Sequence[tuple[int, int]] = ((max(0, len(text) - _CUT_CHARS) if cut else 0, len(text)),)
         for number in range(2 * _MAX_ROUNDS):
             found = self._find(text, windows)
@@ -237,7 +254,7 @@ class Matcher:
                 return text
             windows = _around(found, text)
             if number == 0:
-                work_limit.allow_later(len(text))
+                allow_later_work(len(text))
         return text
 
 
@@ -350,3 +367,116 @@ def _merged(found: list[HiddenSpan]) -> list[HiddenSpan]:
         best = min(fitting, key=lambda item: (item.rank, item.start - item.end))
         result.append(HiddenSpan(start, end, best.rank, best.rule, best.shown))
     return result
+
+
+# Values that were hidden once, hidden wherever they stand.
+#
+# A secret travels under other names: an argument `password` is a local `p` in one frame and a word of the message in
+# the next. So what was hidden in one record is hidden at its other places too. Only a value that is no word of the
+# record by chance: at least six characters with a digit, a symbol or mixed case, or eight letters or digits, and no
+# common word; and only where it stands alone, not inside a longer word. Personal data is left out: each kind has its
+# own pattern.
+
+
+_LEAST_MIXED, _LEAST_PLAIN, _MOST_CHARS = 6, 8, 512
+#: A record of more secrets is a list of them, in which each has its name.
+_VALUES_MAX = 32
+#: In longer texts a value is looked for only as it is, not as `repr`, JSON or a URL write it.
+_LONG_CHARS = 100_000
+_COMMON = word_set(
+    "localhost postgres postgresql username password passwords passphrase anonymous administrator development "
+    "production staging testing undefined disabled required optional default example identifier application "
+    "database document function argument arguments attribute exception traceback"
+)
+_MARK = "[REDACTED"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class KnownValues:
+    """Hidden values of one record, with what stands in their place."""
+
+    def __init__(self) -> None:
+        self._rules: dict[str, SanitizerRule] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
+    def add(self, original: str, rule: SanitizerRule) -> None:
+        """Remember a text that the rule has hidden, if it is told apart from a common word."""
+        if rule.kind == "personal" or len(self._rules) >= _VALUES_MAX:
+            return
+        value = original.strip().strip("\"'`")
+        if value not in self._rules and _is_distinct(value):
+            self._rules[value] = rule
+
+    def hide(self, text: str, hidden: Counter[str]) -> str:
+        """Return the text with these values hidden where they stand alone, each counted by its rule."""
+        for value, rule in self._rules.items():
+            for form in _forms(value) if len(text) < _LONG_CHARS else (value,):
+                if form in text:
+                    shown = rule.shown
+                    text, times = _alone(form).subn(lambda _, shown=shown: shown, text)  # type: ignore[misc]  # bound at once
+                    if times:
+                        hidden[rule.id] += times
+        return text
+
+    def hide_in(self, value: Any, hidden: Counter[str]) -> Any:
+        """Return JSON data with these values hidden in its texts and keys."""
+        if isinstance(value, str):
+            return self.hide(value, hidden)
+        if not self._rules or not isinstance(value, list | dict):
+            return value
+        try:
+            whole = _encode(value).decode()
+        except (ValueError, msgspec.MsgspecError):  # half a surrogate pair, for one
+            return self._walk(value, hidden)
+        present = KnownValues()
+        present._rules = {
+            one: rule for one, rule in self._rules.items() if any(form in whole for form in _forms(one))
+        }
+        return present._walk(value, hidden) if present else value
+
+    def _walk(self, value: Any, hidden: Counter[str]) -> Any:
+        if isinstance(value, str):
+            return self.hide(value, hidden)
+        if isinstance(value, list):
+            return [self._walk(item, hidden) for item in value]
+        if isinstance(value, dict):
+            return {self.hide(key, hidden): self._walk(item, hidden) for key, item in value.items()}
+        return value
+
+
+class Hidden(Counter[str]):
+    """Count of what was hidden, by rule, with the values themselves."""
+
+    def __init__(self, known: KnownValues | None = None) -> None:
+        super().__init__()
+        self.known = KnownValues() if known is None else known
+
+    def note(self, original: str, rule: SanitizerRule) -> None:
+        """Count a text that the rule has hidden, and remember it."""
+        self[rule.id] += 1
+        self.known.add(original, rule)
+
+
+def _is_distinct(value: str) -> bool:
+    if not _LEAST_MIXED <= len(value) <= _MOST_CHARS or _MARK in value or "\n" in value:
+        return False
+    if value.isdigit() or (value.isalpha() and (value.islower() or value.istitle() or value.isupper())):
+        return len(value) >= _LEAST_PLAIN and value.lower() not in _COMMON
+    return True
+
+
+def _forms(value: str) -> tuple[str, ...]:
+    """List how a value is written: as it is, and within `repr`, JSON and a URL."""
+    if value.isalnum():
+        return (value,)
+    in_json, in_url = json.dumps(value, ensure_ascii=False)[1:-1], quote(value, safe="", errors="replace")
+    return tuple(dict.fromkeys((value, repr(value)[1:-1], in_json, in_url)))
+
+
+def _alone(form: str) -> re.Pattern[str]:
+    before = r"(?<!\w)" if form[0].isalnum() or form[0] == "_" else ""
+    after = r"(?!\w)" if form[-1].isalnum() or form[-1] == "_" else ""
+    return re.compile(f"(?<!REDACTED:){before}{re.escape(form)}{after}")

@@ -12,14 +12,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from healkit.contracts.encoding import int_text, type_only
-from healkit.sanitizer.known_values import Hidden, KnownValues
-from healkit.sanitizer.matcher import HiddenSpan, Matcher, replaced
+from healkit.sanitizer.matcher import Hidden, HiddenSpan, KnownValues, Matcher, replaced
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of, word_set, words_of
-from healkit.sanitizer.secret_values import STRUCTURED, hides, spells_bytes
-from healkit.sanitizer.tables.command_syntaxes import COMMAND_PASSWORD, argument_with_secret
-from healkit.sanitizer.tables.key_syntaxes import JWK_MEMBERS
-from healkit.sanitizer.tables.secret_syntaxes import SECRET_NAME
-from healkit.sanitizer.value_shapes import looks_like_token
+from healkit.sanitizer.secret_values import STRUCTURED, hides, looks_like_token, spells_bytes
+from healkit.sanitizer.syntaxes import COMMAND_PASSWORD, JWK_MEMBERS, SECRET_NAME, argument_with_secret
 
 #: Words of keys whose numbers are personal; the matcher gets them as the text `word: number`.
 _PERSONAL_WORDS = word_set(

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from healkit import values
 from healkit.contracts.encoding import LongInt
 from healkit.contracts.rpc import MAX_FRAME_BYTES
+from healkit.crossing import values
 from healkit.errors import ArgumentsInvalid, SchemaInvalid, did_you_mean, near_misses
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of
 

@@ -30,6 +30,8 @@ from healkit import plain_files
 from healkit.contracts.audit import MentionedView
 from healkit.contracts.data import DataView, ViewColumn
 from healkit.contracts.execution import utc_now
+from healkit.crossing import view_files
+from healkit.crossing.values import BadValue, CannotCross
 from healkit.errors import (
     DatabaseError,
     ViewChanged,
@@ -43,7 +45,6 @@ from healkit.errors import (
 from healkit.store.data_view_tables import USES, VIEWS
 from healkit.store.database import Database
 from healkit.store.locations import views_folder
-from healkit.values import BadValue, CannotCross, view_files
 
 Side = Literal["arguments", "result"]
 

@@ -10,10 +10,10 @@ from sqlalchemy import and_, func
 from sqlalchemy.orm import Session
 from sqlmodel import col, select
 
-from healkit import values
 from healkit.contracts.execution import utc_now
 from healkit.contracts.tools import EntryRef, revision_label
 from healkit.contracts.vault import DEFAULT_PERSONA, checked_examples
+from healkit.crossing import values
 from healkit.errors import (
     PersonaNotFound,
     RevisionNotFound,

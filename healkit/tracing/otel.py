@@ -31,8 +31,7 @@ import msgspec
 from healkit.config import Config
 from healkit.contracts.traces import BranchDecision, ExecutionTrace, TaskResult
 from healkit.errors import ConfigError
-from healkit.sanitizer.cleaner import Cleaner
-from healkit.sanitizer.payloads import cleaned_trace
+from healkit.sanitizer.cleaner import Cleaner, cleaned_trace
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource

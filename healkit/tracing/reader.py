@@ -40,11 +40,11 @@ from healkit.contracts.runs import (
     TraceEvent,
     state_key,
 )
+from healkit.crossing import view_files
+from healkit.crossing.codec import BadValue
 from healkit.errors import EvidenceChanged, RunNotFound, catalogue, named
 from healkit.tracing import old_runs
 from healkit.tracing.run_folders import is_being_written
-from healkit.values import view_files
-from healkit.values.plain import BadValue
 
 #: Limit of a line that healkit writes; a longer one is skipped without being held in memory.
 LINE_MAX_BYTES = 4 * 1024 * 1024

@@ -37,11 +37,13 @@ from healkit.contracts.traces import (
     capability_id_of,
     encode_trace,
 )
-from healkit.sanitizer.cleaner import Cleaner, Verbatim, of_record
-from healkit.sanitizer.payloads import (
+from healkit.sanitizer.cleaner import (
     AnyRecord,
+    Cleaner,
+    Verbatim,
     cleaned_facts,
     cleaned_record,
+    of_record,
     payload_of,
     secret_columns,
     trace_again,

@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 from healkit.config import MIB, Config
 from healkit.contracts import rpc
+from healkit.crossing import regions
 from healkit.errors import WorkerError, WorkerNotRestricted, WorkerStartFailed
-from healkit.values import regions
 from healkit.workers.bridge import Bridge, CallHandler
 from healkit.workers.process import ForkServer, Process, cpu_time_s, off_loop, spawn
 from healkit.workers.sandbox import Sandbox

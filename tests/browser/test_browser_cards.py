@@ -100,8 +100,8 @@ def test_in_a_notebook_that_is_not_trusted_a_card_has_its_own_colours(notebook: 
 @pytest.fixture
 def make_page() -> Callable[[], Any]:
     """Return a function that makes the notebook of another person, with a card in it."""
-    from healkit.rendering import html_of
     from healkit.rendering.document import Card, Span, Table
+    from healkit.rendering.to_html import html_of
 
     def make() -> Any:
         below = (Span("`len(value)` is not defined.", "ticked"),)

@@ -20,7 +20,7 @@ from healkit.decisions.analysis import ModelAnalyst
 from healkit.decisions.choosers import told
 from healkit.decisions.decision import Decision
 from healkit.errors import UsageInvalid
-from healkit.rendering import text_of
+from healkit.rendering.to_text import text_of
 from healkit.tracing.reader import in_order, read_run, validate_run
 
 OP = {"type": "execute_data_op", "tool": "totals", "params": {"df": "sales"}, "viewName": "by_region"}

@@ -7,7 +7,8 @@ import pytest
 from tiers import slow_but
 
 from healkit import Healkit
-from healkit.rendering import html_of, text_of
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 
 
 @pytest.mark.requirement("DECIDE-5", "DECIDE-6")

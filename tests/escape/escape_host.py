@@ -28,8 +28,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 import probes
 from escape_runs import RUNS, Run
 
-from healkit import Config, Healkit, values
+from healkit import Config, Healkit
 from healkit.contracts.execution import Grants
+from healkit.crossing import values
 from healkit.errors import HealkitError
 from healkit.workers.inside import seccomp
 

@@ -14,8 +14,10 @@ import pytest
 from cli_samples import call
 
 from healkit import Config, Healkit
-from healkit.rendering import execution as rendered
-from healkit.rendering import html_of, listings, text_of
+from healkit.rendering import execution_card as rendered
+from healkit.rendering import listings
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 from healkit.tracing.otel import OtelExporter
 
 TRACE_2 = pytest.mark.requirement("TRACE-2")

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 from healing_samples import Idea
 
-from healkit import Healkit, values
+from healkit import Healkit
 from healkit.contracts.healing import Check
+from healkit.crossing import values
 from healkit.healing.advisors.search.program import constants, frame_columns
 from healkit.healing.case import checks_of, gather
 from healkit.healing.inputs import (

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from healkit import Healkit, values
+from healkit import Healkit
+from healkit.crossing import values
 from healkit.runtime.trials import Trial
 
 ROOT = Path(__file__).parents[2]

@@ -265,7 +265,7 @@ def test_a_malformed_question_is_refused_with_what_to_do_by_every_panel(healkit:
 @pytest.mark.slow
 @pytest.mark.requirement("FACE-4", "FACE-6")
 def test_no_face_shows_a_class_of_ours_or_an_address(healkit: Healkit, database: Any) -> None:
-    """D3: `<healkit.values.plain.Preview object>` stood in the panel, the editor, the bug report and the JSON."""
+    """D3: `<healkit.crossing.codec.Preview object>` stood in the panel, the editor, the bug report and the JSON."""
     for value, _ in KINDS.values():
         failed_with(healkit, value)
     healkit.vault.add("same", "def same(value):\n    return value\n")

@@ -16,25 +16,11 @@ import pytest
 import subject_samples as s
 from panes_samples import PANES
 
-from healkit.rendering import (
-    audit_panes,
-    data_views,
-    execution,
-    healing,
-    html_of,
-    listings,
-    plain,
-    reports,
-    requests,
-    runs,
-    stats,
-    summaries,
-    text_of,
-    timeline,
-    variables,
-)
-from healkit.rendering.asides import Aside, history_line
+from healkit.rendering import audit, execution_card, healing, listings, plain, runs, summaries, timeline
 from healkit.rendering.document import Document
+from healkit.rendering.execution_card import Aside, history_line
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 from healkit.tracing.reader import diff_runs
 
 HERE = Path(__file__).parent
@@ -53,9 +39,9 @@ def text_only(document: Document, width: int | None = None) -> Forms:
 
 def of_executions() -> Iterator[tuple[str, Forms]]:
     for name, one in s.EXECUTIONS.items():
-        yield f"execution-{name}", both(execution.card(one))
+        yield f"execution-{name}", both(execution_card.card(one))
     frames = s.EXECUTIONS["frames"]
-    yield "execution-terminal", text_only(execution.card(frames, face="terminal"))
+    yield "execution-terminal", text_only(execution_card.card(frames, face="terminal"))
     aside = Aside(
         s.LOCALS,
         2,
@@ -66,12 +52,12 @@ def of_executions() -> Iterator[tuple[str, Forms]]:
         "Look at line 7.",
     )
     note = "Local variables cannot be shown."
-    yield "execution-aside", both(execution.card(frames, frames=1, note=note, aside=aside))
+    yield "execution-aside", both(execution_card.card(frames, frames=1, note=note, aside=aside))
     few = Aside(s.LOCALS[:2], 1, explained="what")
-    yield "execution-aside-few", both(execution.card(s.EXECUTIONS["explained"], aside=few))
-    yield "success", both(execution.success(s.EXECUTIONS["success"]))
-    yield "locals", both(variables.card(s.KEPT))
-    yield "locals-none", both(variables.card([]))
+    yield "execution-aside-few", both(execution_card.card(s.EXECUTIONS["explained"], aside=few))
+    yield "success", both(execution_card.success(s.EXECUTIONS["success"]))
+    yield "locals", both(execution_card.locals_card(s.KEPT))
+    yield "locals-none", both(execution_card.locals_card([]))
     left = {"left_out": 1000, "ask": "%executions --trials"}
     yield "executions", both(listings.executions(s.ROWS, **left))
     yield "executions-narrow", text_only(listings.executions(s.ROWS), 100)
@@ -91,36 +77,36 @@ def of_the_vault() -> Iterator[tuple[str, Forms]]:
     yield "history", both(history)
     yield "history-narrow", text_only(history, 80)
     for name, blame in s.BLAMES.items():
-        yield f"blame-{name}", both(reports.blame("average_delay", blame))
-    yield "diff", both(reports.diff("average_delay", s.DIFF))
-    yield "diff-none", both(reports.diff("average_delay", ""))
+        yield f"blame-{name}", both(listings.blame("average_delay", blame))
+    yield "diff", both(listings.diff("average_delay", s.DIFF))
+    yield "diff-none", both(listings.diff("average_delay", ""))
 
 
 def of_reports() -> Iterator[tuple[str, Forms]]:
     for name, report in s.DOCTORS.items():
-        yield f"doctor-{name}", both(reports.doctor(report))
+        yield f"doctor-{name}", both(listings.doctor(report))
     for name, status in s.STATUSES.items():
-        yield f"status-{name}", both(reports.status(status))
-    yield "views", both(data_views.listing(list(s.VIEWS.values())))
-    yield "views-none", both(data_views.listing([]))
-    yield "view-frame", both(data_views.card(s.VIEWS["frame"], s.PREVIEW))
-    yield "view-evicted", both(data_views.card(s.VIEWS["evicted"]))
-    yield "groups", both(stats.groups(s.GROUPS))
-    yield "groups-narrow", text_only(stats.groups(s.GROUPS), 120)
-    yield "groups-none", both(stats.groups([]))
-    yield "summary", both(stats.summary(s.SUMS))
-    yield "summary-by", both(stats.summary(s.SUMS, ["day", "persona", "revision"]))
-    yield "summary-none", both(stats.summary([]))
+        yield f"status-{name}", both(listings.status(status))
+    yield "views", both(listings.views(list(s.VIEWS.values())))
+    yield "views-none", both(listings.views([]))
+    yield "view-frame", both(listings.view(s.VIEWS["frame"], s.PREVIEW))
+    yield "view-evicted", both(listings.view(s.VIEWS["evicted"]))
+    yield "groups", both(listings.groups(s.GROUPS))
+    yield "groups-narrow", text_only(listings.groups(s.GROUPS), 120)
+    yield "groups-none", both(listings.groups([]))
+    yield "summary", both(listings.summary(s.SUMS))
+    yield "summary-by", both(listings.summary(s.SUMS, ["day", "persona", "revision"]))
+    yield "summary-none", both(listings.summary([]))
     for name, summed in s.SUMMARIES.items():
         yield f"summarize-{name}", both(summaries.card(summed))
     yield "summarize-narrow", text_only(summaries.card(s.SUMMARIES["text"]), 60)
     found = list(s.REQUESTS.values())
-    yield "requests", both(requests.listing(found))
-    yield "requests-narrow", (text_of(requests.listing(found), 100), html_of(requests.listing(found[1:])))
-    yield "requests-none", both(requests.listing([]))
+    yield "requests", both(listings.requests(found))
+    yield "requests-narrow", (text_of(listings.requests(found), 100), html_of(listings.requests(found[1:])))
+    yield "requests-none", both(listings.requests([]))
     for name, request in s.REQUESTS.items():
-        yield f"request-{name}", both(requests.card(request))
-    yield "request-terminal", text_only(requests.card(s.REQUESTS["pending"], "terminal"))
+        yield f"request-{name}", both(listings.request(request))
+    yield "request-terminal", text_only(listings.request(s.REQUESTS["pending"], "terminal"))
     for name, healed in s.REPORTS.items():
         yield f"healing-{name}", both(healing.card(healed))
 
@@ -145,7 +131,7 @@ def of_runs() -> Iterator[tuple[str, Forms]]:
 
 def of_audited() -> Iterator[tuple[str, Forms]]:
     for name, panes in PANES.items():
-        yield f"audited-{name}", both(audit_panes.card(panes))
+        yield f"audited-{name}", both(audit.card(panes))
 
 
 ALL = [of_executions, of_the_vault, of_reports, of_runs, of_audited]

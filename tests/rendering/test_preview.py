@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from healkit.contracts.post_mortem import TEXT_MAX_CHARS, Local, preview
-from healkit.rendering import html_of, text_of
-from healkit.rendering.asides import Aside, history_line, locals_of
 from healkit.rendering.document import Card
+from healkit.rendering.execution_card import Aside, history_line, locals_of
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 
 
 class Hostile:

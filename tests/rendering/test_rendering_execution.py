@@ -12,11 +12,14 @@ from rendering_samples import CALLS, FRAMES
 
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.post_mortem import KeptFrame, Local
-from healkit.failures.catalogue import PATTERNS, explain
-from healkit.rendering import execution as cards
-from healkit.rendering import html_of, listings, reports, text_of, variables
+from healkit.failures import explain
+from healkit.failures.catalogue import PATTERNS
+from healkit.rendering import execution_card, listings
+from healkit.rendering import execution_card as cards
 from healkit.rendering.document import Card, Line, Span
-from healkit.rendering.parts import grouped
+from healkit.rendering.execution_card import grouped
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 
 #: What an untrusted notebook takes away; the words and their order are the same without.
 FOR_SCREEN_READERS = {"role", "aria-label", "aria-level", "scope", "tabindex"}
@@ -136,7 +139,7 @@ def has_literal_colours(style: str) -> bool:
 
 def test_every_pair_of_colours_has_enough_contrast(make):
     pages = [make(calls=CALLS, warnings=["w"]).to_html(), make(value=3).to_html()]
-    pages += [html_of(reports.diff("t", "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z\n"))]
+    pages += [html_of(listings.diff("t", "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z\n"))]
     for page in pages:
         for style in re.findall(r'style="([^"]*)"', page):
             ink = re.search(r"(?:^|;)color:#(\w{6})", style)
@@ -180,14 +183,14 @@ def test_locals_are_escaped_text():
     hostile = "<script>alert(1)</script>\x1b]0;title\x07\u202e\n"
     frame = KeptFrame(0, f"<{hostile}>", 1, hostile, hostile, in_tool=True)
     frames = [(frame, [Local(hostile, hostile, hostile, [2, 3])]), (frame, [])]
-    text, page = text_of(variables.card(frames)), html_of(variables.card(frames))
+    text, page = text_of(execution_card.locals_card(frames)), html_of(execution_card.locals_card(frames))
     assert {tag for tag, _ in Elements(page).seen}.isdisjoint({"script", "img"})
     assert " (2, 3)" in text
     assert "no locals" in page
     for shown in (text, page):
         assert "\x1b" not in shown
         assert "\u202e" not in shown
-    assert "no frames" in html_of(variables.card([]))
+    assert "no frames" in html_of(execution_card.locals_card([]))
 
 
 def test_the_notebook_gets_text_and_html(make):

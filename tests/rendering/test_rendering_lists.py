@@ -8,12 +8,13 @@ import datetime as dt
 from IPython.lib.pretty import pretty
 from rendering_samples import NOW
 
-from healkit import rendering
 from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
 from healkit.contracts.execution import Grants
 from healkit.contracts.vault import Blame, RevisionInfo
-from healkit.rendering import html_of, listings, reports, text_of
-from healkit.rendering.vault_entry import ShownVaultEntry
+from healkit.rendering import listings
+from healkit.rendering.listings import ShownVaultEntry
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 
 ENTRY = ShownVaultEntry(
     "fibonacci",
@@ -125,18 +126,18 @@ def test_a_history_marks_the_active_revision_and_its_failures():
 
 
 def test_a_diff_marks_its_sides_by_sign_too():
-    page = html_of(reports.diff("fibonacci", "--- a\n+++ b\n@@ -1 +1 @@\n-old <b>\n+new\n same\n"))
+    page = html_of(listings.diff("fibonacci", "--- a\n+++ b\n@@ -1 +1 @@\n-old <b>\n+new\n same\n"))
     assert ">-old &lt;b&gt;</del>" in page
     assert ">+new</ins>" in page
-    assert "no difference" in html_of(reports.diff("fibonacci", ""))
+    assert "no difference" in html_of(listings.diff("fibonacci", ""))
 
 
 def test_blame_says_whether_it_was_resolved():
     cured = Blame("1:ab", 1, 4, NOW, None, 2, NOW, 3)
-    assert text_of(reports.blame("f", cured)).startswith("f: failed 3 times, resolved by f v2")
-    assert "resolved by f v2" in html_of(reports.blame("f", cured))
-    assert "not resolved" in html_of(reports.blame("f", Blame("1:ab", 1, 4, NOW, None, None, NOW, 1)))
-    assert text_of(reports.blame("f", Blame())) == "f: no such failure on record."
+    assert text_of(listings.blame("f", cured)).startswith("f: failed 3 times, resolved by f v2")
+    assert "resolved by f v2" in html_of(listings.blame("f", cured))
+    assert "not resolved" in html_of(listings.blame("f", Blame("1:ab", 1, 4, NOW, None, None, NOW, 1)))
+    assert text_of(listings.blame("f", Blame())) == "f: no such failure on record."
 
 
 def test_doctor_shows_fixes_only_for_failed_checks():
@@ -145,12 +146,12 @@ def test_doctor_shows_fixes_only_for_failed_checks():
         DoctorCheck("bubblewrap", False, "not found", "pip install it"),
     ]
     report = DoctorReport("landlock", checks, ["a bug in the kernel"])
-    for shown in (text_of(reports.doctor(report)), html_of(reports.doctor(report))):
+    for shown in (text_of(listings.doctor(report)), html_of(listings.doctor(report))):
         assert "landlock" in shown
         assert "pip install it" in shown
         assert "unused fix" not in shown
         assert "a bug in the kernel" in shown
-    assert "tools are not run" in text_of(reports.doctor(DoctorReport("", [], [])))
+    assert "tools are not run" in text_of(listings.doctor(DoctorReport("", [], [])))
 
 
 def test_status_shows_a_problem_only_if_there_is_one():
@@ -158,15 +159,9 @@ def test_status_shows_a_problem_only_if_there_is_one():
         Status("sqlite:///x", "namespaces", 3, 2, 1, 0, ""),
         Status("sqlite:///x", "", 3, 2, 1, 0, "disk full"),
     )
-    assert "problem" not in text_of(reports.status(well))
-    assert "disk full" in text_of(reports.status(ill))
-    assert "disk full" in html_of(reports.status(ill))
-
-
-def test_rendering_exports_exactly_its_names():
-    assert rendering.__all__ == sorted(rendering.__all__)
-    assert all(callable(getattr(rendering, name)) for name in rendering.__all__)
-    assert not hasattr(rendering, "nothing")
+    assert "problem" not in text_of(listings.status(well))
+    assert "disk full" in text_of(listings.status(ill))
+    assert "disk full" in html_of(listings.status(ill))
 
 
 def test_times_are_shown_in_utc():

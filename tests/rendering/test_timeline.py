@@ -27,8 +27,10 @@ from timeline_samples import (
 from healkit import Healkit
 from healkit.contracts.execution import utc_now
 from healkit.contracts.runs import error_object
-from healkit.rendering import html_of, text_of
-from healkit.rendering.timeline import card, story_of
+from healkit.rendering import timeline
+from healkit.rendering.timeline import story_of
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 from healkit.tracing.reader import read_run
 from healkit.tracing.writer import RunWriter
 
@@ -163,10 +165,10 @@ def test_torn_and_empty_runs_are_told_as_far_as_possible(tmp_path: Path) -> None
     assert not story["finished"]
     assert "ends after" in story["problems"][0]
     assert story["steps"][8]["text"][-1] == "Its code was not kept."
-    assert "and no end" in text_of(card(story))
+    assert "and no end" in text_of(timeline.card(story))
     trace.unlink()
     assert story_of(read_run(folder))["steps"] == []
-    assert "0 steps" in html_of(card(story_of(read_run(folder))))
+    assert "0 steps" in html_of(timeline.card(story_of(read_run(folder))))
 
 
 def test_the_card_reads_untrusted_and_as_text(tmp_path: Path) -> None:
@@ -179,7 +181,7 @@ def test_the_card_reads_untrusted_and_as_text(tmp_path: Path) -> None:
     observed(writer)
     tried(writer, "step_2", patch)
     story = told(writer)
-    html, text = html_of(card(story)), text_of(card(story))
+    html, text = html_of(timeline.card(story)), text_of(timeline.card(story))
     assert "<script" not in html
     assert not re.search(r"<style|class=|onclick|<svg", html)
     for shown in (html, text):
@@ -200,7 +202,7 @@ def test_a_card_stays_small_and_shows_the_decided_patch(tmp_path: Path) -> None:
         tried(writer, f"step_{number}", long)
     tried(writer, "step_60", PATCHES[2])
     writer.append("proposal_accepted", step_id="step_60", metadata={"action": "kept", "revision": 2})
-    html = html_of(card(told(writer)))
+    html = html_of(timeline.card(told(writer)))
     assert len(html) < 30_000
     assert "if buses else 0.0" in html
     assert "The run ends: completed." in html

@@ -12,7 +12,7 @@ import pytest
 from waiting import wait_until
 
 from healkit import Healkit
-from healkit.values import regions
+from healkit.crossing import regions
 
 pytestmark = [pytest.mark.requirement("DATA-4"), pytest.mark.slow]
 

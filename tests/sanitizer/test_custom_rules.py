@@ -12,8 +12,8 @@ import pytest
 
 from healkit.config import Config
 from healkit.errors import RulesInvalid
-from healkit.sanitizer import Sanitizer
 from healkit.sanitizer.matcher import fast_pattern
+from healkit.sanitizer.sanitizer import Sanitizer
 
 TRACE_2 = pytest.mark.requirement("TRACE-2")
 GOOD = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.sanitizer import Sanitizer
 
 TRACE_2 = pytest.mark.requirement("TRACE-2")
 SANITIZER = Sanitizer()

@@ -13,12 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from healkit.sanitizer import Sanitizer
 from healkit.sanitizer.matcher import HiddenSpan, Matcher
-from healkit.sanitizer.rule import SanitizerRule, Span, expand
-from healkit.sanitizer.tables import rules_for
+from healkit.sanitizer.rule import SanitizerRule, Span, expand, shared_limit
+from healkit.sanitizer.sanitizer import Sanitizer, rules_for
 from healkit.sanitizer.traversal import Traversal
-from healkit.sanitizer.work_limit import shared_limit
 
 RULES = rules_for("US")
 TRACE_2 = pytest.mark.requirement("TRACE-2")

@@ -9,7 +9,7 @@ import pytest
 
 from healkit.sanitizer.matcher import Matcher
 from healkit.sanitizer.rule import SanitizerRule, expand
-from healkit.sanitizer.tables import rules_for
+from healkit.sanitizer.sanitizer import rules_for
 
 RULES = rules_for("US")
 WHOLE = Matcher(RULES)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import healkit
 from healkit.config import Config
-from healkit.sanitizer import Sanitizer
-from healkit.sanitizer.truncation import size_of
+from healkit.sanitizer.cleaner import size_of
+from healkit.sanitizer.sanitizer import Sanitizer
 
 SANITIZER = Sanitizer()
 TRACE_2 = pytest.mark.requirement("TRACE-2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of
 
 SANITIZER = Sanitizer()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.sanitizer import Sanitizer
 
 TRACE_2 = pytest.mark.requirement("TRACE-2")
 SANITIZER = Sanitizer()

@@ -16,11 +16,10 @@ import pytest
 from collector_samples import TOKEN, WAIT_S, collecting, trace
 from tornado.netutil import bind_sockets
 
+from healkit.collector.limits import Connections, Stage, connection_limit
+from healkit.collector.service import CollectorService
+from healkit.collector.standalone import BoundedServer, Token, make_application
 from healkit.config import Config
-from healkit.server.collector_service import CollectorService
-from healkit.server.connections import Connections, Stage, connection_limit
-from healkit.server.standalone import BoundedServer, make_application
-from healkit.server.tokens import Token
 
 
 @contextlib.contextmanager

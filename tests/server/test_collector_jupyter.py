@@ -67,7 +67,7 @@ def test_nothing_is_opened_before_a_known_client_asks(jupyter: Jupyter) -> None:
 
 def test_an_unused_extension_does_not_load_the_database() -> None:
     program = (
-        "import sys, healkit.server.extension;"
+        "import sys, healkit.server;"
         "print([name for name in ('sqlalchemy', 'pandas', 'pydantic', 'alembic') if name in sys.modules])"
     )
     done = subprocess.run(

@@ -12,7 +12,7 @@ import pytest
 from collector_samples import WAIT_S, Collecting, collecting, task, trace
 from waiting import wait_until
 
-from healkit.server.collector_service import STORING_THREADS
+from healkit.collector.service import STORING_THREADS
 
 RATE = {"HEALKIT_COLLECT_RATE_PER_S": "100000", "HEALKIT_COLLECT_BURST": "100000"}
 

@@ -11,10 +11,10 @@ from collector_samples import task, trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from healkit.collector.service import Ingest
 from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.errors import DatabaseLocked, RequestRefused
 from healkit.sanitizer.cleaner import Verbatim
-from healkit.server.ingest import Ingest
 from healkit.store.collected import Arrival, CollectedTraces, capability_of
 from healkit.store.database import Database
 from healkit.store.entries import code_hash

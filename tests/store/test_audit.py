@@ -23,7 +23,7 @@ from waiting import wait_until
 from healkit import Healkit
 from healkit.contracts.audit import AnchoredHead, AuditHead, AuditMetadata, AuditStep
 from healkit.errors import AuditEntryInvalid, DatabaseError, DatabaseLocked
-from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.store.audit import Audit
 from healkit.store.database import Database
 from healkit.store.requests import Requests

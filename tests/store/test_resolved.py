@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 from store_samples import failed, started, succeeded
 
-from healkit.rendering import reports, text_of
+from healkit.rendering import listings
+from healkit.rendering.to_text import text_of
 from healkit.store.database import Database
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
@@ -53,7 +54,7 @@ def test_a_revision_that_passed_in_other_runs_is_named_as_good(vault: Vault, wri
     run(writer, 1, 0, fails=True)
     found = vault.blame("fibonacci")
     assert (found.first_failed, found.last_good) == (1, 1)
-    assert "v1, in other runs" in text_of(reports.blame("fibonacci", found))
+    assert "v1, in other runs" in text_of(listings.blame("fibonacci", found))
 
 
 def test_a_revision_that_never_passed_is_not_named_as_good(vault: Vault, writer: LogWriter) -> None:

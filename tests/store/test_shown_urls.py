@@ -17,7 +17,9 @@ from healkit import Healkit
 from healkit.config import Config
 from healkit.errors import ConfigError, HealkitError
 from healkit.plain_text import shown_address, shown_url
-from healkit.rendering import html_of, reports, text_of
+from healkit.rendering import listings
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 from healkit.runtime.mcp_data import ServerSpec
 from healkit.store.database import Database
 
@@ -95,8 +97,8 @@ def test_no_object_shows_the_password_of_the_database(url: str) -> None:
         status = healkit.status()
         shown = [
             repr(status),
-            text_of(reports.status(status)),
-            html_of(reports.status(status)),
+            text_of(listings.status(status)),
+            html_of(listings.status(status)),
             json.dumps(status.url),
         ]
         shown += map(repr, (healkit, healkit.database, healkit.config, healkit.executor))

@@ -19,9 +19,9 @@ import pytest
 
 from healkit.contracts.data import ColumnSummary, Counted, FrameSummary
 from healkit.errors import UsageInvalid
-from healkit.sanitizer import Sanitizer
+from healkit.frame_summaries import COLUMNS_MAX
+from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.summaries import summarize
-from healkit.summaries.frames import COLUMNS_MAX
 
 pytestmark = pytest.mark.requirement("DECIDE-7")
 SANITIZER = Sanitizer()

@@ -21,7 +21,7 @@ from typing import NoReturn
 import httpx  # noqa: F401 - so that no host has to import it
 
 from healkit import Config, Healkit
-from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.store.arguments import validate_arguments
 
 SLEEPS = """

@@ -15,8 +15,10 @@ import msgspec
 import pytest
 
 from healkit.contracts.runs import Run
-from healkit.rendering import html_of, runs, text_of
-from healkit.rendering.timeline import card, story_of
+from healkit.rendering import runs, timeline
+from healkit.rendering.timeline import story_of
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 from healkit.tracing.reader import diff_runs, read_run, validate_run
 
 OLD = Path(__file__).parent / "old_runs"
@@ -72,7 +74,7 @@ def test_an_old_run_is_replayed_step_by_step(old: Run) -> None:
     story = story_of(old)
     assert " ".join(step["kind"] for step in story["steps"]) == TOLD[old.path.parent.name][1]
     assert story["profile"] == ("lesson" if old.path.parent.name.endswith("lesson") else story["profile"])
-    for shown in (card(story), runs.card(old), runs.listing([old])):
+    for shown in (timeline(story), runs.card(old), runs.listing([old])):
         assert html_of(shown)
         assert text_of(shown)
 

@@ -28,8 +28,8 @@ from healkit.config import Config
 from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.contracts.traces import BranchDecision, ExecutionTrace, TaskResult
 from healkit.errors import ConfigError
-from healkit.sanitizer import Sanitizer
 from healkit.sanitizer.cleaner import Verbatim
+from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.tracing.otel import CONVENTIONS, OtelExporter
 
 WAIT_S = 30.0

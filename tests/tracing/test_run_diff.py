@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from run_samples import begin, tell, written
 
-from healkit.rendering import runs, text_of
+from healkit.rendering import runs
+from healkit.rendering.to_text import text_of
 from healkit.tracing.reader import diff_runs, read_run
 
 

@@ -12,8 +12,8 @@ import pytest
 from healkit import Config, __version__
 from healkit.contracts.execution import utc_now
 from healkit.contracts.runs import PolicyDefaults, RunManifest
-from healkit.sanitizer import Sanitizer
 from healkit.sanitizer.cleaner import Cleaner, Verbatim
+from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.tracing import run_folders
 from healkit.tracing.run_folders import app_version, manifest_for
 

@@ -14,7 +14,9 @@ import pytest
 from run_samples import written
 
 from healkit.contracts.runs import Problem, Run
-from healkit.rendering import html_of, runs, text_of, timeline
+from healkit.rendering import runs, timeline
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 from healkit.tracing import reader
 from healkit.tracing.reader import diff_runs, read_run
 

@@ -18,7 +18,9 @@ from misbehaving import Collector, collecting
 
 from healkit import Config, Healkit
 from healkit.errors import ConfigError
-from healkit.rendering import html_of, reports, text_of
+from healkit.rendering import listings
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 
 TRACE_3 = pytest.mark.requirement("TRACE-3")
 
@@ -103,7 +105,7 @@ def test_an_unreachable_collector_is_tried_until_the_timeout(database: Path) -> 
         assert "cannot be reached" in state.problem
         status = opened.status()
         assert status.traces.pending == 3
-        for said in (write(reports.status(status)) for write in (text_of, html_of)):
+        for said in (write(listings.status(status)) for write in (text_of, html_of)):
             assert "3 waiting" in said
             assert "cannot be reached" in said
 

@@ -507,12 +507,11 @@ def readers(folder: Path) -> dict[str, Callable[[Any], object]]:
     import pandas as pd
     import polars as pl
 
-    from healkit import values
+    from healkit.crossing import values, view_files
     from healkit.decisions.telling import as_frame, counts_of
+    from healkit.frame_summaries import frame_summary
     from healkit.runtime.views import _converted
     from healkit.sanitizer.cleaner import Verbatim
-    from healkit.summaries.frames import summary_of
-    from healkit.values import view_files
 
     def kept(value: Any) -> None:
         whole = view_files.encoded(value)
@@ -532,7 +531,7 @@ def readers(folder: Path) -> dict[str, Callable[[Any], object]]:
         "record": lambda value: values.readable_json(value, lambda columns: list(columns)[:1]),
         "log": values.encode_for_log, "kept": values.kept, "text": lambda value: values.text_of(values.kept(value)), "table": values.table_of,
         "schema": values.for_schema, "equal": lambda value: values.meets(values.kept(value), value), "facts": counted, "view": kept,
-        "to_pandas": converted, "summary": lambda value: summary_of(value, Verbatim(), 5) if values.is_tabular(value) else None,
+        "to_pandas": converted, "summary": lambda value: frame_summary(value, Verbatim(), 5) if values.is_tabular(value) else None,
     }  # fmt: skip
 
 
@@ -549,7 +548,7 @@ def main() -> None:
 
     Arguments: `short`, `all`, or how many changed streams, and the seed of the changes.
     """
-    from healkit import values
+    from healkit.crossing import values
 
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (5 * 2**30, 5 * 2**30))

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from healkit import values
+from healkit.crossing import values
 
 pytestmark = pytest.mark.requirement("DATA-1")
 

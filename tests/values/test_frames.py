@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from healkit import values
+from healkit.crossing import values
 
 pytestmark = pytest.mark.requirement("DATA-1", "DATA-2")
 ZURICH = zoneinfo.ZoneInfo("Europe/Zurich")

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pytest
 from hostile_streams import LIMIT, NEVER_RAISE
 
-from healkit import Healkit, values
+from healkit import Healkit
+from healkit.crossing import values
 
 pytestmark = pytest.mark.requirement("DATA-4")
 PROGRAM = Path(__file__).with_name("hostile_streams.py")
@@ -91,8 +92,8 @@ def views(frame: pd.DataFrame):
 #: Sends a table of views in the place of the result, past the encoder that would refuse it.
 FORGED_VIEWS = """
 import pandas as pd, pyarrow as pa
-from healkit.values import arrow_streams
-arrow_streams._check_types = lambda *args: None
+from healkit.crossing import arrays
+arrays._check_types = lambda *args: None
 def views(frame: pd.DataFrame):
     return pa.schema([("a", pa.list_view(pa.int64()))]).empty_table()
 """
@@ -120,9 +121,8 @@ with Healkit({str(tmp_path / "healkit.db")!r}) as hk:
 def test_a_preview_that_a_worker_forges_is_no_value(healkit: Healkit) -> None:
     """B19: its card could not be shown."""
     code = (
-        "from healkit.values import crossing\n"
-        'crossing.encode = lambda *args, **more: (b\'{"@":["preview",{"shape":1},0]}\', [])\n'
-        "import healkit.values as values\nvalues.encode = crossing.encode\n"
+        "from healkit.crossing import values\n"
+        'values.encode = lambda *args, **more: (b\'{"@":["preview",{"shape":1},0]}\', [])\n'
         "def forged():\n    return 1\n"
     )
     healkit.vault.add("forged", code)

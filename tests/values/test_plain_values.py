@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from healkit import values
 from healkit.cells.function_extraction import extract_function
 from healkit.contracts.encoding import TAGGED_DEPTH, is_plain
+from healkit.crossing import values
 from healkit.errors import UsageInvalid
 from healkit.pysource.shapes import examples_in, read_shape
 

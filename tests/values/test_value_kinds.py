@@ -18,8 +18,9 @@ import pyarrow as pa
 import pytest
 from value_kinds import ARRIVES, CONVERTED, REFUSED, Make
 
-from healkit import Healkit, values
+from healkit import Healkit
 from healkit.contracts import claims
+from healkit.crossing import values
 from healkit.errors import ArgumentsInvalid
 from healkit.store.arguments import pack_arguments
 

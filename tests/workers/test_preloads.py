@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from healkit import values
 from healkit.config import Config
 from healkit.contracts.healing import Batch, BatchCheck
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
+from healkit.crossing import values
 from healkit.workers.process import preloading
 
 ENTRY = EntryRef("f", "default", 0, "")

@@ -19,12 +19,12 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from healkit import values
 from healkit.config import Config
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult, Patch
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.contracts.vault import VaultEntry
+from healkit.crossing import values
 from healkit.errors import (
     BudgetSpent,
     HealkitError,
@@ -42,8 +42,7 @@ from healkit.language_models.protocols import Progress, Prompt, Reply
 from healkit.pysource import shapes
 from healkit.rendering import plain
 from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
-from healkit.sanitizer import Sanitizer
-from healkit.sanitizer.secret_map import SecretMap, cut_text
+from healkit.sanitizer.sanitizer import Sanitizer, SecretMap, cut_text
 from healkit.tracing.delivery import readable
 
 #: Number of checks that are observed to learn the types of variables.

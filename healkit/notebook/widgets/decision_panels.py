@@ -25,9 +25,9 @@ from healkit.errors import HealkitError, UsageInvalid, ViewChanged, ViewError, n
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.panel import Operation, Panel, described
-from healkit.rendering import audit_panes, plain
-from healkit.rendering.data_views import shape_text
+from healkit.rendering import audit, plain
 from healkit.rendering.document import Card, Line
+from healkit.rendering.listings import shape_text
 from healkit.store.audit_rows import summed
 from healkit.tracing.reader import read_run
 from healkit.tracing.run_folders import find_run
@@ -218,13 +218,13 @@ class AuditOperations:
     def open(self) -> dict[str, Any]:
         """Return all that the panes show at first."""
         panes = self._panes
-        mark, title, tone = audit_panes.head_of(panes)
+        mark, title, tone = audit.head_of(panes)
         is_decision = panes.kind == "decide"
         told = {
             "question": panes.question,
             "reason": panes.reason,
-            "notes": audit_panes.notes_of(panes),
-            "summary": audit_panes.sums_of(panes),
+            "notes": audit.notes_of(panes),
+            "summary": audit.sums_of(panes),
             "data": self._data() if is_decision else None,
             "analysis": panes.analysis,
             "files": [str(file) for file in panes.files],
@@ -236,7 +236,7 @@ class AuditOperations:
             "tone": tone,
             "apart": is_decision,
             "label": ANALYSIS_LABEL,
-            "no_analysis": audit_panes.no_analysis(panes),
+            "no_analysis": audit.no_analysis(panes),
             "total": len(panes.entries),
             **self.steps(0),
         }
@@ -247,11 +247,11 @@ class AuditOperations:
         return {"steps": [self._step(entry) for entry in page]}
 
     def _step(self, entry: AuditEntry) -> dict[str, Any]:
-        state = audit_panes.state_of(entry)
+        state = audit.state_of(entry)
         told = {
             "tool": entry.tool_name,
             "said": plain.one_line(entry.description, 300),
-            "facts": audit_panes.facts_of(entry),
+            "facts": audit.facts_of(entry),
         }
         return {
             **self._recorded.shown(told).value,
@@ -267,16 +267,16 @@ class AuditOperations:
         view, first = self._panes.view, self._panes.first
         if view is None:
             return None
-        columns = audit_panes.columns_of(view)
+        columns = audit.columns_of(view)
         return {
             "name": view.name,
             "shape": shape_text(view),
-            "file": audit_panes.file_name(view.name),
-            "command": audit_panes.export_command(view.name),
+            "file": audit.file_name(view.name),
+            "command": audit.export_command(view.name),
             "columns": [list(column) for column in columns],
             "left_out": len(view.columns) - len(columns),
-            "label": "" if first is None else audit_panes.first_label(view, first),
-            "headers": [] if first is None else audit_panes.headers_of(first),
+            "label": "" if first is None else audit.first_label(view, first),
+            "headers": [] if first is None else audit.headers_of(first),
             "rows": []
             if first is None
             else [[plain.value_text(cell, 60) for cell in row] for row in first.rows],
@@ -309,7 +309,7 @@ class AuditPanel(Panel):
 
     def static_card(self) -> CellOutput | None:
         """Draw the same three panes as a card."""
-        return CellOutput.of(audit_panes.card(self._panes))
+        return CellOutput.of(audit.card(self._panes))
 
 
 def panes_of(healkit: Healkit, of: HasRunId | str) -> AuditPanes:

@@ -27,11 +27,11 @@ import msgspec
 import traitlets
 from IPython.display import display
 
-from healkit import values
 from healkit.app import Healkit
 from healkit.contracts.healing import VERDICTS, Answered, Attempt
 from healkit.contracts.runs import Run
 from healkit.contracts.vault import VaultEntry
+from healkit.crossing import values
 from healkit.errors import UsageInvalid
 from healkit.healing.advisor import Advisor, advisor_names, advisors_for
 from healkit.healing.questions import Answer, Question, answer_of

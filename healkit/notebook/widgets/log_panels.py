@@ -19,7 +19,7 @@ from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.notebook.widgets.patch_editor import Patching
 from healkit.parsing import read_filters
 from healkit.plain_text import visible
-from healkit.rendering import execution as rendered
+from healkit.rendering import execution_card as rendered
 from healkit.runtime.execution import Execution, execution_of
 from healkit.runtime.post_mortem import PostMortem
 

@@ -19,13 +19,13 @@ from healkit.contracts.failure import Failure
 from healkit.contracts.tools import place_label
 from healkit.contracts.vault import RevisionInfo
 from healkit.notebook.cell_output import fixes_offered
-from healkit.rendering import cleaning, parts, plain
+from healkit.rendering import cleaning, execution_card, plain
 from healkit.rendering.outputs import safe_output
 from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:
-    from healkit.sanitizer import Sanitizer
     from healkit.sanitizer.cleaner import Cleaned
+    from healkit.sanitizer.sanitizer import Sanitizer
 
 #: How the sanitiser's replacements begin.
 HIDDEN_MARK = "[REDACTED"
@@ -55,7 +55,7 @@ class PageData:
         """Sanitiser as the Healkit is configured; made when something is first shown."""
         with self._lock:
             if self._sanitizer is None:
-                from healkit.sanitizer import Sanitizer  # its tables take a while to read
+                from healkit.sanitizer.sanitizer import Sanitizer  # its tables take a while to read
 
                 self._sanitizer = Sanitizer.from_config(self.config)
             return self._sanitizer
@@ -197,18 +197,18 @@ def _payload(execution: Execution) -> dict[str, Any]:
     failure = execution.failure
     calls = [
         {
-            "mark": parts.call_mark(call),
+            "mark": execution_card.call_mark(call),
             "name": f"{call.server}.{call.tool}",
             "took": plain.duration(call.duration_ms),
-            "outcome": parts.call_outcome(call),
+            "outcome": execution_card.call_outcome(call),
         }
         for call in execution.calls[:50]
     ]
     return {
         "arguments": plain.value_text(execution.arguments),
-        "value": parts.result_text(execution) if execution.ok else "",
+        "value": execution_card.result_text(execution) if execution.ok else "",
         "last_output": _cut(execution.last_output),
-        "notes": list(parts.notes(execution)),
+        "notes": list(execution_card.notes(execution)),
         "calls": calls,
         "failure": None if failure is None else _failure(execution, failure),
     }
@@ -216,15 +216,15 @@ def _payload(execution: Execution) -> dict[str, Any]:
 
 def _failure(execution: Execution, failure: Failure) -> dict[str, Any]:
     frame = failure.tool_frame
-    groups = parts.grouped(failure.frames)
+    groups = execution_card.grouped(failure.frames)
     return {
         "summary": plain.one_line(failure.summary, 600),
         "ename": failure.ename,
-        "ending": "" if failure.code == "TOOL_EXCEPTION" else parts.ending(failure),
+        "ending": "" if failure.code == "TOOL_EXCEPTION" else execution_card.ending(failure),
         "ran": not execution.refused,
         "hint": failure.hint,
-        "place": parts.place(execution),
-        "line": parts.tool_line(execution),
+        "place": execution_card.place(execution),
+        "line": execution_card.tool_line(execution),
         "lineno": None if frame is None else frame.lineno,
         "traceback": _cut(failure.traceback),
         "frames": [
@@ -246,7 +246,7 @@ def _failure(execution: Execution, failure: Failure) -> dict[str, Any]:
 def _outcome(execution: Execution) -> str:
     if execution.failure is not None:
         return plain.one_line(execution.failure.summary, 200)
-    return "" if execution.status == "RUNNING" else parts.result_line(execution, 200)
+    return "" if execution.status == "RUNNING" else execution_card.result_line(execution, 200)
 
 
 def _revision(revision: RevisionInfo, reason: str, first_failure: datetime | None) -> dict[str, Any]:

@@ -9,16 +9,16 @@ import threading
 from collections import deque
 from typing import Any
 
-from healkit import values
 from healkit.app import Healkit
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.vault import VaultEntry
+from healkit.crossing import values
 from healkit.errors import ArgumentsInvalid, RevisionConflict
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData
 from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.parsing import parse_arguments
-from healkit.rendering import cleaning, listings, parts, plain
+from healkit.rendering import cleaning, execution_card, listings, plain
 from healkit.runtime.execution import Execution, arguments_of, logged
 from healkit.runtime.vault_edits import motivating_row
 
@@ -241,7 +241,7 @@ class Patching:
 
     def _outcome(self, run: Execution) -> str:
         run = self._clean(run)
-        text = run.failure.summary if run.failure is not None else parts.result_text(run)
+        text = run.failure.summary if run.failure is not None else execution_card.result_text(run)
         return str(self._recorded.clean(plain.one_line(text, 300)).value)
 
     def _clean(self, run: Execution) -> Execution:
@@ -332,7 +332,7 @@ def _is_typed(value: Any) -> bool:
 
 def _lines(run: Execution) -> list[str]:
     """Return an outcome as lines to compare."""
-    text = run.failure.summary if run.failure is not None else parts.result_text(run)
+    text = run.failure.summary if run.failure is not None else execution_card.result_text(run)
     return text.splitlines() or [""]
 
 

@@ -34,7 +34,6 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from healkit import values
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable
 from healkit.contracts.healing import (
     DIED,
@@ -53,6 +52,7 @@ from healkit.contracts.healing import (
     apply_edits,
     same_value,
 )
+from healkit.crossing import values
 from healkit.errors import HealkitError
 from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.workers.inside import lockdown

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from healkit import values
 from healkit.contracts import claims, rpc
 from healkit.contracts.tools import ToolDefinition, is_valid_name
+from healkit.crossing import values
 
 if TYPE_CHECKING:
     import threading

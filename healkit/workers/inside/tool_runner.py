@@ -21,13 +21,12 @@ from typing import Any
 
 import msgspec
 
-from healkit import values
 from healkit.contracts import claims, rpc
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable, type_only, type_outline
 from healkit.contracts.failure import Failure
 from healkit.contracts.tools import Tool
+from healkit.crossing import regions, values
 from healkit.pysource.shapes import Shape, parse, read_shape
-from healkit.values import regions
 from healkit.workers.inside import capture, lockdown
 from healkit.workers.inside.capture import TOOL_MODULE, TimeIsUp, deadline
 from healkit.workers.inside.observer import Observer

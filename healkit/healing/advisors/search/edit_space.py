@@ -20,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from healkit import values
 from healkit.contracts.healing import Check, Edit, Observed, apply_edits, difference
+from healkit.crossing import values
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.advisors.search.operators.definition import Operator
 from healkit.healing.advisors.search.operators.table import TABLE

@@ -1,0 +1,645 @@
+"""Card of an execution.
+
+The message comes first: a person looks for the sentence, then for the own line, and only then for the stack. Frames of
+libraries are folded with their count, since they are seldom where the mistake is.
+
+An `Execution` read back from the log has no live variables. While the failed frame still exists, a notebook's card
+shows them (`Aside`), says what was hidden of them, and how often this has happened.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from healkit.config import ExplainLevel
+from healkit.contracts.execution import CallRecord, DecisionRecord, ExecutionData, Grants, summarize
+from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.post_mortem import KeptFrame, Local
+from healkit.contracts.tools import place_label
+from healkit.crossing import values
+from healkit.errors import TOOL_CODES
+from healkit.rendering import cleaning, plain
+from healkit.rendering.cleaning import HIDDEN_MARK
+from healkit.rendering.document import (
+    Card,
+    Code,
+    Fact,
+    Facts,
+    Fold,
+    Line,
+    Only,
+    Part,
+    Section,
+    Span,
+    Table,
+    Tone,
+)
+
+if TYPE_CHECKING:
+    from healkit.failures.pattern import Explanation
+#: Face in which the reader can type the next step.
+Face = Literal["notebook", "terminal"]
+Frames = Sequence[tuple[KeptFrame, Sequence[Local]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Aside:
+    """Further facts at the moment of a failure.
+
+    locals: the variables of the innermost own frame, already cleaned. hidden: how many values were taken out of them.
+    history: how often it happened, as one sentence. tip: shown once, at the end. explained: the most that is explained,
+    if given. why and fix: better words than those of the failure catalogue, in their place.
+    """
+
+    locals: Sequence[Local] = ()
+    hidden: int = 0
+    history: str = ""
+    tip: str = ""
+    explained: ExplainLevel = "fix"
+    why: str = ""
+    fix: str = ""
+
+
+NO_ASIDE = Aside()
+
+
+def card(
+    execution: ExecutionData,
+    *,
+    frames: int | None = None,
+    face: Face = "notebook",
+    note: str = "",
+    aside: Aside = NO_ASIDE,
+) -> Card:
+    """Build the card of an execution that failed, succeeded or still runs.
+
+    frames: only that many of the innermost frames; None means all, with libraries' folded.
+    face: where the commands under "next" can be typed. note: one more line for the reader. aside: what was known at the
+    moment of the failure.
+    """
+    execution = cleaning.execution(execution)
+    if execution.failure is not None:
+        return _failure_card(execution, execution.failure, frames, face, note, aside)
+    shown: list[Part] = [*_notes(execution, note), *_details(execution)]
+    if execution.status == "RUNNING":
+        return Card(headline(execution), "…", "warn", parts=shown)
+    value = Only("html", Code(result_text(execution), 240))
+    title = f"{execution.label} returned a value"
+    return Card(title, "✓", "good", parts=[value, *shown], line=f"✓ {headline(execution)}")
+
+
+def success(execution: ExecutionData) -> Card:
+    """Build one line for a success whose value is shown elsewhere, with the calls it made folded under it."""
+    execution = cleaning.execution(dataclasses.replace(execution, value=None))
+    sign = Span(f"✓ {execution.label} ", "strong", "good")
+    record = record_line(execution)
+    line = Line((sign, Span(record, "quiet", plain=f"· {record}")), "wrapped", indent=0)
+    made = f"{plain.count(len(execution.calls), 'call')} made"
+    calls = [Fold(made, (_calls(execution),))] if execution.calls else []
+    return Card(tone="good", parts=(Section((line, *calls)), *_notes(execution, "")))
+
+
+def _failure_card(
+    execution: ExecutionData, failure: Failure, frames: int | None, face: Face, note: str, aside: Aside
+) -> Card:
+    hint = [Line(failure.hint, "note", "note")] if failure.hint else []
+    return Card(
+        plain.one_line(failure.summary, 600),
+        "✗",
+        "bad",
+        below=list(_below(execution, failure, aside)),
+        parts=[
+            *_explanation(execution, failure, aside),
+            *hint,
+            *_notes(execution, note),
+            *locals_of(aside),
+            _frames(failure, frames),
+            *_details(execution),
+            _next(execution, face, aside.tip),
+        ],
+        line=f"✗ {headline(execution)}",
+    )
+
+
+def _below(execution: ExecutionData, failure: Failure, aside: Aside) -> Iterator[Part]:
+    """Say where it failed, how it ended, and how often that has happened."""
+    where = place(execution)
+    line = Line((Span(execution.label, "label", "bad", plain="at" if where else ""), " ", where))
+    yield line if where else Only("html", line)
+    if own_line := tool_line(execution):
+        yield Line(Span(own_line, "mark"), "failing", indent=6)
+    if failure.code != "TOOL_EXCEPTION":
+        yield Line(ending(failure), "quiet")
+    if aside.history:
+        yield Line(aside.history, "quiet", "seen")
+
+
+def _explanation(execution: ExecutionData, failure: Failure, aside: Aside) -> list[Part]:
+    """Show what and why as text, the hint set apart, and the fix behind a click: try yourself first.
+
+    Leaves out what the headline says already, and what either of the two limits does not allow.
+    """
+    told = explanation(execution)
+    if told is None:
+        return []
+    if aside.why:
+        told = dataclasses.replace(told, why=aside.why, hint="", fix=aside.fix)
+    told = told.at(execution.explained).at(aside.explained)
+    lines: list[Part] = []
+    if told.what and told.what.rstrip(".") not in failure.summary:
+        lines.append(Line(Span(told.what, "ticked"), label="what"))
+    if told.why:
+        lines.append(Line(Span(told.why, "ticked"), "quiet", "why"))
+    if told.hint and told.hint != failure.hint:  # healkit's own hint is shown anyway
+        lines.append(Line((Span("Hint: ", "strong", plain=""), Span(told.hint, "ticked")), "hint", "hint"))
+    if told.fix:
+        lines.append(Fold("Suggested fix", (Line(Span(told.fix, "ticked"), label="fix"),), "body"))
+    for one in told.linked:
+        title = Span(f"{one.title}: ", "strong", plain="")
+        lines.append(Line((title, Span(one.in_one_line, "ticked")), label=one.title.lower()))
+    return [Section(lines)] if lines else []
+
+
+def _frames(failure: Failure, innermost: int | None) -> Section:
+    """Show the stack, its neighbouring library frames folded, and the traceback as Python prints it."""
+    groups = grouped(failure.frames, innermost)
+    items: list[Part] = []
+    for group in groups if worth_listing(groups) else ():
+        if group.own:
+            line = group.frames[0].line.strip()
+            where = Span(f"{group.where}  ", "quiet", plain=group.where)
+            items.append(Line((where, Span(line, "code", plain=f"\n    {line}")), "frame", indent=4))
+        else:
+            stack = "\n".join(
+                f"{place_label(f.filename)}, line {f.lineno}, in {f.name}\n    {f.line.strip()}"
+                for f in group.frames
+            )
+            folded = Span(group.folded, plain=f"… {group.folded}")
+            items.append(Fold(folded, (Code(stack, 240),), "summary", indent=4))
+    if items:
+        items.insert(0, Only("text", Line("frames, the innermost last")))
+    if trace := failure.traceback.strip():
+        # A terminal shows it only without a stack to list; a single line of it repeats the message.
+        alone = not failure.frames and "\n" in trace
+        full = (Code(failure.traceback, 400, indent=4),)
+        items.append(Fold("Full traceback, as Python prints it", full, "body" if alone else "neither"))
+    return Section(items)
+
+
+def _details(execution: ExecutionData) -> list[Part]:
+    """Show its input, its output, its grants, its calls, and its place on record."""
+    rows: list[tuple[str, Fact]] = []
+    if has_arguments(execution):
+        given = plain.value_text(execution.arguments)
+        rows.append(("arguments", Span(given, "code", plain=plain.one_line(given, 500))))
+    if execution.failure is not None and execution.last_output.strip():
+        rows.append(("last output", Code(_tail(execution.last_output), 160)))
+    if granted := grant_lines(execution.grants):
+        rows.append(("grants", Span("\n".join(granted), "code")))
+    made: list[tuple[str, Fact]] = []
+    if execution.calls:
+        made.append(("calls made", _calls(execution)))
+    if execution.decisions:
+        made.append(("decisions", _decisions(execution)))
+    record = Span(record_line(execution), "quiet")
+    if not rows and not made:
+        return [Line(record, "bare", "record")]
+    page, terminal = (
+        Facts([*rows, *made, ("record", record)]),
+        [*rows, *_steps(execution), ("record", record)],
+    )
+    return [Only("html", page), Only("text", Facts(terminal))] if made else [page]
+
+
+_CALL_TONES: dict[str, Tone] = {"✓": "good", "✗": "bad", "…": "warn"}
+
+
+def _calls(execution: ExecutionData) -> Table:
+    rows = []
+    for call in execution.calls:
+        mark = call_mark(call)
+        sign, name = Span(mark, "strong", _CALL_TONES[mark]), Span(f"{call.server}.{call.tool}", "code")
+        rows.append((call.task_id, sign, name, plain.duration(call.duration_ms), call_outcome(call)))
+    return Table((), rows)
+
+
+def _decisions(execution: ExecutionData) -> Table:
+    rows = []
+    for decision in execution.decisions:
+        after = f"after {decision.after_task}" if decision.after_task else ""
+        rows.append((Span(after, "quiet"), decision_line(decision)))
+    return Table((), rows)
+
+
+def _steps(execution: ExecutionData) -> Iterator[tuple[str, Fact]]:
+    """List calls and decisions in order, as a terminal shows them."""
+
+    def decided(after_task: str) -> Iterator[tuple[str, Fact]]:
+        for decision in execution.decisions:
+            if decision.after_task == after_task:
+                yield "decision", decision_line(decision)
+
+    yield from decided("")
+    for call in execution.calls:
+        came = f"{plain.duration(call.duration_ms)}  {call_outcome(call)}".rstrip()
+        yield "call", f"{call.task_id} {call.server}.{call.tool} {call_mark(call)} {came}"
+        yield from decided(call.task_id)
+
+
+def _next(execution: ExecutionData, face: Face, tip: str) -> Section:
+    lines: list[Part] = [Only("html", Line(Span("Next, copy into a cell:", "quiet")))]
+    for number, step in enumerate(next_steps(execution, face)):
+        what = Span(f"  {purpose(step)}", "quiet", plain="")
+        lines.append(Line((Span(step, "code", "info"), what), "command", "" if number else "next"))
+    lines += [Line(Span(f"Tip: {tip}", "quiet", plain=tip), "tip", "tip")] if tip else []
+    return Section(lines, is_last=True)
+
+
+def _notes(execution: ExecutionData, note: str) -> list[Part]:
+    return [Line(text, "note", "note") for text in [*notes(execution), *([note] if note else [])]]
+
+
+#: Characters of the output's end that are shown; its last words say most.
+_OUTPUT_MAX_CHARS = 4000
+
+
+def _tail(output: str) -> str:
+    output = output.rstrip()
+    return output if len(output) <= _OUTPUT_MAX_CHARS else "…" + output[-_OUTPUT_MAX_CHARS:]
+
+
+# Sentences of the card, before text or HTML.
+
+
+def headline(execution: ExecutionData) -> str:
+    """Say in one sentence what happened to which tool."""
+    if execution.failure is not None:
+        return plain.one_line(f"{execution.label} failed: {execution.failure.summary}", 400)
+    if execution.status == "RUNNING":
+        return f"{execution.label} is running, started {plain.moment(execution.timestamp)}"
+    return f"{execution.label} returned {result_line(execution, 200)}"
+
+
+def place(execution: ExecutionData) -> str:
+    """Say where it failed: `line 4 of fibonacci v1, in fibonacci`, or "" where no frame is the tool's own."""
+    frame = execution.failure.tool_frame if execution.failure is not None else None
+    return (
+        f"line {frame.lineno} of {place_label(frame.filename)}, in {frame.name}" if frame is not None else ""
+    )
+
+
+def tool_line(execution: ExecutionData) -> str:
+    """Find the tool's own line that failed, or an empty text."""
+    frame = execution.failure.tool_frame if execution.failure is not None else None
+    return frame.line.strip() if frame is not None else ""
+
+
+def explanation(execution: ExecutionData) -> Explanation | None:
+    """Explain the failure in plain words, all of it; None for what did not fail."""
+    from healkit.failures.catalogue import explain  # its tables are read with the first failure
+
+    return None if execution.failure is None else explain(execution.failure, place(execution))
+
+
+def ending(failure: Failure) -> str:
+    """Say how it ended: `TOOL_TIMEOUT: the tool was still running when its time was up`."""
+    meaning = TOOL_CODES.get(failure.code)
+    return f"{failure.code}: {meaning}" if meaning else failure.code
+
+
+def record_line(execution: ExecutionData) -> str:
+    """Say where it is on record and how it was run: `log row 4 · isolation namespaces · 34 ms · …`."""
+    if execution.origin == "cell":
+        return f"ran in this notebook's own kernel, not in a worker · in no log · {plain.moment(execution.timestamp)}"
+    row = f"log row {execution.log_id}" if execution.log_id is not None else "not in the log yet"
+    refused = execution.refused
+    tier = "no worker was started" if refused else "isolation not recorded"
+    tier = f"isolation {execution.isolation}" if execution.isolation else tier
+    run = [f"run {execution.run_id}"] if execution.run_id else []
+    took, when = plain.duration(execution.duration_ms), plain.moment(execution.timestamp)
+    return " · ".join([row, *run, tier, took, when])
+
+
+def has_arguments(execution: ExecutionData) -> bool:
+    """Return whether the arguments are worth a line: a failed tool's always are, a cell has none."""
+    return bool(execution.arguments) or (execution.failure is not None and execution.origin != "cell")
+
+
+def notes(execution: ExecutionData) -> Iterator[str]:
+    """List what else the reader should know: healkit's warnings first, then what JSON could not hold."""
+    yield from execution.warnings
+    for conversion in execution.conversions:
+        yield f"shown in another form than it had: {conversion}"
+
+
+# The value.
+
+#: Beginnings of a result that is a frame or an array, as the log keeps it.
+_FRAMES = ('{"type":', '{"shape":')
+
+
+def result_text(execution: ExecutionData) -> str:
+    """Write the value where it is at hand, else the log's summary of it; a frame as a table."""
+    if (frame := recorded_frame(execution)) is not None:
+        return _frame_text(frame)
+    value, summary = execution.value, execution.result_summary
+    if value is None and summary is not None:
+        return summary
+    return summarize(repr(value)) if values.is_tabular(value) else plain.value_text(value)
+
+
+def recorded_frame(execution: ExecutionData) -> values.Preview | None:
+    """Return the frame or array that the log has as the value; None where it is at hand, or another one."""
+    return _frame_in(execution.result_summary or "") if execution.value is None else None
+
+
+def _frame_in(summary: str) -> values.Preview | None:
+    if summary.startswith(_FRAMES):
+        with suppress(msgspec.MsgspecError):  # a summary that was cut
+            return values.recorded_frame(msgspec.json.decode(summary))
+    return None
+
+
+def _frame_text(frame: values.Preview) -> str:
+    shown = frame.shown
+    rows = [row if isinstance(row, list) else [row] for row in shown["first"]]
+    names = shown.get("columns") or [""] * max(map(len, rows), default=0)
+    if not names or any(len(row) != len(names) for row in rows):
+        return repr(frame)
+    more = ["…"] if shown["shape"] and len(rows) < shown["shape"][0] else []
+    table = plain.text_table(names, [[str(cell) for cell in row] for row in rows])
+    return "\n".join([repr(frame), *table.splitlines()[0 if any(names) else 1 :], *more])
+
+
+def result_line(execution: ExecutionData, limit: int) -> str:
+    """Write the value in one line; of a frame or an array its class and shape."""
+    value = execution.value
+    if values.is_tabular(value) and value.shape:
+        return f"{type(value).__name__} {shape_text(value.shape)}"
+    frame = recorded_frame(execution)
+    return plain.one_line(result_text(execution) if frame is None else repr(frame), limit)
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """Write a shape: `1,000 × 3`."""
+    return " × ".join(f"{size:,}" for size in shape)
+
+
+# The stack.
+
+
+@dataclass(frozen=True)
+class FrameGroup:
+    """Neighbouring frames shown as one item: the tool's own (`repeats` times), or folded foreign ones."""
+
+    frames: tuple[Frame, ...]
+    own: bool
+    repeats: int = 1
+
+    @property
+    def where(self) -> str:
+        """Place such as `fibonacci v1, line 3, in fibonacci`."""
+        frame = self.frames[0]
+        times = f"  (× {self.repeats})" if self.repeats > 1 else ""
+        return f"{place_label(frame.filename)}, line {frame.lineno}, in {frame.name}{times}"
+
+    @property
+    def folded(self) -> str:
+        """Summary such as `4 library frames folded: json/decoder.py, json/__init__.py`."""
+        files: dict[str, None] = {}
+        for frame in self.frames:
+            files["/".join(PurePosixPath(frame.filename).parts[-2:])] = None
+        named = ", ".join(list(files)[:3]) + (", …" if len(files) > 3 else "")
+        return f"{plain.count(len(self.frames), 'library frame')} folded: {named}"
+
+
+def grouped(frames: Sequence[Frame], innermost: int | None = None) -> list[FrameGroup]:
+    """Group frames, outermost first: a recursion is one item with its depth, neighbours from libraries another.
+
+    With `innermost`, only that many frames at the failing end.
+    """
+    chosen = list(frames) if innermost is None else list(frames)[max(len(frames) - innermost, 0) :]
+    groups: list[FrameGroup] = []
+    for frame in chosen:
+        last = groups[-1] if groups else None
+        if last is not None and not last.own and not frame.in_tool:
+            groups[-1] = FrameGroup((*last.frames, frame), own=False)
+        elif last is not None and last.own and last.frames[0] == frame:
+            groups[-1] = FrameGroup(last.frames, own=True, repeats=last.repeats + 1)
+        else:
+            groups.append(FrameGroup((frame,), own=frame.in_tool))
+    return groups
+
+
+def worth_listing(groups: Sequence[FrameGroup]) -> bool:
+    """Return whether the frames say more than the headline, which has the tool's failing line already."""
+    return len(groups) > 1 or any(not group.own for group in groups)
+
+
+# Grants, calls and decisions.
+
+
+def grant_lines(grants: Grants) -> list[str]:
+    """Write one grant a line, `read /data`; empty where nothing is granted beyond the default."""
+    lines = [f"{verb} {path}" for verb in ("read", "write") for path in getattr(grants, verb)]
+    limits = (
+        ("memory", "memory_mb", "MiB"),
+        ("processor time", "cpu_s", "s"),
+        ("wall time", "timeout_s", "s"),
+    )
+    lines += [
+        f"{name} {value:g} {unit}"
+        for name, field, unit in limits
+        if (value := getattr(grants, field)) is not None
+    ]
+    if grants.packages is not None:
+        named = f"{', '.join(grants.packages)} and what they need" if grants.packages else "none"
+        lines.append(f"packages {named}, besides the worker's own")
+    if grants.calls is not None:
+        lines.append(f"calls {', '.join(grants.calls) or 'none'}")
+    if grants.python is not None:
+        lines.append(f"python {grants.python}")
+    if grants.own_grants:
+        lines.append("own grants: keeps all of this when another tool calls it")
+    return lines
+
+
+def call_mark(call: CallRecord) -> str:
+    """Mark a call: `✓` answered, `✗` failed, `…` no answer yet."""
+    return "…" if call.success is None else "✓" if call.success else "✗"
+
+
+def call_outcome(call: CallRecord) -> str:
+    """Say what came back, on one line."""
+    if call.success is None:
+        return "no answer when the run ended"
+    if not call.success:
+        return plain.one_line(f"{call.error_code}: {call.error}", 160)
+    frame = _frame_in(call.result_summary)
+    return plain.one_line(call.result_summary if frame is None else repr(frame), 160)
+
+
+def decision_line(decision: DecisionRecord) -> str:
+    """Say which way the tool went: `size: large, because n > 3`."""
+    because = f", because {decision.condition}" if decision.condition else ""
+    return plain.one_line(f"{decision.node}: {decision.outcome}{because}", 300)
+
+
+# The next steps.
+
+#: Beginning of a command → its purpose.
+_PURPOSES = {
+    "%vault show": "fix it",
+    "%vault list": "see what there is",
+    "%trace_last_error": "see it again",
+    "%post_mortem": "inspect it",
+    "%debug": "inspect it (q leaves)",
+    "%run_tool": "run it again",
+    "hk.rerun": "run it again, as it was",
+    "%healkit keep": "make it a tool",
+}
+#: Longest command that is offered for copying, in characters.
+_COMMAND_MAX_CHARS = 1000
+#: The log keeps arguments that were too long as cut text under this name; they cannot be passed again.
+_CUT_ARGUMENTS = "…"
+#: A call of a tool that is not there: its code cannot be shown, and calling it again is no use.
+_NO_SUCH_TOOL = frozenset({"TOOL_NOT_FOUND", "TOOL_REMOVED", "PERSONA_NOT_FOUND"})
+
+
+def next_steps(execution: ExecutionData, face: Face) -> list[str]:
+    """List commands to copy: look at the code, run it again with the same arguments, find the record."""
+    name, persona = execution.tool_name, execution.persona
+    flag = "" if persona == "default" else f" --persona {persona}"
+    if execution.origin == "cell":
+        return ["%debug", "%trace_last_error", "%healkit keep NAME"]
+    if execution.failure is not None and execution.failure.code in _NO_SUCH_TOOL:
+        return ["healkit vault list" if face == "terminal" else "%vault list"]
+    if face == "terminal":
+        steps = [f"healkit vault show {name}{flag}", f"healkit vault patch {name} FILE{flag}"]
+        if values.is_plain(execution.arguments):  # what a command line can say
+            given = {key: "…" if is_hidden(value) else value for key, value in execution.arguments.items()}
+            payload = shlex.quote(json.dumps(given, ensure_ascii=False))
+            steps.append(f"healkit run {name}{flag}" + (f" --args {payload}" if given else ""))
+    else:
+        steps = [f"%vault show {name}{flag} --edit"]
+        if execution.failure is not None:
+            steps += [f"%trace_last_error {name}{flag}", f"%post_mortem {name}{flag}"]
+        if values.is_plain(execution.arguments):
+            steps.append(f"%run_tool {name}{flag}{_notebook_arguments(execution.arguments)}")
+            hidden = any(map(is_hidden, execution.arguments.values()))
+            if hidden and execution.log_id is not None and _CUT_ARGUMENTS not in execution.arguments:
+                steps[-1:] = [f"hk.rerun({execution.log_id})", steps[-1]]
+    if _CUT_ARGUMENTS in execution.arguments:
+        steps.pop()
+    return [step for step in steps if len(step) <= _COMMAND_MAX_CHARS]
+
+
+def _notebook_arguments(arguments: dict[str, Any]) -> str:
+    """Write ` n=10 name='Ada'`, or ` --args '{…}'` where a name could not stand before an equals sign.
+
+    What is hidden is `password=…`: the log still holds it, and `hk.rerun` takes it from there.
+    """
+    if all(key.isidentifier() for key in arguments):
+        return "".join(
+            f" {key}={'…' if is_hidden(value) else repr(value)}" for key, value in arguments.items()
+        )
+    given = {key: "…" if is_hidden(value) else value for key, value in arguments.items()}
+    return f" --args {json.dumps(given, ensure_ascii=False)}"
+
+
+def is_hidden(value: Any) -> bool:
+    """Return whether an argument, or a part of it, was hidden before it is shown."""
+    return HIDDEN_MARK in repr(value)
+
+
+def purpose(command: str) -> str:
+    """Say what a next step is for: `run it again`."""
+    return next((what for begin, what in _PURPOSES.items() if command.startswith(begin)), "")
+
+
+# Variables and history at the moment of a failure.
+
+#: Number of locals that a page shows unfolded; a terminal shows more, and counts the rest.
+_OPEN_MAX, _TEXT_MAX = 6, 12
+_TYPE_MAX_CHARS, _REPR_MAX_CHARS = 120, 200
+
+
+def history_line(count: int, first_seen: datetime, resolved_by: str) -> str:
+    """Say how often it happened: `7th time since Tue 17 Nov 2026; last resolved by f v2`; "" for the first time.
+
+    resolved_by: the label of the revision that resolved it last; empty where none has.
+    """
+    if count < 2:
+        return ""
+    since = f"{_ordinal(count)} time since {first_seen.strftime('%a')} {first_seen.day} {first_seen.strftime('%b %Y')}"
+    return since + (f"; last resolved by {resolved_by}" if resolved_by else "; not resolved")
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"
+
+
+def locals_of(aside: Aside) -> list[Part]:
+    """Build the table of the locals, and what was hidden of them; empty where there are none."""
+    if not aside.locals:
+        return []
+    rows = [row_of(one, 60, 160) for one in aside.locals]
+    more, folded = len(rows) - _TEXT_MAX, len(rows) - _OPEN_MAX
+    parts: list[Part] = [
+        Only("text", Table(("locals", "type", "value"), rows[:_TEXT_MAX], indent=2)),
+        Only("html", Table(("local", "type", "value"), rows[:_OPEN_MAX], narrow_first=True)),
+    ]
+    if more > 0:
+        parts.append(Only("text", Line(f"… {plain.count(more, 'more variable')}")))
+    if folded > 0:
+        rest = Table((), rows[_OPEN_MAX:], narrow_first=True)
+        parts.append(Fold(plain.count(folded, "more variable"), (rest,)))
+    if aside.hidden:
+        looked = "they looked like secrets" if aside.hidden > 1 else "it looked like a secret"
+        parts.append(Line(f"{plain.count(aside.hidden, 'value')} hidden: {looked}", "warn"))
+    return [Section(parts)]
+
+
+def locals_card(frames: Frames) -> Card:
+    """Build the card of the frames and their locals; the innermost frame is open, the ones around it are folded."""
+    title = (
+        "Locals, as the worker still holds them"
+        if frames
+        else "There are no frames of the tool's own to show locals of."
+    )
+    folds = [
+        _kept_frame(frame, found, is_open=index == len(frames) - 1)
+        for index, (frame, found) in enumerate(frames)
+    ]
+    return Card(parts=(Section((Span(title, "strong"), *folds)),))
+
+
+def _kept_frame(frame: KeptFrame, found: Sequence[Local], *, is_open: bool) -> Fold:
+    """Build one frame: `#1  fibonacci v1, line 3, in fibonacci`; `eval(…, frame=1)` takes that number."""
+    rows = [row_of(one, _TYPE_MAX_CHARS, _REPR_MAX_CHARS) for one in found]
+    table: Part = Table(("name", "type", "value"), rows, indent=6)
+    if not rows:
+        table = Line(Span("no locals", "quiet"), "bare", indent=6)
+    where = f"#{frame.number}  {place_label(frame.filename)}, line {frame.lineno}, in {frame.name}"
+    return Fold(where, (Code(frame.line, indent=6), table), terminal="both", is_open=is_open)
+
+
+def row_of(one: Local, type_chars: int, value_chars: int) -> tuple[Span, Span, Span]:
+    """Build a row of one variable: its name, its type with its shape, and the beginning of its text."""
+    shape = "" if one.shape is None else f" {tuple(one.shape)}"
+    return (
+        Span(plain.one_line(one.name, 40), "code"),
+        Span(plain.one_line(f"{one.type}{shape}", type_chars), "quiet"),
+        Span(plain.one_line(one.repr, value_chars), "code"),
+    )
