@@ -47,7 +47,8 @@ from healkit.decisions.telling import (
 )
 from healkit.errors import HealkitError, PolicyHalted, ViewError
 from healkit.runtime.execution import Execution
-from healkit.runtime.runner import Runner, request_for
+from healkit.runtime.executor import ExecutionRequest
+from healkit.runtime.runner import Runner
 from healkit.runtime.runs import OpenRun
 from healkit.sanitizer.cleaner import Cleaner
 
@@ -296,8 +297,17 @@ class Workshop:
         """Run a tool as a step of the run; raise `PolicyHalted` where no step may begin, and `ChoiceRefused`."""
         arguments = self.bound(tool, params).arguments
         try:
-            request = request_for(tool, self._persona, arguments, self._timeout_s, "decide", None)
-            execution = self._runner.execute_request(request, _discard, self._run)
+            execution = self._runner.perform(
+                ExecutionRequest(
+                    tool,
+                    self._persona,
+                    arguments,
+                    timeout_s=self._timeout_s,
+                    origin="decide",
+                    on_output=_discard,
+                    record=self._run,
+                )
+            )
         except PolicyHalted:
             raise
         except HealkitError as error:

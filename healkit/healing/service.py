@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -19,8 +18,9 @@ from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
 from healkit.runtime import background
 from healkit.runtime.execution import Execution, arguments_of, nested_grants
+from healkit.runtime.executor import ExecutionRequest
 from healkit.runtime.recording import Recorder
-from healkit.runtime.runner import Runner, request_for
+from healkit.runtime.runner import Runner
 from healkit.runtime.runs import Runs
 from healkit.runtime.shares import slots_of
 from healkit.workers.tiers import achieved_tier
@@ -162,9 +162,19 @@ class HealService:
         arguments = values.remade(check.arguments)
         if row is not None and check.sampled and code is None:
             arguments = arguments_of(row)  # a revision that is kept is run on all rows, as the tool was
-        request = request_for(entry.tool_name, persona, arguments, None, origin, "worker")
-        request = dataclasses.replace(request, code=code, within=nested_grants(row))
-        return self._parts.runner.execute_request(request, _discard, False)
+        return self._parts.runner.perform(
+            ExecutionRequest(
+                entry.tool_name,
+                persona,
+                arguments,
+                mode="worker",
+                origin=origin,
+                on_output=_discard,
+                code=code,
+                within=nested_grants(row),
+                record=False,
+            )
+        )
 
 
 def _discard(_: dict[str, Any]) -> None:

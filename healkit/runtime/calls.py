@@ -379,8 +379,9 @@ class CallRecords:
         """
         with self._recorded:
             self.over = True
-        self._wait_for_answered(timeout_s)
-        self._give_up(list(self._open.values()), UNANSWERED)
+        if self._open:
+            self._wait_for_answered(timeout_s)
+            self._give_up(list(self._open.values()), UNANSWERED)
 
     def ends_of(self, text: str) -> str:
         """Return an error's text without its middle where it is long: a worker's arguments may be part of it."""
@@ -571,28 +572,17 @@ def effective(own: Grants, caller: Grants, config: Config) -> Grants:
     )
 
 
-class Bounds(Protocol):
-    """Bounds of an execution, as its request has them.
-
-    `caller` is the execution that calls it, `within` the grants of the nested execution that it repeats, `timeout_s`
-    the wall time that was asked for, which for a nested call can only be shorter.
-    """
-
-    @property
-    def caller(self) -> Caller | None: ...
-    @property
-    def within(self) -> Grants | None: ...
-    @property
-    def timeout_s(self) -> float | None: ...
-
-
-def bounded(own: Grants, bounds: Bounds, config: Config) -> tuple[Grants, float]:
+def bounded(
+    own: Grants, config: Config, asked_s: float | None, within: Grants | None, caller: Caller | None
+) -> tuple[Grants, float]:
     """Return the grants in force for an execution of a tool with its `own` grants, and its wall time in seconds.
+
+    asked_s: the wall time that was asked for, which for a nested call can only be shorter. within: the grants of the
+    nested execution that it repeats. caller: the execution that calls it.
 
     Raises `CallRefused` where its caller has nothing left, and as `effective` does.
     """
-    asked_s, caller = bounds.timeout_s, bounds.caller
-    grants = own if bounds.within is None else effective(own, bounds.within, config)
+    grants = own if within is None else effective(own, within, config)
     if caller is None:
         return grants, asked_s or grants.timeout_s or config.timeout_s
     grants, left_s = effective(grants, caller.grants, config), caller.time_left_s

@@ -1,24 +1,18 @@
-"""Execution as it is asked for, returned, and found again.
-
-An `ExecutionRequest` goes in, an `Execution` comes out; the functions below read one, or its parts, from the log.
-"""
+"""Execution as its caller gets it, and reads it off the log."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from healkit.config import Mode
 from healkit.contracts.execution import (
     NOT_KEPT_OBJECT,
     TRIED_ORIGINS,
@@ -30,9 +24,7 @@ from healkit.contracts.execution import (
     HostIdentity,
     Started,
     Step,
-    host_identity,
     is_alive,
-    new_trace_id,
     utc_now,
 )
 from healkit.contracts.failure import Failure, fingerprint
@@ -51,72 +43,55 @@ from healkit.errors import (
 )
 from healkit.rendering import execution_card
 from healkit.runtime import views
-from healkit.runtime.runs import UNRECORDED, StepListener
+from healkit.runtime.events import CallEvent, events_of
 from healkit.store.database import Database
 from healkit.store.statements import OWNERS
 
 if TYPE_CHECKING:
     from healkit.failures.pattern import Explanation
     from healkit.rendering.document import Card
-    from healkit.runtime.calls import Caller
     from healkit.runtime.post_mortem import PostMortem
     from healkit.store.log_reader import Log
     from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
 
 
-#: Gets each output, an nbformat dict, as it comes.
-OnOutput = Callable[[dict[str, Any]], None]
 #: Call that lists trials and searches too.
 _ALL_OF_THEM = "hk.executions(tried=True)"
-
-
-@dataclasses.dataclass(frozen=True)
-class ExecutionRequest:
-    """Call, as a face makes it. `on_output` gets nbformat output dicts as they come; `stop` ends the run.
-
-    `code` is run in the place of the stored one, as a candidate that is not saved; `step` is told what happens.
-    `caller` is the execution that makes a nested call; it bounds what the tool may do. `within` are the grants that a
-    nested execution had, where its call is repeated.
-    """
-
-    tool_name: str
-    persona: str = "default"
-    arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    timeout_s: float | None = None
-    mode: Mode | None = None
-    origin: str = "python"
-    parent_trace_id: str | None = None
-    depth: int = 0
-    on_output: OnOutput | None = None
-    on_call: OnCall | None = None
-    stop: asyncio.Event | None = None
-    code: str | None = None
-    step: StepListener = UNRECORDED
-    caller: Caller | None = None
-    within: Grants | None = None
-
-    def started(self) -> Started:
-        """Return the beginning of the record, of which only this request is known yet."""
-        return Started(
-            trace_id=new_trace_id(),
-            timestamp=utc_now(),
-            tool_name=self.tool_name,
-            persona=self.persona,
-            arguments="{}",
-            origin=self.origin,
-            host=host_identity(),
-            deadline=utc_now(),
-            parent_trace_id=self.parent_trace_id,
-            run_id=self.step.run_id,
-        )
 
 
 @dataclasses.dataclass(frozen=True)
 class Execution(ExecutionData):
     """Outcome of one tool call: a value or a failure, and where it is on record.
 
+    It is made of how it began and how it ended (`of`), for its caller and from the log alike.
+
     `explain`, `post_mortem` and `to_notebook` look into a failure; `to_text` and `to_html` show it as a card.
     """
+
+    @classmethod
+    def of(cls, started: Started, finished: Finished | None, **more: Any) -> Execution:
+        """Return the execution that began and ended so; more: what the two records do not hold, by field."""
+        known: dict[str, Any] = {"status": "RUNNING"}
+        if finished is not None:
+            known = {
+                "status": finished.status,
+                "failure": finished.failure,
+                "result_summary": finished.result_summary,
+                "duration_ms": finished.duration_ms,
+                "last_output": finished.last_output,
+            }
+        return cls(
+            tool_name=started.tool_name,
+            persona=started.persona,
+            trace_id=started.trace_id,
+            timestamp=started.timestamp,
+            isolation=started.isolation,
+            revision=started.revision,
+            origin=started.origin,
+            grants=started.grants,
+            run_id=started.run_id,
+            **(known | more),
+        )
 
     @property
     def events(self) -> list[CallEvent]:
@@ -178,7 +153,7 @@ class Execution(ExecutionData):
     def __str__(self) -> str:
         return self.to_text()
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """Return what Jupyter shows; called by IPython's display formatter."""
         return {"text/plain": self.to_text(), "text/html": self.to_html()}
 
@@ -216,70 +191,6 @@ class Executions(list[Execution]):
         printer.text(self.to_text())
 
 
-# Events of a tool's calls, live and from the record.
-
-
-class CallEvent(msgspec.Struct, frozen=True):
-    """Beginning or end of a call through the bridge, as the host saw it.
-
-    `tool` is `server.name`, `trace_id` the execution that makes the call, and `task_id` the call's place in it (`t1`).
-    `success`, `error_code` and `duration_ms` are those of a `tool_end`.
-    """
-
-    type: Literal["tool_start", "tool_end"]
-    trace_id: str
-    task_id: str
-    tool: str
-    time: datetime
-    success: bool | None = None
-    error_code: str | None = None
-    duration_ms: float | None = None
-
-
-OnCall = Callable[[CallEvent], object]
-
-
-def announcing(on_call: OnCall | None, record: Callable[[Step], None]) -> Callable[[Step], None]:
-    """Return `record`, which then tells `on_call` of each call it has recorded; called by the executor."""
-    if on_call is None:
-        return record
-
-    def tell(step: Step) -> None:
-        record(step)
-        if isinstance(step, CallRecord):
-            with suppress(Exception):  # the listener's own affair: it must not change how a call ends
-                on_call(event_of(step))
-
-    return tell
-
-
-def event_of(call: CallRecord) -> CallEvent:
-    """Return the event that this state of a call is."""
-    tool, took_ms = f"{call.server}.{call.tool}", call.duration_ms or 0.0
-    if call.success is None:
-        return CallEvent("tool_start", call.trace_id, call.task_id, tool, call.started_at)
-    return CallEvent(
-        "tool_end",
-        call.trace_id,
-        call.task_id,
-        tool,
-        call.started_at + timedelta(milliseconds=took_ms),
-        call.success,
-        call.error_code,
-        call.duration_ms,
-    )
-
-
-def events_of(calls: Iterable[CallRecord]) -> list[CallEvent]:
-    """Return the events of calls as their records have them; a call without an ending has a beginning only."""
-    events: list[CallEvent] = []
-    for call in calls:
-        events.append(event_of(msgspec.structs.replace(call, success=None)))
-        if call.success is not None:
-            events.append(event_of(call))
-    return sorted(events, key=lambda event: event.time)
-
-
 # Rows of the log as executions, records, steps and arguments.
 
 
@@ -287,25 +198,14 @@ def execution_of(
     row: ExecutionLog, calls: list[ExecutionCall], decisions: list[ExecutionDecision] | None = None
 ) -> Execution:
     """Return a row of the log as an `Execution`; its value is gone, its summary is not."""
-    return Execution(
-        tool_name=row.tool_name,
-        persona=row.persona,
+    return Execution.of(
+        started_of(row),
+        ending_of(row),
         arguments=_arguments(row.arguments),
-        status=row.status,
-        trace_id=row.trace_id,
-        timestamp=row.timestamp,
         log_id=row.id,
-        failure=_failure(row),
-        result_summary=row.result_summary,
+        duration_ms=row.duration_ms,
         calls=[_call(call) for call in calls],
         decisions=[_decision(decision) for decision in decisions or ()],
-        duration_ms=row.duration_ms,
-        isolation=row.isolation,
-        revision=row.revision,
-        origin=row.origin,
-        last_output=row.last_output or "",
-        grants=_grants(row.grants),
-        run_id=row.run_id,
     )
 
 
@@ -319,13 +219,14 @@ def started_of(row: ExecutionLog) -> Started:
         persona=row.persona,
         arguments=arguments if isinstance(arguments, str) else json.dumps(arguments),
         origin=row.origin,
-        host=HostIdentity(**row.host) if row.host else HostIdentity("", "", 0, 0),
+        host=_host(row.host) or HostIdentity("", "", 0, 0),
         deadline=row.deadline or row.timestamp,
         parent_trace_id=row.parent_trace_id,
         revision=row.revision,
         code_hash=row.code_hash,
         isolation=row.isolation,
         grants=_grants(row.grants),
+        run_id=row.run_id,
     )
 
 
@@ -363,7 +264,7 @@ def calls_cut_short(steps: Iterable[Step]) -> list[Step]:
     ]
 
 
-def _arguments(stored: Any) -> dict[str, Any]:
+def _arguments(stored: object) -> dict[str, Any]:
     if isinstance(stored, str):  # arguments that were too long to be kept whole are kept as cut text
         return {"…": stored}
     if not isinstance(stored, dict):
@@ -374,12 +275,20 @@ def _arguments(stored: Any) -> dict[str, Any]:
         return stored
 
 
-def _grants(stored: Any) -> Grants:
+def _grants(stored: object) -> Grants:
     """Return them as they were; none where another program or another version wrote the row."""
     try:
         return msgspec.convert(stored or {}, Grants)
     except msgspec.ValidationError:
         return Grants()
+
+
+def _host(stored: object) -> HostIdentity | None:
+    """Return who ran it; None where another program wrote the row."""
+    try:
+        return msgspec.convert(stored, HostIdentity)
+    except msgspec.ValidationError:
+        return None
 
 
 def _failure(row: ExecutionLog) -> Failure | None:
@@ -481,17 +390,17 @@ def result_of(row: ExecutionLog, *, items_max: float = math.inf) -> Any:
 
 
 def ending_of(row: ExecutionLog) -> Finished | None:
-    """Return how it ended, for a comparison; None while it is still running."""
-    if row.status == "RUNNING" or row.finished_at is None:
+    """Return how it ended; None while it is still running."""
+    if row.status == "RUNNING":
         return None
-    failure: Failure | None = execution_of(row, []).failure
     return Finished(
         row.trace_id,
-        row.finished_at,
+        row.finished_at or row.timestamp,
         row.duration_ms or 0.0,
         row.result_summary,
-        failure,
+        _failure(row),
         row.fingerprint,
+        row.last_output or "",
     )
 
 
@@ -501,9 +410,9 @@ FOREIGN_GRACE = timedelta(hours=1)
 
 def why_dead(row: ExecutionLog) -> str:
     """Return what is known to have died of the row's host; empty while it may still be alive."""
-    if row.host is None:
+    host = _host(row.host)
+    if host is None:
         return ""
-    host = HostIdentity(**row.host)
     alive = is_alive(host)
     if alive is False:
         return f"Process {host.pid} on {host.hostname!r}, which had started it, died before it ended."

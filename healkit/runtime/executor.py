@@ -3,7 +3,7 @@
 call ─► vault entry (hash checked) ─► arguments checked ─► RUNNING row ─► tier ─► worker or SQL ─► finished row
 
 A call that is refused on the way (unknown tool, wrong arguments, tampered code, no isolation) is a finished
-row too. Every execution of a tool comes through `Executor.execute`. The trials of a search, which have no kernel and
+row too. Every execution of a tool comes through `Executor.perform`. The trials of a search, which have no kernel and
 nothing to call, run in `runtime/trials.py` and are recorded by the same recorder.
 """
 
@@ -12,28 +12,56 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
-from healkit.config import MIB, Config
+from healkit.config import MIB, Config, Mode
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.execution import CallRecord, Finished, Started, summarize_json, utc_now
+from healkit.contracts.execution import (
+    CallRecord,
+    Finished,
+    Grants,
+    Started,
+    host_identity,
+    new_trace_id,
+    summarize_json,
+    utc_now,
+)
 from healkit.contracts.failure import Failure
 from healkit.contracts.rpc import ExecutionComplete, Init
 from healkit.contracts.tools import ToolDefinition
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import regions, values
-from healkit.errors import ArgumentsInvalid, HealkitError, InternalError, ToolRemoved, WorkerNotRestricted
+from healkit.errors import (
+    ArgumentsInvalid,
+    ConfigError,
+    HealkitError,
+    InternalError,
+    ToolRemoved,
+    WorkerNotRestricted,
+    check_text,
+    named,
+)
 from healkit.plain_text import count
 from healkit.runtime.calls import CallContext, Caller, CallRouter, Provider, allows, bounded
-from healkit.runtime.execution import Execution, ExecutionRequest, announcing
+from healkit.runtime.events import (
+    UNRECORDED,
+    Acted,
+    Found,
+    Judged,
+    OnCall,
+    Prepared,
+    Proposed,
+    Sink,
+    announcing,
+)
+from healkit.runtime.execution import Execution
 from healkit.runtime.outcomes import NO_ISOLATION, conclude, end_of, fault_of, interruption_of, refusal_of
 from healkit.runtime.recording import Recorder, Recording
-from healkit.runtime.runs import UNRECORDED
 from healkit.runtime.views import ViewKeeper
 from healkit.sanitizer.cleaner import HEAD_CHARS, WHOLE_MAX_CHARS
 from healkit.store.arguments import PackedArguments, pack_arguments, validate_arguments
@@ -42,9 +70,11 @@ from healkit.store.sql_tools import READ_LOG, run_sql
 from healkit.workers.process import library_of, off_loop, surely
 from healkit.workers.sandbox import Tier
 from healkit.workers.tiers import achieved_tier
-from healkit.workers.worker import Outcome
+from healkit.workers.worker import OnOutput, Outcome
 
 if TYPE_CHECKING:
+    from healkit.contracts.runs import PolicyDefaults
+    from healkit.runtime.runs import OpenRun, StepKind
     from healkit.store.data_views import Side
     from healkit.workers.kernel import KernelWorker
     from healkit.workers.pool import Pool
@@ -58,6 +88,44 @@ _NULL = msgspec.Raw(b"null")
 _NOT_DRAINED = "Some of what the tool displayed may be missing: its worker did not send it in time."
 
 
+@dataclasses.dataclass(frozen=True)
+class ExecutionRequest:
+    """Call of a tool, made once, where it is asked for; it travels whole and unchanged.
+
+    timeout_s: wall time in seconds. on_output: gets nbformat output dicts as they come. on_call: gets a `CallEvent` as
+    each call begins and ends. code: is run in the place of the stored one, as a candidate that is not saved.
+    within: the grants that a nested execution had, where its call is repeated. parent: the execution that makes a
+    nested call; it bounds what the tool may do. record, kind, earlier, retry: as `Runs.step` takes them.
+
+    Raises `ConfigError` for a mode or a time that cannot be, `UsageInvalid` for a name or a persona that is no text.
+    """
+
+    tool_name: str
+    persona: str = "default"
+    arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    timeout_s: float | None = None
+    mode: Mode | None = None
+    origin: str = "python"
+    on_output: OnOutput | None = None
+    on_call: OnCall | None = None
+    code: str | None = None
+    within: Grants | None = None
+    parent: CallContext | None = None
+    record: bool | OpenRun | None = None
+    kind: StepKind = "run"
+    earlier: Finished | None = None
+    retry: bool | PolicyDefaults = False
+
+    def __post_init__(self) -> None:
+        check_text("tool_name", self.tool_name)
+        check_text("persona", self.persona)
+        if self.mode not in (None, *get_args(Mode)):
+            raise ConfigError(f"mode={self.mode!r} is none of {', '.join(get_args(Mode))}.")
+        timeout_s = self.timeout_s
+        if timeout_s is not None and not (isinstance(timeout_s, int | float) and timeout_s > 0):
+            raise ConfigError(f"timeout={named(timeout_s)} must be greater than 0 seconds.")
+
+
 @dataclasses.dataclass
 class _Call:
     """A request with its record and what is needed to run it; `calls` are those it made, once it has ended."""
@@ -67,7 +135,13 @@ class _Call:
     entry: VaultEntry
     arguments: PackedArguments
     timeout_s: float
+    mode: Mode
     calls: list[CallRecord] = dataclasses.field(default_factory=list)
+
+    @property
+    def prepared(self) -> Prepared:
+        """Event that nothing speaks against the call."""
+        return Prepared(self.timeout_s, self.mode)
 
 
 class Executor:
@@ -92,18 +166,23 @@ class Executor:
         #: What the probe has found; None until the first execution has waited for it.
         self._tier: Tier | None = None
 
-    async def execute(self, request: ExecutionRequest) -> Execution:
-        """Run one tool and return its outcome, recorded.
+    async def perform(
+        self,
+        request: ExecutionRequest,
+        sink: Sink = UNRECORDED,
+        on_output: OnOutput | None = None,
+        stop: asyncio.Event | None = None,
+    ) -> Execution:
+        """Run one tool and return its outcome, recorded; `on_output` gets its outputs, `stop` ends it.
 
         Raises a `HealkitError` when the call itself was wrong or no worker could be started; that too is on record,
         under the error's `log_id`. What the tool does never raises.
         """
-        request = dataclasses.replace(request, mode=request.mode or self._config.mode)
         try:
             recording = Recording(
                 self._recorder,
-                request.started(),
-                request.step,
+                _started(request, sink.run_id),
+                sink,
                 leaves_out=lambda tool: self._vault.leaves_out(tool, request.persona),
             )
         except Exception as error:
@@ -116,8 +195,8 @@ class Executor:
                 loading = asyncio.create_task(asyncio.to_thread(_load_workers))
                 await surely(self._find_tier, call)
                 await loading
-            run = self._run_sql if call.entry.type == "sql" else self._run_python
-            return await self._conclude(call, *await run(call))
+            run = self._run_sql(call) if call.entry.type == "sql" else self._run_python(call, on_output, stop)
+            return await self._conclude(call, *await run)
         except HealkitError as error:  # the call was wrong, or no worker could be started
             if isinstance(error, ToolRemoved):
                 recording.contents = error.logged
@@ -131,7 +210,7 @@ class Executor:
             fault, ended = fault_of(recording.started, error, recording.elapsed_ms), recording.ended
             await surely(recording.refuse, fault)
             if call is not None and not ended:
-                return self._execution(call, Outcome("lost"), None, recording.fault or fault.failure, fault)
+                return self._execution(call, Outcome("lost"), None, fault)
             internal = InternalError.of(error)
             internal.log_id = recording.log_id
             raise internal from error
@@ -145,19 +224,25 @@ class Executor:
 
     def _prepare(self, request: ExecutionRequest, recording: Recording) -> _Call:
         """Do all that can refuse the call, up to the RUNNING row; on a thread, as it may wait."""
-        request.step.admit(recording.started)
+        recording.sink.admit(request.tool_name)
         arguments = pack_arguments(request.tool_name, request.arguments, self._recorder.secret_columns)
         recording.add(arguments=arguments.logged.decode())
-        entry = self._entry(request)
-        recording.add(tool_name=entry.tool_name)  # the call may have given a former name
-        recording.add(revision=entry.revision or None, code_hash=entry.code_hash, grants=entry.grants)
+        entry = self._entry(request, recording)
         recording.contents = entry.logged
-        grants, timeout_s = bounded(entry.grants, request, self._config)
-        entry = dataclasses.replace(entry, grants=grants)
-        recording.add(grants=grants)
-        recording.observe(entry)
-        if entry.acts and request.caller is not None:
-            request.caller.act()
+        recording.add(
+            tool_name=entry.tool_name,  # the call may have given a former name
+            revision=entry.revision or None,
+            code_hash=entry.code_hash,
+            grants=entry.grants,
+        )
+        caller = None if request.parent is None else request.parent.caller
+        grants, timeout_s = bounded(entry.grants, self._config, request.timeout_s, request.within, caller)
+        if grants is not entry.grants:
+            entry = dataclasses.replace(entry, grants=grants)
+            recording.add(grants=grants)
+        recording.emit(Found(entry))
+        if entry.acts and caller is not None:
+            caller.act()
         validate_arguments(entry, arguments.plain)
         if entry.type == "sql" and values.MARK in arguments.sent:
             raise ArgumentsInvalid(
@@ -168,11 +253,10 @@ class Executor:
             isolation=SQL_ISOLATION if entry.type == "sql" else self._tier,
             deadline=utc_now() + timedelta(seconds=timeout_s + self._config.start_timeout_s),
         )
-        if recording.started.isolation is None:
-            recording.begin()  # `_find_tier` records the rest, once the tier is known
-        else:
-            recording.begin_step(timeout_s, str(request.mode))
-        return _Call(request, recording, entry, arguments, timeout_s)
+        call = _Call(request, recording, entry, arguments, timeout_s, request.mode or self._config.mode)
+        # Without a tier, `_find_tier` records the rest, once it is known.
+        recording.begin(None if recording.started.isolation is None else call.prepared)
+        return call
 
     def _find_tier(self, call: _Call) -> None:
         """Probe for the tier and add it to the call's record; for the first execution only, and on a thread.
@@ -182,31 +266,34 @@ class Executor:
         """
         self._tier = achieved_tier(self._config)
         call.recording.add(isolation=self._tier)
-        call.recording.begin_step(call.timeout_s, str(call.request.mode))
+        call.recording.begin(call.prepared)
 
-    def _entry(self, request: ExecutionRequest) -> VaultEntry:
+    def _entry(self, request: ExecutionRequest, recording: Recording) -> VaultEntry:
         """Return the tool's active revision, or the candidate to try in its place."""
         entry = self._vault.lookup(request.tool_name, request.persona)
         if request.code is None:
             return entry
-        request.step.proposed(entry, request.code)
+        recording.emit(Proposed(entry, request.code))
         try:
             entry = self._vault.candidate(entry, request.code)
         except HealkitError as error:
-            request.step.judged(error)
+            recording.emit(Judged(error))
             raise
-        request.step.judged(None)
+        recording.emit(Judged(None))
         return entry
 
-    async def _run_python(self, call: _Call) -> tuple[Outcome, Any, Failure | None]:
+    async def _run_python(
+        self, call: _Call, on_output: OnOutput | None, stop: asyncio.Event | None
+    ) -> tuple[Outcome, Any, Failure | None]:
         request, entry, recording = call.request, call.entry, call.recording
+        above = None if request.parent is None else request.parent.caller
         cpu_s = entry.grants.cpu_s or self._config.cpu_s
-        caller = Caller(entry.grants, call.timeout_s, cpu_s, request.caller)
+        caller = Caller(entry.grants, call.timeout_s, cpu_s, above)
         router = CallRouter(
             CallContext(
                 recording.started.trace_id,
                 request.persona,
-                request.depth,
+                0 if request.parent is None else request.parent.depth + 1,
                 min(call.timeout_s, self._config.rpc_timeout_s),
                 caller,
             ),
@@ -222,29 +309,29 @@ class Executor:
         tier: Tier = recording.started.isolation  # type: ignore[assignment]  # _prepare has put a tier there
         pool = self._pool()
         worker: KernelWorker | SubprocessWorker
-        if request.mode == "subprocess":
+        if call.mode == "subprocess":
             worker = await pool.subprocess_worker(self._config, tier, entry.grants)
         else:
             worker = await pool.kernel(self._config, tier, entry.grants, library_of(init))
         retained = False
         try:
-            if "mcp" in entry.code or request.caller is not None:  # it may call, or is counted to its caller
+            if "mcp" in entry.code or above is not None:  # it may call, or is counted to its caller
                 await off_loop(caller.start, worker)
             if call.arguments.previews and recording.contents:
                 worker.on_sent = partial(self._keep, call, "arguments", call.arguments.sent)
             outcome = await worker.run(
-                init, router, contents=call.arguments.contents, on_output=request.on_output, stop=request.stop
+                init, router, contents=call.arguments.contents, on_output=on_output, stop=stop
             )
             retained = pool.retained.retain(recording.started.trace_id, worker, outcome, self._config)
         finally:
             try:
-                if request.caller is not None and not entry.grants.own_grants:
-                    await off_loop(caller.charge, request.caller)
+                if above is not None and not entry.grants.own_grants:
+                    await off_loop(caller.charge, above)
             finally:
                 if not retained:
                     pool.retire(worker)
                 if caller.acted:
-                    recording.step.acted()
+                    recording.emit(Acted())
                 if router.records.settled and not recording.has_steps:
                     _close_calls(router, recording)  # at once
                 else:
@@ -273,7 +360,7 @@ class Executor:
         return Outcome("complete", ExecutionComplete(encoded, conversions=conversions)), value, None
 
     async def _conclude(
-        self, call: _Call, outcome: Outcome, value: Any, failure: Failure | None
+        self, call: _Call, outcome: Outcome, value: object, failure: Failure | None
     ) -> Execution:
         """Record the end, on threads: the sanitiser may have to be loaded first, and the database may be locked."""
         recording, started = call.recording, call.recording.started
@@ -286,49 +373,38 @@ class Executor:
                 await off_loop(self._keep, call, "result", bytes(raw), outcome.sealed)
             raw = msgspec.Raw(await off_loop(values.readable_json, value, self._recorder.secret_columns))
         # A run's folder has the whole value; a trace of it has no more than this.
-        whole = recording.step is not UNRECORDED or len(raw) <= WHOLE_MAX_CHARS
+        whole = recording.sink is not UNRECORDED or len(raw) <= WHOLE_MAX_CHARS
         encoded = str(raw, "utf-8") if whole else summarize_json(raw, HEAD_CHARS)
         last_output = outcome.last_output if failure else ""
         finished = end_of(started, failure, raw, recording.elapsed_ms, last_output)
         await surely(recording.finish, finished, encoded, outcome.outputs, call.calls)
-        return self._execution(call, outcome, value, recording.fault or failure, finished)
+        return self._execution(call, outcome, value, finished)
 
-    def _execution(
-        self, call: _Call, outcome: Outcome, value: Any, failure: Failure | None, finished: Finished
-    ) -> Execution:
+    def _execution(self, call: _Call, outcome: Outcome, value: object, finished: Finished) -> Execution:
         """Return what the caller gets, once the end is on record."""
-        recording, started = call.recording, call.recording.started
-        result = outcome.complete if failure is None else None
+        recording, fault = call.recording, call.recording.fault
+        if fault is not None:
+            finished = msgspec.structs.replace(finished, failure=fault, result_summary=fault.summary)
+        failed = finished.failure is not None
+        result = None if failed else outcome.complete
         converted = [] if result is None else [f"result {one}" for one in result.conversions]
-        return Execution(
-            tool_name=started.tool_name,
-            persona=started.persona,
-            arguments=values.decode(started.arguments.encode()),
-            status="SUCCESS" if failure is None else "FAILURE",
-            trace_id=started.trace_id,
-            timestamp=started.timestamp,
+        return Execution.of(
+            recording.started,
+            finished,
+            arguments=values.decode(recording.started.arguments.encode()),
             log_id=recording.log_id,
-            value=value if failure is None else None,
-            failure=failure,
-            result_summary=finished.result_summary if recording.fault is None else recording.fault.summary,
+            value=None if failed else value,
             outputs=outcome.outputs,
             calls=call.calls,
             decisions=recording.decisions,
-            duration_ms=finished.duration_ms,
-            isolation=started.isolation,
-            revision=started.revision,
-            origin=started.origin,
-            last_output=finished.last_output,
             conversions=[*(f"argument {one}" for one in call.arguments.notes), *converted],
             warnings=self._warnings(
-                started,
-                recording.step.problem,
-                _attempts_before(recording.step.attempts),
+                recording.started,
+                recording.sink.problem,
+                _attempts_before(recording.sink.attempts),
                 "" if outcome.drained else _NOT_DRAINED,
                 "" if result is None else _threads_left(result.threads),
             ),
-            grants=started.grants,
-            run_id=started.run_id,
             code=call.entry.code,
             explained=self._config.explain,
         )
@@ -345,6 +421,23 @@ class Executor:
                 "This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can."
             )
         return found
+
+
+def _started(request: ExecutionRequest, run_id: str | None) -> Started:
+    """Return the beginning of the record, of which only the request is known yet."""
+    now = utc_now()
+    return Started(
+        trace_id=new_trace_id(),
+        timestamp=now,
+        tool_name=request.tool_name,
+        persona=request.persona,
+        arguments="{}",
+        origin=request.origin,
+        host=host_identity(),
+        deadline=now,
+        parent_trace_id=None if request.parent is None else request.parent.trace_id,
+        run_id=run_id,
+    )
 
 
 def _attempts_before(rows: Sequence[int | None]) -> str:

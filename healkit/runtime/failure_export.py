@@ -85,7 +85,7 @@ class _Clean:
         for part in (failed.code, told, failed.last_output, given):
             self.cleaner.clean(part, limit_bytes=UNLIMITED)
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         cleaned = self.cleaner.clean(value, limit_bytes=UNLIMITED)
         self.hidden += sum(cleaned.hidden.values())
         return cleaned.value
@@ -287,7 +287,7 @@ def _code(text: str, cell_id: str, tags: list[str] | None = None, outputs: list[
     return nbformat.v4.new_code_cell(text.rstrip(), id=cell_id, metadata=metadata, outputs=outputs or [])
 
 
-def _readable(value: Any) -> Any:
+def _readable(value: object) -> Any:
     """Return a value with a text in the place of what is no JSON."""
     if type(value) is dict:
         return {key: _readable(item) for key, item in value.items()}
@@ -296,12 +296,12 @@ def _readable(value: Any) -> Any:
     return value if values.is_plain(value) else values.as_text(value)
 
 
-def _literal(value: Any) -> str:
+def _literal(value: object) -> str:
     """Write a JSON value as Python does, wide ones over several lines."""
     return pprint.pformat(value, width=100, sort_dicts=False)
 
 
-def _json_or_text(text: Any) -> Any:
+def _json_or_text(text: object) -> Any:
     try:
         return json.loads(text) if isinstance(text, str) else text
     except ValueError:
@@ -365,7 +365,7 @@ class ExportedData:
         sources = {name: self._source(trace_id, value, name) for name, value in arguments.items()}
         return pprint.pformat(sources, width=100, sort_dicts=False)
 
-    def _source(self, trace_id: str, value: Any, name: str) -> Any:
+    def _source(self, trace_id: str, value: object, name: str) -> Any:
         if isinstance(value, values.Preview):
             try:
                 value = views.data_behind(trace_id, value)

@@ -83,7 +83,7 @@ def _conclude(outcome: Outcome, init: Init) -> tuple[Any, Failure | None]:
         return None, failure_of(Outcome("protocol", detail=detail, crash_text=outcome.crash_text), init)
 
 
-def outline_of(value: Any, claim: ExecutionComplete | None, init: Init) -> str:
+def outline_of(value: object, claim: ExecutionComplete | None, init: Init) -> str:
     """Return what the JSON of a value does not say of its types: read off it where it crossed as it is."""
     if claim is None or claim.failure is not None:
         return ""
@@ -258,7 +258,7 @@ def is_exact(check: Check) -> bool:
 
 def judged(
     check: Check,
-    value: Any,
+    value: object,
     failure: Failure | None,
     duration_s: float = 0.0,
     trace_id: str = "",

@@ -161,7 +161,7 @@ class PostMortem:
     def __repr__(self) -> str:
         return f"<PostMortem of {self.label}, {plain.count(len(self._frames), 'frame')}>"
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """Return what Jupyter shows; called by IPython's display formatter."""
         try:
             card = execution_card.locals_card(self.all_locals())

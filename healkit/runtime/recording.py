@@ -34,12 +34,11 @@ from healkit.contracts.execution import (
     host_identity,
 )
 from healkit.contracts.failure import Failure, fingerprint, format_frames
-from healkit.contracts.vault import VaultEntry
 from healkit.errors import DatabaseError
 from healkit.runtime.backlog import Backlog, Journal, left_behind, read_journal
+from healkit.runtime.events import UNRECORDED, Ended, Event, Prepared, Running, Sink
 from healkit.runtime.execution import calls_cut_short, orphans, persona_served, why_dead
 from healkit.runtime.outcomes import fault_of
-from healkit.runtime.runs import UNRECORDED, StepListener
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter
 from healkit.store.statements import RUNNING
@@ -52,34 +51,36 @@ if TYPE_CHECKING:
 class Recording:
     """Record of one execution; `started` is its beginning with all that is known so far, contents included.
 
-    contents: False keeps the tool's arguments, results and outputs off the record; set it as soon as that is known.
-    leaves_out: asked with the name of a vault tool that this one calls; True keeps that call's contents off the record.
+    sink: the step of a run that the execution is, or its retries. contents: False keeps the tool's arguments, results
+    and outputs off the record; set it as soon as that is known. leaves_out: asked with the name of a vault tool that
+    this one calls; True keeps that call's contents off the record.
+
     `log_id` is the row's id, None while there is none. `fault` is the failure on record where its end could not be
-    recorded as it was, for an error of healkit's own.
+    recorded as it was, for an error of healkit's own. `ended` is True once the row says how it ended.
     """
 
     def __init__(
         self,
         recorder: Recorder,
         started: Started,
-        step: StepListener = UNRECORDED,
+        sink: Sink = UNRECORDED,
         *,
         contents: bool = True,
         leaves_out: Callable[[str], bool] = lambda _tool: False,
     ) -> None:
         self.started = started
-        self.step = step
+        self.sink = sink
         self.contents = contents
         self.log_id: int | None = None
         self.fault: Failure | None = None
-        self._placed = self._begun = self._ended = False
+        self.ended = False
+        self._placed = self._begun = False
         self._ending = threading.Lock()
         self._leaves_out = leaves_out
         self._recorder = recorder
         self._clock_s = time.perf_counter()
         self._journal = recorder.journal(started.trace_id)
         self._collector: TraceCollector | None = None
-        self._sink: Callable[[Step], None] = self._journal.append
 
     @property
     def elapsed_ms(self) -> float:
@@ -95,28 +96,33 @@ class Recording:
         """Add what has become known of the beginning, by field of `Started`."""
         self.started = msgspec.structs.replace(self.started, **known)
 
-    def observe(self, entry: VaultEntry) -> None:
-        """Tell the run that the tool was found."""
-        self.step.observed(self._kept(self.started), entry)
+    def emit(self, event: Event) -> None:
+        """Tell the run that this execution is a step of; raises nothing, and cannot change how the execution ends."""
+        if self.sink is not UNRECORDED:
+            with suppress(Exception):
+                self.sink.take(self._kept(self.started), event)
 
-    def begin(self) -> None:
-        """Commit the beginning as RUNNING, behind all rows that the log has; again, when more of it is known."""
-        log_id, time = self._recorder.begin(self._kept(self.started))
+    def begin(self, prepared: Prepared | None = None) -> None:
+        """Commit the beginning as RUNNING, behind all rows that the log has; again, when more of it is known.
+
+        prepared: what the run is told before and after, where nothing speaks against the call and the worker is next.
+        """
+        if prepared is not None:
+            self.emit(prepared)
+        started = self._kept(self.started)
+        log_id, moment = self._recorder.open_row(started)
         self.log_id, self._begun = log_id or self.log_id, True
         if not self._placed:
-            self.started, self._placed = msgspec.structs.replace(self.started, timestamp=time), True
-        self._collector = self._recorder.collector(self._kept(self.started))
-        self._sink = self._collector.through(self._journal.append)
-
-    def begin_step(self, timeout_s: float, mode: str) -> None:
-        """Tell the run what is about to be done, commit it as RUNNING, and tell the run so."""
-        self.step.prepared(self._kept(self.started), timeout_s, mode)
-        self.begin()
-        self.step.started(self.log_id)
+            self.add(timestamp=moment)
+            started, self._placed = msgspec.structs.replace(started, timestamp=moment), True
+        self._collector = self._recorder.collector(started)
+        if prepared is not None:
+            self.emit(Running(self.log_id))
 
     def record(self, step: Step) -> None:
         """Put a call or a decision on record; when this returns, kill -9 cannot undo it. For any thread."""
-        self._sink(self._kept_step(step))
+        step, collector = self._kept_step(step), self._collector
+        self._journal.append(step if collector is None else collector.taken(step))
 
     @property
     def has_steps(self) -> bool:
@@ -127,28 +133,12 @@ class Recording:
         """Move the steps into their tables; before the execution's end is recorded. May wait."""
         self._journal.close()
 
-    @property
-    def ended(self) -> bool:
-        """True once the row says how it ended."""
-        return self._ended
-
     def refuse(self, finished: Finished) -> int | None:
         """Commit the end of an execution that had no worker or was interrupted; its row's id. May wait.
 
         Where its row is not there yet, it is committed as one.
         """
-
-        def write() -> None:
-            end = self._kept(finished)
-            if self._begun:
-                self.log_id = self._recorder.finish(end, self._traced()) or self.log_id
-                return
-            if not self._placed:
-                self.started, self._placed = self._recorder.in_order(self.started), True
-            self.log_id = self._recorder.refuse(self._kept(self.started), end)
-
-        self._end(write, lambda: self.step.refused(self._kept(self.started), self._kept(finished)))
-        return self.log_id
+        return self._end(Ended(finished))
 
     def finish(
         self,
@@ -161,38 +151,37 @@ class Recording:
 
         encoded: the whole value as JSON, where there is one.
         """
-        said = encoded if self.contents or encoded is None else NOT_KEPT_VALUE
+        return self._end(Ended(finished, True, encoded, outputs, calls))
 
-        def write() -> None:
-            collector = self._traced()
-            collector.result = None if finished.failure else said
-            self.log_id = self._recorder.finish(self._kept(finished), collector) or self.log_id
-
-        def tell() -> None:
-            if self.step is not UNRECORDED:
-                shown = list(outputs) if self.contents else []
-                kept = [self._kept_step(call) for call in calls]
-                self.step.ended(self._kept(finished), said or "null", shown, kept)
-
-        self._end(write, tell)
+    def _end(self, event: Ended) -> int | None:
+        """Commit the end and emit it, once: the first one counts. An error of healkit's own is the end then."""
+        with self._ending:
+            if self.ended:
+                return self.log_id
+            try:
+                event = self._kept_end(event)
+                row_id = self._write(event)
+                started = self._kept(self.started)
+            except Exception as error:  # noqa: BLE001 - whatever is raised, the row must not stay RUNNING
+                started = without_contents(self.started)
+                end = fault_of(started, error, self.elapsed_ms, quoted=False)
+                self.fault = end.failure
+                row_id, event = self._recorder.add_fault(started, end), Ended(end)
+            self.log_id, self.ended = row_id or self.log_id, True
+            if self.sink is not UNRECORDED:
+                with suppress(Exception):
+                    self.sink.take(started, event)
         return self.log_id
 
-    def _end(self, write: Callable[[], None], tell: Callable[[], None]) -> None:
-        """Write the end, once: the first one counts. An error of healkit's own is the end then (`fault`)."""
-        with self._ending:
-            if self._ended:
-                return
-            try:
-                write()
-            except Exception as error:  # noqa: BLE001 - whatever is raised, the row must not stay RUNNING
-                bare = without_contents(self.started)
-                end = fault_of(bare, error, self.elapsed_ms, quoted=False)
-                self.fault = end.failure
-                self.log_id = self._recorder.fault(bare, end) or self.log_id
-                tell = functools.partial(self.step.refused, bare, end)
-            self._ended = True
-            with suppress(Exception):  # a step of a run is told, and cannot change how the execution ended
-                tell()
+    def _write(self, event: Ended) -> int | None:
+        """Commit row and trace; a row that is not there yet is committed as one."""
+        if event.ran or self._begun:
+            collector = self._traced()
+            collector.result = event.encoded if event.ran and event.finished.failure is None else None
+            return self._recorder.close_row(event.finished, collector)
+        if not self._placed:
+            self.started, self._placed = self._recorder.in_order(self.started), True
+        return self._recorder.add_row(self._kept(self.started), event.finished)
 
     def _traced(self) -> TraceCollector:
         if self._collector is None:
@@ -204,7 +193,20 @@ class Recording:
 
     def _kept_step(self, step: AnyRecord) -> AnyRecord:
         called_off = isinstance(step, CallRecord) and step.server == "vault" and self._leaves_out(step.tool)
-        return without_contents(step) if called_off else self._kept(step)
+        return step if self.contents and not called_off else without_contents(step)
+
+    def _kept_end(self, event: Ended) -> Ended:
+        """Return the end without what is kept off the record: of this tool, and of those that it called."""
+        calls = event.calls
+        if self.contents and (not calls or self.sink is UNRECORDED):
+            return event
+        return Ended(
+            self._kept(event.finished),
+            event.ran,
+            event.encoded if self.contents or event.encoded is None else NOT_KEPT_VALUE,
+            event.outputs if self.contents else (),
+            [self._kept_step(call) for call in calls],
+        )
 
 
 class Recorder:
@@ -242,7 +244,7 @@ class Recorder:
 
         return Log(self._database)
 
-    def begin(self, started: Started) -> tuple[int | None, datetime]:
+    def open_row(self, started: Started) -> tuple[int | None, datetime]:
         """Commit the execution as RUNNING, behind all rows that the log has by now; return its row's id and its time.
 
         The id is None when the record went to the spool.
@@ -277,7 +279,7 @@ class Recorder:
             self._backlog.add(record, None)
 
     def collector(self, started: Started) -> TraceCollector:
-        """Return what gathers an execution's trace while it runs, to be given to `finish`."""
+        """Return what gathers an execution's trace while it runs, to be given to `close_row`."""
         return self._tracer.collector(started, persona_served(self._database, started))
 
     def without_secret_facts(self, failure: Failure | None) -> Failure | None:
@@ -292,7 +294,7 @@ class Recorder:
         """Return where an execution's calls and decisions go while it runs; close it before its end is recorded."""
         return Journal(self._backlog.spool.folders, trace_id, self.steps)
 
-    def finish(self, finished: Finished, collector: TraceCollector | None = None) -> int | None:
+    def close_row(self, finished: Finished, collector: TraceCollector | None = None) -> int | None:
         """Commit how the execution ended; its row's id, or None when the record went to the spool."""
         finished = self._concluded(finished, collector)
         row_id = self._write_or_keep(finished, lambda: self._writer.finish(finished, self._config.log_wait_s))
@@ -306,7 +308,7 @@ class Recorder:
             row = None
         return None if row is None else row.id
 
-    def refuse(self, started: Started, finished: Finished) -> int | None:
+    def add_row(self, started: Started, finished: Finished) -> int | None:
         """Commit a call that was refused before a worker was touched, as one row at the time that it has."""
         if self._backlog.waiting:
             self._backlog.store()
@@ -321,7 +323,7 @@ class Recorder:
             self._backlog.add(finished, error)
             return None
 
-    def fault(self, started: Started, finished: Finished) -> int | None:
+    def add_fault(self, started: Started, finished: Finished) -> int | None:
         """Commit the end of an execution whose record healkit itself could not make, whether it has a row or not.
 
         Nothing is done with the two but writing them, and they must hold no contents. Raises nothing.

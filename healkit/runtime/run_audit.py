@@ -17,7 +17,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -26,6 +26,7 @@ from healkit.contracts.audit import (
     AuditEntry,
     AuditFault,
     AuditHead,
+    AuditMetadata,
     AuditStep,
     MentionedFacts,
     MentionedView,
@@ -58,6 +59,51 @@ class Appends(Protocol):
     def extend(self, steps: Sequence[AuditStep], wait_s: float | None = None) -> list[AuditEntry]: ...
     def head(self) -> AuditHead: ...
     def get(self, execution_id: str) -> list[AuditEntry]: ...
+
+
+class Told(NamedTuple):
+    """Facts of an event's entry; `choice` is the event's type unless given, `tool` the run's."""
+
+    params: dict[str, Any]
+    metadata: AuditMetadata
+    description: str
+    choice: str | None = None
+    tool: str | None = None
+
+
+#: How an entry tells an event of that type; None for an event that has no entry.
+Telling = Callable[[TraceEvent], Told | None]
+
+
+def entries_of(
+    kind: Literal["heal", "decide"],
+    telling: Callable[[str], Telling | None],
+    tool_name: str = "",
+    *,
+    is_clean: bool,
+) -> StepOf:
+    """Return what makes a run's entries; telling: asked with an event's type. is_clean: the events are sanitised."""
+
+    def entry_of(event: TraceEvent) -> AuditStep | None:
+        tell = telling(event.event_type)
+        told = None if tell is None else tell(event)
+        if told is None:
+            return None
+        return AuditStep(
+            execution_id=event.run_id,
+            execution_type=kind,
+            choice_type=told.choice or event.event_type,
+            tool_name=tool_name if told.tool is None else told.tool,
+            tool_params=told.params,
+            metadata=told.metadata,
+            description=told.description,
+            run_id=event.run_id,
+            event_seq=event.seq,
+            timestamp=event.ts_utc,
+            is_clean=is_clean,
+        )
+
+    return entry_of
 
 
 class _Steps:

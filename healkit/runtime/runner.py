@@ -8,32 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import dataclasses
 import functools
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from healkit.config import Config, Mode
-from healkit.contracts.execution import Finished
 from healkit.contracts.runs import PolicyDefaults
-from healkit.errors import ConfigError, HealkitError, ToolExecutionError, check_text, named
+from healkit.errors import HealkitError, ToolExecutionError
 from healkit.runtime import background
-from healkit.runtime.background import notebook_display
 from healkit.runtime.calls import CallContext
-from healkit.runtime.execution import (
-    Execution,
-    ExecutionRequest,
-    OnCall,
-    OnOutput,
-    arguments_of,
-    ending_of,
-    logged,
-    nested_grants,
-)
-from healkit.runtime.executor import Executor
-from healkit.runtime.runs import OpenRun, Runs, StepKind, StepListener
+from healkit.runtime.events import OnCall
+from healkit.runtime.execution import Execution, arguments_of, ending_of, logged, nested_grants
+from healkit.runtime.executor import ExecutionRequest, Executor
+from healkit.runtime.runs import OpenRun, Runs
 from healkit.runtime.trials import Trial, TrialResult, Trials
+from healkit.workers.worker import OnOutput
 
 if TYPE_CHECKING:
     from healkit.store.log_reader import Log
@@ -84,9 +74,19 @@ class Runner:
         Raises `ToolNotFound`, `PersonaNotFound`, `ArgumentsInvalid`, `VaultTampered`, `CodeDoesNotParse`,
         `IsolationUnavailable` or `WorkerStartFailed` when no tool could be run; those are on record too.
         """
-        request = request_for(tool_name, persona, arguments, timeout, origin, mode)
-        return self.execute_request(
-            dataclasses.replace(request, on_call=on_call), on_output, record, retry=retry
+        return self.perform(
+            ExecutionRequest(
+                tool_name,
+                persona,
+                {} if arguments is None else arguments,
+                timeout_s=timeout,
+                mode=mode,
+                origin=origin,
+                on_output=on_output,
+                on_call=on_call,
+                record=record,
+                retry=retry,
+            )
         )
 
     async def aexecute(
@@ -107,22 +107,32 @@ class Runner:
 
         `on_output` is called on healkit's own thread.
         """
-        request = request_for(tool_name, persona, arguments, timeout, origin, mode)
+        request = ExecutionRequest(
+            tool_name,
+            persona,
+            {} if arguments is None else arguments,
+            timeout_s=timeout,
+            mode=mode,
+            origin=origin,
+            on_output=on_output,
+            on_call=on_call,
+            record=record,
+            retry=retry,
+        )
         with self._runs.step(record, retry=retry) as first:
-            step = first
+            sink = first
             while True:
-                request = dataclasses.replace(request, on_output=on_output, on_call=on_call, step=step)
-                work = self._executor.execute(request)
+                work = self._executor.perform(request, sink, on_output)
                 try:
                     execution = await asyncio.wrap_future(background.loop.submit(work))
                 except HealkitError:
-                    if step.retry_in_s is None:
+                    if sink.retry_in_s is None:
                         raise
                 else:
-                    if step.retry_in_s is None:
+                    if sink.retry_in_s is None:
                         return execution
-                await asyncio.sleep(step.retry_in_s)
-                step = step.next_try()
+                await asyncio.sleep(sink.retry_in_s)
+                sink = sink.next_try()
 
     def execute_tool(
         self,
@@ -160,9 +170,21 @@ class Runner:
         `ArgumentsInvalid` where the log does not hold its arguments whole, and as `execute` does.
         """
         row = logged(self._log(), log_id)
-        request = request_for(row.tool_name, row.persona, arguments_of(row), timeout, "rerun", mode)
-        request = dataclasses.replace(request, within=nested_grants(row))
-        return self.execute_request(request, on_output, record, "rerun", ending_of(row))
+        return self.perform(
+            ExecutionRequest(
+                row.tool_name,
+                row.persona,
+                arguments_of(row),
+                timeout_s=timeout,
+                mode=mode,
+                origin="rerun",
+                on_output=on_output,
+                within=nested_grants(row),
+                record=record,
+                kind="rerun",
+                earlier=ending_of(row),
+            )
+        )
 
     def try_code(
         self,
@@ -181,8 +203,20 @@ class Runner:
         It is on record like any execution, under no revision. Raises `CodeDoesNotParse`, `ToolShapeError` or
         `SqlNotAllowed` for code that could not be saved either, and as `execute` does.
         """
-        request = request_for(tool_name, persona, arguments, timeout, "try", mode)
-        return self.execute_request(dataclasses.replace(request, code=code), on_output, record, "try")
+        return self.perform(
+            ExecutionRequest(
+                tool_name,
+                persona,
+                {} if arguments is None else arguments,
+                timeout_s=timeout,
+                mode=mode,
+                origin="try",
+                on_output=on_output,
+                code=code,
+                record=record,
+                kind="try",
+            )
+        )
 
     def trials(
         self,
@@ -221,38 +255,27 @@ class Runner:
         """
         return self._runs.begin(profile, run_id=run_id, allow=allow, policy=policy)
 
-    def execute_request(
-        self,
-        request: ExecutionRequest,
-        on_output: OnOutput | None,
-        record: bool | OpenRun | None,
-        kind: StepKind = "run",
-        earlier: Finished | None = None,
-        retry: bool | PolicyDefaults = False,
-    ) -> Execution:
+    def perform(self, request: ExecutionRequest) -> Execution:
         """Wait for a request's outcome, recorded as a step of a run where one is wanted."""
+        on_output = request.on_output
         if on_output is None and self._config.show_outputs:
-            on_output = notebook_display()
-        with self._runs.step(record, kind, earlier, retry) as first:
-            step = first
+            on_output = background.notebook_display()
+        with self._runs.step(request.record, request.kind, request.earlier, request.retry) as first:
+            sink = first
             while True:
+                start = functools.partial(self._executor.perform, request, sink)
                 try:
-                    execution = background.loop.run(functools.partial(self._start, request, step), on_output)
+                    execution = background.loop.run(start, on_output)
                 except HealkitError:
-                    if step.retry_in_s is None:
+                    if sink.retry_in_s is None:
                         raise
                 else:
-                    if step.retry_in_s is None:
+                    if sink.retry_in_s is None:
                         return execution
-                time.sleep(step.retry_in_s)
-                step = step.next_try()
+                time.sleep(sink.retry_in_s)
+                sink = sink.next_try()
 
-    def _start(
-        self, request: ExecutionRequest, step: StepListener, emit: OnOutput, stop: asyncio.Event
-    ) -> Coroutine[Any, Any, Execution]:
-        return self._executor.execute(dataclasses.replace(request, on_output=emit, stop=stop, step=step))
-
-    def execute_nested(self, tool_name: str, arguments: dict[str, Any], context: CallContext) -> Any:
+    def call_from(self, tool_name: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """Run a vault tool that another one calls; called on a bridge thread, which waits."""
         request = ExecutionRequest(
             tool_name,
@@ -260,39 +283,9 @@ class Runner:
             arguments,
             timeout_s=context.timeout_s,
             origin="tool",
-            parent_trace_id=context.trace_id,
-            depth=context.depth + 1,
-            caller=context.caller,
+            parent=context,
         )
-        return value_or_raise(background.loop.wait_for(self._executor.execute(request)))
-
-
-def request_for(
-    tool_name: str,
-    persona: str,
-    arguments: Mapping[str, Any] | None,
-    timeout_s: float | None,
-    origin: str,
-    mode: Mode | None,
-) -> ExecutionRequest:
-    """Return a face's words as a request; raises `ConfigError` for a mode or a time that cannot be.
-
-    Raises `UsageInvalid` for a name or a persona that is no text.
-    """
-    check_text("tool_name", tool_name)
-    check_text("persona", persona)
-    if mode not in (None, *get_args(Mode)):
-        raise ConfigError(f"mode={mode!r} is none of {', '.join(get_args(Mode))}.")
-    if timeout_s is not None and not (isinstance(timeout_s, int | float) and timeout_s > 0):
-        raise ConfigError(f"timeout={named(timeout_s)} must be greater than 0 seconds.")
-    return ExecutionRequest(
-        tool_name,
-        persona,
-        {} if arguments is None else arguments,
-        timeout_s=timeout_s,
-        mode=mode,
-        origin=origin,
-    )
+        return value_or_raise(background.loop.wait_for(self._executor.perform(request)))
 
 
 def value_or_raise(execution: Execution) -> Any:

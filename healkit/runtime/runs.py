@@ -1,8 +1,8 @@
 """Runs that are being written, their policy and their steps.
 
 A run is asked for. `with hk.run():` makes every execution inside it a step; `record=True` makes one execution a run of
-its own. The folder is written as things happen, on the thread where they do: the executor tells the step's listener
-what happens, as it happens, and no mistake of the listener's reaches the tool.
+its own. The folder is written as things happen, on the thread where they do: `RunStep` takes an execution's events and
+writes those of the run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
+from typing import Any, Literal
 
 import msgspec
 
@@ -25,7 +25,7 @@ from healkit.contracts.failure import Failure
 from healkit.contracts.runs import (
     SCHEMA_VERSION,
     ActionSpec,
-    Condition,
+    EventType,
     ExecutionMode,
     Halt,
     Observation,
@@ -43,66 +43,23 @@ from healkit.contracts.vault import VaultEntry
 from healkit.errors import HealkitError, PolicyHalted, RunFolderError, RunNotAllowed, is_retryable
 from healkit.rendering import plain
 from healkit.runtime import run_audit
+from healkit.runtime.events import (
+    UNRECORDED,
+    Acted,
+    Ended,
+    Event,
+    Found,
+    Judged,
+    Prepared,
+    Proposed,
+    Running,
+    Sink,
+)
 from healkit.runtime.run_audit import Appends, RunAudit, StepOf
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.store.entries import NO_REVISION
 from healkit.tracing.run_folders import manifest_for, new_run_id
 from healkit.tracing.writer import RunWriter
-
-if TYPE_CHECKING:
-    from healkit.contracts.execution import CallRecord, Finished, Started
-    from healkit.contracts.vault import VaultEntry
-    from healkit.errors import HealkitError
-
-
-class StepListener:
-    """Listener to one execution; this one forgets it. All of it may be called on any thread."""
-
-    run_id: str | None = None
-    problem: str = ""
-    #: Pause before another try that the policy has granted, in seconds; None where the outcome stands.
-    retry_in_s: float | None = None
-
-    #: Log rows of the attempts before this one; None for one that is not in the database yet.
-    attempts: tuple[int | None, ...] = ()
-
-    def next_try(self) -> StepListener:
-        """Return the listener to that other try; called when the pause is over."""
-        return self
-
-    def admit(self, started: Started) -> None:
-        """Asked before anything else; raises `PolicyHalted` or `RunNotAllowed` for a step that may not begin."""
-
-    def proposed(self, base: VaultEntry, code: str) -> None:
-        """Other code than the stored is to be tried."""
-
-    def judged(self, fault: HealkitError | None) -> None:
-        """Hear that the code can be run as this tool, or why not."""
-
-    def observed(self, started: Started, entry: VaultEntry) -> None:
-        """Hear that the tool was found and its code has its hash."""
-
-    def prepared(self, started: Started, timeout_s: float, mode: str) -> None:
-        """Nothing speaks against the call; told before its row is written."""
-
-    def started(self, log_id: int | None) -> None:
-        """Hear that its RUNNING row is committed; the worker comes next."""
-
-    def acted(self) -> None:
-        """Hear that it called a tool with side effects, itself or through others; told before its end."""
-
-    def refused(self, started: Started, finished: Finished) -> None:
-        """Hear that it ended without having been run, without a worker to run it, or cancelled from outside."""
-
-    def ended(
-        self, finished: Finished, encoded: str, outputs: list[dict[str, Any]], calls: list[CallRecord]
-    ) -> None:
-        """Hear that it ended, in a value (`encoded`, as JSON) or a failure."""
-
-
-#: For an execution that is no step of a run.
-UNRECORDED = StepListener()
-
 
 #: Runs around the code of this context, innermost last.
 _inside: ContextVar[tuple[OpenRun, ...]] = ContextVar("healkit_runs", default=())
@@ -387,8 +344,8 @@ class Runs:
         kind: StepKind = "run",
         earlier: Finished | None = None,
         retry: bool | PolicyDefaults = False,
-    ) -> Iterator[StepListener]:
-        """Give one execution its listener: a step of a run, a run of its own, retries without one, or none.
+    ) -> Iterator[Sink]:
+        """Give one execution its sink: a step of a run, a run of its own, retries without one, or none.
 
         record: a run, whether to make one, or None: the run around the caller, else as `record_runs` says. retry: the
         policy where there is no run yet, or whether there is one.
@@ -421,7 +378,7 @@ class Runs:
 
     def _alone(
         self, kind: StepKind, earlier: Finished | None, policy: PolicyDefaults | None, *, demanded: bool
-    ) -> Iterator[StepListener]:
+    ) -> Iterator[Sink]:
         try:
             run = self.begin(kind, policy=policy)
         except RunFolderError as error:
@@ -438,7 +395,7 @@ class Runs:
         run.finish()
 
 
-class _Untold(StepListener):
+class _Untold(Sink):
     """An execution that was to be recorded and could not be."""
 
     def __init__(self, problem: str) -> None:
@@ -449,7 +406,6 @@ class _Untold(StepListener):
 
 
 StepKind = Literal["run", "try", "rerun"]
-P = ParamSpec("P")
 
 #: Precondition that a refusal's code says was not met; the others are met when the action is compiled.
 _PRECONDITIONS = {
@@ -473,24 +429,8 @@ _POSTCONDITIONS = {"TOOL_RESULT_TOO_LARGE", "TOOL_RESULT_UNSUPPORTED", "TOOL_PRO
 _CLEANED_HASH_MAX_CHARS = 64 * 1024
 
 
-def _quietly(method: Callable[Concatenate[RunStep, P], None]) -> Callable[Concatenate[RunStep, P], None]:
-    """Keep mistakes in the record from the tool's caller; they are told with the run's other problems."""
-
-    @functools.wraps(method)
-    def guarded(self: RunStep, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            method(self, *args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the tool's outcome is worth more
-            self.run.note(f"{method.__name__}: {type(error).__name__}: {error}")
-
-    return guarded
-
-
-class Retried(StepListener):
-    """Execution in no run that is tried again as a policy allows, with a row in the log for each attempt.
-
-    attempts: the rows of those before.
-    """
+class Retried(Sink):
+    """Execution in no run that is tried again as a policy allows, with a row in the log for each attempt."""
 
     def __init__(
         self, policy: StepPolicy, kind: StepKind = "run", attempts: tuple[int | None, ...] = ()
@@ -501,30 +441,22 @@ class Retried(StepListener):
         self._acts = kind == "try"
         self._log_id: int | None = None
 
-    def observed(self, started: Started, entry: VaultEntry) -> None:
-        self._acts = self._acts or entry.acts
+    def take(self, started: Started, event: Event) -> None:
+        match event:
+            case Found():
+                self._acts = self._acts or event.entry.acts
+            case Running():
+                self._log_id = event.log_id
+            case Acted():
+                self._acts = True
+            case Ended():
+                caps = self._policy.defaults
+                fault = _passing_fault(event.finished.failure, event.calls, caps, self._acts, self._kind)
+                if fault is not None and (verdict := self._policy.retry("call", *fault)).granted:
+                    self.retry_in_s = verdict.wait_ms / 1000
 
-    def started(self, log_id: int | None) -> None:
-        self._log_id = log_id
-
-    def acted(self) -> None:
-        self._acts = True
-
-    def refused(self, started: Started, finished: Finished) -> None:
-        self._ask_again(finished, [])
-
-    def ended(
-        self, finished: Finished, encoded: str, outputs: list[dict[str, Any]], calls: list[CallRecord]
-    ) -> None:
-        self._ask_again(finished, calls)
-
-    def next_try(self) -> StepListener:
+    def next_try(self) -> Sink:
         return Retried(self._policy, self._kind, (*self.attempts, self._log_id))
-
-    def _ask_again(self, finished: Finished, calls: Sequence[CallRecord]) -> None:
-        fault = _passing_fault(finished.failure, calls, self._policy.defaults, self._acts, self._kind)
-        if fault is not None and (verdict := self._policy.retry("call", *fault)).granted:
-            self.retry_in_s = verdict.wait_ms / 1000
 
 
 def _passing_fault(
@@ -546,8 +478,8 @@ def _passing_fault(
     return fault if is_retryable(*fault) else None
 
 
-class RunStep(StepListener):
-    """Recorded execution.
+class RunStep(Sink):
+    """Writer of an execution into a run's folder, as a step of the run: its events make those of trace.jsonl.
 
     earlier: the ending that a re-run is compared with, as the log has it. attempts: the rows of the tries before.
     """
@@ -569,7 +501,6 @@ class RunStep(StepListener):
         self._acts = False
         self._log_id: int | None = None
         self._entry: VaultEntry | None = None
-        self._beginning: Started | None = None
         self._before: StateSignature | None = None
         self._prepared = self._started = self._rejected = False
         self._mode = ""
@@ -580,47 +511,80 @@ class RunStep(StepListener):
         """Sentence on what is missing in the run's record."""
         return self.run.problem
 
-    def admit(self, started: Started) -> None:
+    def admit(self, tool_name: str) -> None:
         """Take a number, if the run's list and its policy let this step begin."""
-        self.step_id = self.run.admit(started.tool_name)
+        self.step_id = self.run.admit(tool_name)
 
-    @_quietly
-    def proposed(self, base: VaultEntry, code: str) -> None:
+    def take(self, started: Started, event: Event) -> None:
+        """Write what an event is for the run; a mistake of the record's own is told with the run's other problems."""
+        try:
+            match event:
+                case Proposed():
+                    self._proposed(event)
+                case Judged():
+                    self._judged(event.fault)
+                case Found():
+                    self._found(started, event.entry)
+                case Prepared():
+                    self._compiled(started, event)
+                case Running():
+                    self._started, self._log_id = True, event.log_id
+                    self._write("action_started", metadata={"log_id": event.log_id})
+                case Acted():
+                    self._acts = True
+                case Ended(finished=finished) if event.ran:
+                    self._executed(started, finished, event)
+                case Ended(finished=finished) if self.step_id is not None and finished.failure is not None:
+                    self._refused(started, finished.failure, event)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the tool's outcome is worth more
+            self.run.note(f"{type(event).__name__}: {type(error).__name__}: {error}")
+
+    def next_try(self) -> Sink:
+        """Record that the pause is over; return the step of the next try."""
+        self._write("backoff_applied", metadata={"wait_ms": round((self.retry_in_s or 0.0) * 1000)})
+        return RunStep(self.run, self._kind, self._earlier, (*self.attempts, self._log_id))
+
+    def _write(self, event_type: EventType, after: StateSignature | None = None, **fields: Any) -> None:
+        self.run.append(event_type, step_id=self.step_id, before=self._before, after=after, **fields)
+
+    def _keep(self, pieces: list[Any], after: StateSignature | None = None) -> None:
+        self.run.keep(pieces, step_id=self.step_id, before=self._before, after=after)
+
+    def _proposed(self, event: Proposed) -> None:
+        base = event.base
         known = {"author": "person", "base_revision": base.revision, "base_code_hash": base.code_hash}
-        known |= self.run.proposal("person")
-        self.run.append("proposal_received", step_id=self.step_id, metadata=known)
-        self.run.keep([("code", base.code), ("proposal", code)], step_id=self.step_id)
+        self._write("proposal_received", metadata=known | self.run.proposal("person"))
+        self._keep([("code", base.code), ("proposal", event.code)])
 
-    @_quietly
-    def judged(self, fault: HealkitError | None) -> None:
+    def _judged(self, fault: HealkitError | None) -> None:
         if fault is None:
-            self.run.append("proposal_accepted", step_id=self.step_id, metadata={"phase": "to be tried"})
+            self._write("proposal_accepted", metadata={"phase": "to be tried"})
             return
         self._rejected = True
         error = error_object(fault.code, "proposal", str(fault), utc_now(), details=details_of(fault))
-        self.run.append("proposal_rejected", step_id=self.step_id, error=error)
+        self._write("proposal_rejected", error=error)
 
-    @_quietly
-    def observed(self, started: Started, entry: VaultEntry) -> None:
-        self._beginning, self._entry = started, entry
-        self._acts = entry.acts
+    def _found(self, started: Started, entry: VaultEntry) -> None:
+        self._entry, self._acts = entry, entry.acts
         self._critical = self._critical or entry.acts
         earlier = self._earlier.fingerprint if self._earlier else None
-        self._before = self._sign(fingerprint=earlier)
+        self._before = self._sign(started, earlier)
         known = {"phase": "before", "policy": self.run.policy_facts(self._before.state_key)}
-        self.run.append("observation_captured", step_id=self.step_id, before=self._before, metadata=known)
-        pieces: list[Any] = [("state_before", self._state(self._before, earlier))]
-        self.run.keep(pieces, step_id=self.step_id, before=self._before)
+        self._write("observation_captured", metadata=known)
+        self._keep([("state_before", self._state(started, self._before, earlier))])
 
-    @_quietly
-    def prepared(self, started: Started, timeout_s: float, mode: str) -> None:
-        self._beginning, self._mode, self._prepared = started, mode, True
+    def _compiled(self, started: Started, event: Prepared) -> None:
+        self._mode, self._prepared = event.mode, True
         checks = [name for name in _BEFOREHAND if name != "code_parses" or self._kind == "try"]
         against: dict[str, dict[str, Any]] = {
             "code_hash": {"code_hash": started.code_hash},
             "isolation": {"isolation": started.isolation},
             "within_limit": {"limit_bytes": self.run.result_max_bytes},
         }
+        assertions = []
+        if self._earlier is not None:  # another ending than that is worth a look, and no error
+            expected = self._earlier.fingerprint or self._earlier.status
+            assertions = [condition("same_ending", severity="warning", expected=expected)]
         spec = ActionSpec(
             schema_version=SCHEMA_VERSION,
             action_id=f"{self.step_id}.{self._kind}",
@@ -630,81 +594,78 @@ class RunStep(StepListener):
             revision=started.revision,
             code_hash=started.code_hash,
             arguments=msgspec.json.decode(started.arguments),
-            mode=mode,
-            timeout_s=timeout_s,
+            mode=event.mode,
+            timeout_s=event.timeout_s,
             isolation=started.isolation,
             criticality="critical" if self._critical else "normal",
             preconditions=[condition(name, **against.get(name, {})) for name in checks],
             postconditions=[condition(name, **against.get(name, {})) for name in _AFTERWARDS],
-            assertions=self._assertions(),
+            assertions=assertions,
             tags=tags_of(self._entry),
             grants=msgspec.to_builtins(started.grants),
         )
-        self.run.append(
-            "action_compiled", step_id=self.step_id, before=self._before, action_spec=spec,
-            metadata={"trace_id": started.trace_id},
-        )  # fmt: skip
-        held = {"checks": dict.fromkeys(checks, True)}
-        self.run.append("preconditions_checked", step_id=self.step_id, before=self._before, result=held)
+        self._write("action_compiled", action_spec=spec, metadata={"trace_id": started.trace_id})
+        self._write("preconditions_checked", result={"checks": dict.fromkeys(checks, True)})
         if self._critical:
             # Keep it now: a crash in the middle would lose it.
-            self.run.keep(self._given(), step_id=self.step_id, before=self._before)
+            self._keep(self._given(started))
 
-    @_quietly
-    def started(self, log_id: int | None) -> None:
-        self._started, self._log_id = True, log_id
-        self.run.append(
-            "action_started", step_id=self.step_id, before=self._before, metadata={"log_id": log_id}
-        )
-
-    def acted(self) -> None:
-        self._acts = True
-
-    @_quietly
-    def refused(self, started: Started, finished: Finished) -> None:
-        if self.step_id is None or finished.failure is None:
-            return  # not admitted: the policy's own event says so
-        self._beginning = started
-        code = finished.failure.code
+    def _refused(self, started: Started, failure: Failure, event: Ended) -> None:
         stage: Stage = "action" if self._started else "proposal" if self._rejected else "preconditions"
-        if not self._started and code in _PRECONDITIONS:
-            held = {"checks": {_PRECONDITIONS[code]: False}}
-            self.run.append("preconditions_checked", step_id=self.step_id, before=self._before, result=held)
-        self._error(finished.failure, stage, None)
-        self._conclude(finished, [], [])
-        self._ask_again(finished, [])
+        if not self._started and failure.code in _PRECONDITIONS:
+            self._write("preconditions_checked", result={"checks": {_PRECONDITIONS[failure.code]: False}})
+        self._error(failure, stage, event)
+        self._conclude(started, event, self._sign(started, event.finished.fingerprint))
 
-    @_quietly
-    def ended(
-        self, finished: Finished, encoded: str, outputs: list[dict[str, Any]], calls: list[CallRecord]
-    ) -> None:
-        after = self._sign(fingerprint=finished.fingerprint, outputs=[encoded, outputs])
+    def _executed(self, started: Started, finished: Finished, event: Ended) -> None:
+        encoded = event.encoded or "null"
+        after = self._sign(started, finished.fingerprint, outputs=[encoded, event.outputs])
         came = {
             "status": finished.status,
             "value": None if finished.failure else finished.result_summary,
             "code": finished.failure.code if finished.failure else None,
             "duration_ms": round(finished.duration_ms, 3),
-            "calls": len(calls),
+            "calls": len(event.calls),
         }
-        self.run.append(
-            "action_executed", step_id=self.step_id, before=self._before, after=after, result=came
-        )
+        self._write("action_executed", after, result=came)
         if finished.failure is None:
             fits = len(encoded) <= self.run.result_max_bytes
             checks = dict(zip(_AFTERWARDS, (True, True, fits), strict=True))
-            self.run.append(
-                "postconditions_checked", step_id=self.step_id, before=self._before, after=after,
-                result={"checks": checks},
-            )  # fmt: skip
+            self._write("postconditions_checked", after, result={"checks": checks})
         else:
             stage: Stage = "postconditions" if finished.failure.code in _POSTCONDITIONS else "action"
-            self._error(finished.failure, stage, after, calls)
-        self._conclude(finished, outputs, calls, after)
-        self._ask_again(finished, calls)
+            self._error(finished.failure, stage, event, after)
+        self._conclude(started, event, after)
 
-    def _ask_again(self, finished: Finished, calls: Sequence[CallRecord]) -> None:
-        """Ask the policy for another try after a passing fault, unless this one may have done something already."""
-        fault = _passing_fault(finished.failure, calls, self.run.caps, self._acts, self._kind)
+    def _error(
+        self, failure: Failure, stage: Stage, event: Ended, after: StateSignature | None = None
+    ) -> None:
+        frame = failure.tool_frame
+        cause, ename = fault_of(failure, event.calls)
+        details: dict[str, Any] = {"ename": failure.ename, "line": frame.lineno if frame else None}
+        details |= {"hint": failure.hint} if failure.hint else {}
+        if cause != failure.code or ename != failure.ename:  # that of a call
+            details["cause"] = {"code": cause, "ename": ename}
+        again = is_retryable(cause, ename)
+        said = failure.summary
+        error = error_object(failure.code, stage, said, utc_now(), details=details, retryable=again)
+        self._write("error_raised", after, error=error)
+
+    def _conclude(self, started: Started, event: Ended, after: StateSignature) -> None:
+        """Write evidence, the comparison of a re-run, and the observation that the policy judges; ask for a retry."""
+        finished = event.finished
+        pieces: list[Any] = [("state_after", self._state(started, after, finished.fingerprint))]
+        if finished.failure is not None or self._critical:
+            pieces += [] if self._critical and self._prepared else self._given(started)
+            pieces += evidence_of(event)
+        self._keep(pieces, after)
+        if self._earlier is not None and self._started:
+            result = compared(self._earlier, finished)
+            self.run.append("assert_checked", step_id=self.step_id, after=after, result=result)
+        failed = finished.failure is not None
+        observation = Observation(after.state_key, failed, finished.fingerprint)
+        self.run.observe(observation, self.step_id, self._before, after)
+        fault = _passing_fault(finished.failure, event.calls, self.run.caps, self._acts, self._kind)
         if self._before is None or fault is None:
             return
         code, ename = fault
@@ -712,88 +673,29 @@ class RunStep(StepListener):
         if verdict.granted:
             tried = len(self.attempts) + 1
             known = {"code": code, "ename": ename, "count": tried, "wait_ms": verdict.wait_ms}
-            self.run.append("retry_scheduled", step_id=self.step_id, before=self._before, metadata=known)
+            self._write("retry_scheduled", metadata=known)
             self.retry_in_s = verdict.wait_ms / 1000
 
-    def next_try(self) -> StepListener:
-        """Record that the pause is over; return the step of the next try."""
-        known = {"wait_ms": round((self.retry_in_s or 0.0) * 1000)}
-        self.run.append("backoff_applied", step_id=self.step_id, before=self._before, metadata=known)
-        return RunStep(self.run, self._kind, self._earlier, (*self.attempts, self._log_id))
-
-    def _error(
-        self, failure: Failure, stage: Stage, after: StateSignature | None, calls: Sequence[CallRecord] = ()
-    ) -> None:
-        frame = failure.tool_frame
-        cause, ename = fault_of(failure, calls)
-        details: dict[str, Any] = {"ename": failure.ename, "line": frame.lineno if frame else None}
-        details |= {"hint": failure.hint} if failure.hint else {}
-        if cause != failure.code or ename != failure.ename:  # that of a call
-            details["cause"] = {"code": cause, "ename": ename}
-        again = is_retryable(cause, ename)
-        error = error_object(
-            failure.code, stage, failure.summary, utc_now(), details=details, retryable=again
-        )
-        self.run.append("error_raised", step_id=self.step_id, before=self._before, after=after, error=error)
-
-    def _conclude(
-        self,
-        finished: Finished,
-        outputs: list[dict[str, Any]],
-        calls: list[CallRecord],
-        after: StateSignature | None = None,
-    ) -> None:
-        """Evidence, the comparison of a re-run, and the observation that the policy judges."""
-        after = after or self._sign(fingerprint=finished.fingerprint)
-        pieces: list[Any] = [("state_after", self._state(after, finished.fingerprint))]
-        if finished.failure is not None or self._critical:
-            pieces += [] if self._critical and self._prepared else self._given()
-            pieces += evidence_of(finished, outputs, calls)
-        self.run.keep(pieces, step_id=self.step_id, before=self._before, after=after)
-        if self._earlier is not None and self._started:
-            result = compared(self._earlier, finished)
-            self.run.append("assert_checked", step_id=self.step_id, after=after, result=result)
-        failed = finished.failure is not None
-        observation = Observation(after.state_key, failed, finished.fingerprint)
-        self.run.observe(observation, self.step_id, self._before, after)
-
-    def _assertions(self) -> list[Condition]:
-        """Return what a re-run is compared with; another ending is worth a look, and no error."""
-        if self._earlier is None:
-            return []
-        expected = self._earlier.fingerprint or self._earlier.status
-        return [condition("same_ending", severity="warning", expected=expected)]
-
-    def _given(self) -> list[Any]:
+    def _given(self, started: Started) -> list[Any]:
         """Code and arguments, in full; the code of a proposal is kept as such already."""
         pieces: list[Any] = []
         if self._entry is not None and self._entry.revision != NO_REVISION:
             pieces.append(("code", self._entry.code))
-        if self._beginning is not None:
-            pieces.append(("arguments", msgspec.json.decode(self._beginning.arguments)))
-        return pieces
+        return [*pieces, ("arguments", msgspec.json.decode(started.arguments))]
 
-    def _sign(self, *, fingerprint: str | None, outputs: Any = None) -> StateSignature:
-        started = self._beginning
-        assert started is not None  # told by `observed`, or by `refused` itself
+    def _sign(self, started: Started, fingerprint: str | None, outputs: object = None) -> StateSignature:
+        if self._hashed is None or self._hashed[0] != started.arguments:  # cleaned once for all of the step
+            self._hashed = started.arguments, self._hashable(started.arguments)
+        grants = msgspec.to_builtins(started.grants)
         return sign(
             tool_name=started.tool_name,
             persona=started.persona,
             code_hash=started.code_hash,
-            arguments=self._clean_arguments(),
+            arguments=self._hashed[1],
             fingerprint=fingerprint,
             outputs=None if outputs is None else self._hashable(msgspec.json.encode(outputs).decode()),
-            worker=[started.isolation, self._mode, msgspec.to_builtins(started.grants)]
-            if self._prepared
-            else None,
+            worker=[started.isolation, self._mode, grants] if self._prepared else None,
         )
-
-    def _clean_arguments(self) -> Any:
-        """Return the arguments as they are hashed; cleaned once for all signatures of the step."""
-        assert self._beginning is not None  # as above
-        if self._hashed is None or self._hashed[0] != self._beginning.arguments:
-            self._hashed = self._beginning.arguments, self._hashable(self._beginning.arguments)
-        return self._hashed[1]
 
     def _hashable(self, encoded: str) -> Any:
         """Return a JSON text as the value that is hashed: cleaned, because a hash of a short text can be guessed."""
@@ -801,10 +703,8 @@ class RunStep(StepListener):
             return encoded
         return self.run.cleaner.clean(msgspec.json.decode(encoded), limit_bytes=1 << 30).value
 
-    def _state(self, signature: StateSignature, fingerprint: str | None) -> dict[str, Any]:
+    def _state(self, started: Started, signature: StateSignature, fingerprint: str | None) -> dict[str, Any]:
         """Return the partial state: all of it ids, codes and hashes, and nothing of the payload."""
-        started = self._beginning
-        assert started is not None  # as above
         return {
             "tool_name": started.tool_name,
             "persona": started.persona,
@@ -815,9 +715,6 @@ class RunStep(StepListener):
             "mode": self._mode or None,
             "signature": msgspec.to_builtins(signature),
         }
-
-
-# Facts about a step: its tags, its fault, its evidence.
 
 
 def tags_of(entry: VaultEntry | None) -> list[str]:
@@ -837,8 +734,9 @@ def fault_of(failure: Failure, calls: Sequence[CallRecord]) -> tuple[str, str]:
     return last.error_code or "", said.partition(":")[0]
 
 
-def evidence_of(finished: Finished, outputs: list[dict[str, Any]], calls: list[CallRecord]) -> list[Any]:
-    """Failure, what was printed and displayed, and the calls made, in full."""
+def evidence_of(event: Ended) -> list[Any]:
+    """Failure, what was printed and displayed, and the calls made, in full but for what differs from run to run."""
+    finished, outputs = event.finished, event.outputs
     pieces: list[Any] = []
     if finished.failure is not None:
         pieces.append(("failure", msgspec.to_builtins(finished.failure)))
@@ -849,16 +747,12 @@ def evidence_of(finished: Finished, outputs: list[dict[str, Any]], calls: list[C
         pieces += [(name, printed)] if printed else []
     rich = [output for output in outputs if output.get("output_type") != "stream"]
     pieces += [("outputs", rich)] if rich else []
-    pieces += [("calls", [_call(record) for record in calls])] if calls else []
-    return pieces
-
-
-def _call(record: CallRecord) -> dict[str, Any]:
-    """Return a call without what differs from run to run."""
-    fields: dict[str, Any] = msgspec.to_builtins(record)
-    return {
-        name: fields[name] for name in fields if name not in {"trace_id", "started_at", "duration_ms", "type"}
-    }
+    volatile = {"trace_id", "started_at", "duration_ms", "type"}
+    calls = [
+        {name: value for name, value in msgspec.to_builtins(record).items() if name not in volatile}
+        for record in event.calls
+    ]
+    return [*pieces, ("calls", calls)] if calls else pieces
 
 
 def compared(earlier: Finished, finished: Finished) -> dict[str, Any]:

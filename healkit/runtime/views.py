@@ -264,7 +264,7 @@ class Views:
     def __init__(self, keeper: ViewKeeper, secret_columns: SecretColumns) -> None:
         self._keeper, self._secret_columns = keeper, secret_columns
 
-    def put(self, value: Any, name: str, *, created_by: str = "user") -> DataView:
+    def put(self, value: object, name: str, *, created_by: str = "user") -> DataView:
         """Keep a frame, an array or a table under a name; it is never evicted.
 
         created_by: the tool that made it, where it was not you.
@@ -331,7 +331,7 @@ class Views:
             raise ViewError(f"Cannot write {str(file)!r}: {error.strerror}.") from None
         return file
 
-    def first_rows(self, value: Any) -> FirstRows:
+    def first_rows(self, value: object) -> FirstRows:
         """Return the first rows of a DataFrame, for a card; secret columns are hidden."""
         from healkit.crossing.frames import first_rows
 

@@ -9,6 +9,7 @@ without knowing how far the first attempt came.
 
 from __future__ import annotations
 
+import functools
 import os
 import sqlite3
 import threading
@@ -217,7 +218,7 @@ class LogWriter:
         if finished.trace is None:
             return self._run(statement, values, finished, wait_s)
 
-        def write(cursor: Any, record: Finished) -> int | None:
+        def write(cursor: Any, record: Finished = finished) -> int | None:
             assert record.trace is not None
             cursor.execute(statement.sql, statement.bind(values(record)))
             row = cursor.fetchone()
@@ -229,9 +230,9 @@ class LogWriter:
 
         def work(cursor: Any) -> int | None:
             try:
-                return self._in_transaction(cursor, lambda cursor: write(cursor, finished))
+                return self._in_transaction(cursor, write)
             except self._data_errors:
-                return self._in_transaction(cursor, lambda cursor: write(cursor, storable(finished)))
+                return self._in_transaction(cursor, functools.partial(write, record=storable(finished)))
 
         return self._hold(work, wait_s)
 

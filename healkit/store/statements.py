@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
@@ -189,29 +190,43 @@ def prepared(dialect_name: str, statement: str) -> Prepared:
 def rows_of(dialect_name: str, cursor: Any) -> list[dict[str, Any]]:
     """Read all rows of an answer as dicts by column, with times in UTC and JSON decoded."""
     names = [column[0] for column in cursor.description]
-    return [
-        {name: read_column(dialect_name, name, value) for name, value in zip(names, row, strict=True)}
-        for row in cursor.fetchall()
-    ]
+    readers = _READERS[dialect_name]
+    special = [(name, read) for name in names if (read := readers.get(name)) is not None]
+    found = []
+    for row in cursor.fetchall():
+        values = dict(zip(names, row, strict=True))
+        for name, read in special:
+            if values[name] is not None:
+                values[name] = read(values[name])
+        found.append(values)
+    return found
 
 
 def read_column(dialect_name: str, name: str, value: Any) -> Any:
     """Return a column's value as its table has it, from what the driver gave."""
-    if value is None:
-        return None
-    if dialect_name != "sqlite":
-        return _utc(value) if isinstance(value, datetime) else value
-    if name in TIMES:
-        return datetime.fromisoformat(value).replace(tzinfo=UTC)
-    if name in JSONS:
-        return json.loads(value)
-    return bool(value) if name in BOOLS else value
+    read = _READERS[dialect_name].get(name)
+    return value if read is None or value is None else read(value)
+
+
+def _sqlite_moment(value: str) -> datetime:
+    return datetime.fromisoformat(value).replace(tzinfo=UTC)
 
 
 def _utc(value: datetime) -> datetime:
     if value.tzinfo is None:
         raise ValueError(f"{value!r} has no time zone; healkit stores aware times only")
     return value if value.tzinfo is UTC else value.astimezone(UTC)
+
+
+#: What reads a column whose value is not what the driver gives, by dialect; psycopg decodes JSON itself.
+_READERS: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "sqlite": {
+        **dict.fromkeys(TIMES, _sqlite_moment),
+        **dict.fromkeys(JSONS, json.loads),
+        **dict.fromkeys(BOOLS, bool),
+    },
+    "postgresql": dict.fromkeys(TIMES, _utc),
+}
 
 
 def sqlite_time(value: datetime) -> str:

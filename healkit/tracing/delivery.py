@@ -528,7 +528,7 @@ class DaemonExecutor(ThreadPoolExecutor):
     would hold up the end of a program until it gives up.
     """
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    def submit(self, fn: Callable[..., Any], /, *args: object, **kwargs: object) -> Future[Any]:
         """Run `fn` on a new daemon thread."""
         future: Future[Any] = Future()
 

@@ -267,7 +267,7 @@ def _call_error(task: TaskResult) -> str:
     return found[0] if found else OTHER_ERROR
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     import json
 
     try:

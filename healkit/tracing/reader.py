@@ -499,7 +499,7 @@ def _leaves(event: TraceEvent) -> Iterator[tuple[str, Any]]:
     yield from _walk(fields, "")
 
 
-def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+def _walk(value: object, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, item in value.items():
             if key not in VOLATILE:

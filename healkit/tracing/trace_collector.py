@@ -178,17 +178,10 @@ class TraceCollector:
         else:
             self._decisions[step.number] = step
 
-    def through(self, sink: Callable[[Step], None]) -> Callable[[Step], None]:
-        """Return a sink that adds each record here before `sink` gets it.
-
-        The router calls it, with the journal as `sink`.
-        """
-
-        def record(step: Step) -> None:
-            self.add(step)
-            sink(self._tracer.for_log(step))
-
-        return record
+    def taken(self, step: Step) -> Step:
+        """Take note of a call or a decision, and return it as the log keeps it."""
+        self.add(step)
+        return self._tracer.for_log(step)
 
     def conclude(self, finished: Finished) -> Finished:
         """Return the ending with its trace, unless tracing is off.
@@ -293,7 +286,7 @@ class _Tally:
         self.hidden: Counter[str] = Counter()
         self.truncated: dict[str, int] = {}
 
-    def value(self, value: Any, place: str) -> Any:
+    def value(self, value: object, place: str) -> Any:
         """Clean a value."""
         cleaned = self.cleaner.clean(value, limit_bytes=self._limit_bytes)
         self.hidden.update(cleaned.hidden)

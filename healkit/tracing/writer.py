@@ -64,7 +64,7 @@ class EventRedactor:
         self._max_bytes = max_bytes
         self.hidden: dict[str, int] = {}
 
-    def payload(self, value: Any) -> Any:
+    def payload(self, value: object) -> Any:
         """Clean one value that a tool was given or returned."""
         cleaned = clean_bounded(self._cleaner, value, self._max_bytes)
         for rule, times in cleaned.hidden.items():
@@ -387,7 +387,7 @@ class EvidenceStore:
                 os.close(descriptor)
         self._unsynced.clear()
 
-    def _file(self, kind: EvidenceKind, value: Any, step_id: str | None, now: datetime) -> EvidenceItem:
+    def _file(self, kind: EvidenceKind, value: object, step_id: str | None, now: datetime) -> EvidenceItem:
         cleaned, content = self._content(kind, value)
         name = hashlib.sha256(content).hexdigest()
         relative = f"{EVIDENCE}/{name}.{'txt' if kind in _TEXTS else 'json'}"
@@ -407,7 +407,7 @@ class EvidenceStore:
             truncated_from=cleaned.truncated_from,
         )
 
-    def _content(self, kind: EvidenceKind, value: Any) -> tuple[Cleaned, bytes]:
+    def _content(self, kind: EvidenceKind, value: object) -> tuple[Cleaned, bytes]:
         if kind in _CONTRACT:
             return Cleaned(value, {}), _content_bytes(value)
         cleaned = clean_bounded(self._cleaner, value, self._max_bytes)

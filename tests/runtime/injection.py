@@ -20,8 +20,8 @@ _ROOT = Path(healkit.__file__).parent
 _PARTS = ("runtime", "store", "values", "tracing", "sanitizer", "workers", "contracts")
 _FOLDERS = tuple(f"{_ROOT / part}/" for part in _PARTS)
 #: What waits for an execution and hands it out; it comes before the start, and after the finish.
-_AROUND = ("runtime/background.py", "runtime/runner.py:Runner.execute_request")
-_START = "runtime/executor.py:Executor.execute"
+_AROUND = ("runtime/background.py", "runtime/runner.py:Runner.perform")
+_START = "runtime/executor.py:Executor.perform"
 
 
 class Injection:

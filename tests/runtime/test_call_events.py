@@ -11,7 +11,7 @@ import pytest
 from healkit import Config, Healkit
 from healkit.config import Mode
 from healkit.errors import ConfigError
-from healkit.runtime.execution import CallEvent
+from healkit.runtime.events import CallEvent
 
 
 @pytest.mark.requirement("WORK-10")

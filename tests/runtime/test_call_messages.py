@@ -13,7 +13,7 @@ import pytest
 from healkit import Healkit
 from healkit.contracts import rpc
 from healkit.contracts.tools import EntryRef
-from healkit.runtime.execution import CallEvent
+from healkit.runtime.events import CallEvent
 
 
 def wire(message: msgspec.Struct) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def begun_in_turns(
     rows = []
     for _ in range(100):
         asked = time.perf_counter()
-        log_id, _ = recorder.begin(started(timestamp=utc_now() - by))
+        log_id, _ = recorder.open_row(started(timestamp=utc_now() - by))
         assert log_id is not None
         rows.append((asked, log_id, time.perf_counter()))
     return rows
@@ -132,7 +132,7 @@ def test_two_writers_of_which_one_has_its_clock_set_back_write_in_one_order(
         databases = [stack.enter_context(contextlib.closing(Database(url, wait_s=20))) for _ in range(2)]
         config = Config(log_wait_s=20)
         writers = [stack.enter_context(contextlib.closing(Recorder(each, config))) for each in databases]
-        first, _ = writers[0].begin(started())
+        first, _ = writers[0].open_row(started())
         found = threads.map(begun_in_turns, writers, (timedelta(0), timedelta(hours=1)), [together] * 2)
         rows = list(itertools.chain.from_iterable(found))
         listed = databases[0].fetch("SELECT id, timestamp, host FROM executionlog ORDER BY timestamp, id")
@@ -163,10 +163,10 @@ def test_a_row_that_waits_for_its_database_has_its_place_in_the_order(
         contextlib.closing(Recorder(database, Config(log_wait_s=0.05))) as recorder,
         contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other,
     ):
-        first, first_time = recorder.begin(started())
+        first, first_time = recorder.open_row(started())
         other.execute("BEGIN IMMEDIATE")
         late = started(timestamp=utc_now() - timedelta(hours=1))
-        log_id, time = recorder.begin(late)
+        log_id, time = recorder.open_row(late)
         assert (log_id, time > first_time) == (None, True)
         other.execute("ROLLBACK")
         recorder.ingest()

@@ -64,21 +64,21 @@ def recording(where: str | Path) -> Iterator[tuple[Recorder, Database]]:
 
 def run(recorder: Recorder, begun: Started, end: Callable[[Started], Finished] = succeeded) -> int | None:
     """Record one whole execution, with a call."""
-    recorder.begin(begun)
+    recorder.open_row(begun)
     recorder.call(call(begun))
     recorder.call(call(begun, success=True))
-    return recorder.finish(end(begun))
+    return recorder.close_row(end(begun))
 
 
 def test_an_execution_is_one_row_and_its_calls(where: str) -> None:
     with recording(where) as (recorder, database):
         begun = started()
-        log_id, _ = recorder.begin(begun)
+        log_id, _ = recorder.open_row(begun)
         recorder.call(call(begun))
         recorder.call(call(begun, success=True))
-        assert recorder.finish(succeeded(begun)) == log_id
+        assert recorder.close_row(succeeded(begun)) == log_id
         refused = started()
-        assert recorder.refuse(refused, failed(refused)) is not None
+        assert recorder.add_row(refused, failed(refused)) is not None
         assert [row.status for row in Log(database).query()] == ["FAILURE", "SUCCESS"]
         assert [c.success for c in Log(database).calls(begun.trace_id)] == [True]
         assert recorder.problem == ""
@@ -98,12 +98,12 @@ def test_a_caller_with_uncommitted_writes_on_the_same_file_waits_once_and_loses_
         caller.execute("BEGIN")
         caller.execute("INSERT INTO mine VALUES (1)")
         begun, before = started(), time.monotonic()
-        assert recorder.begin(begun)[0] is None
+        assert recorder.open_row(begun)[0] is None
         assert time.monotonic() - before < 10 * CONFIG.log_wait_s
         before = time.monotonic()
         for task in range(20):
             recorder.call(call(begun, task))
-        assert recorder.finish(failed(begun)) is None
+        assert recorder.close_row(failed(begun)) is None
         assert time.monotonic() - before < 20 * CONFIG.log_wait_s  # each waiting its turn would take longer
         assert "locked" in recorder.problem
         assert str(tmp_path / "healkit.db.spool") in recorder.problem
@@ -133,8 +133,8 @@ def test_an_execution_that_began_while_locked_may_end_when_it_is_not(where: str)
     with recording(where) as (recorder, _):
         begun = started()
         with locked_by_another_process(where):
-            assert recorder.begin(begun)[0] is None
-        log_id = recorder.finish(succeeded(begun))
+            assert recorder.open_row(begun)[0] is None
+        log_id = recorder.close_row(succeeded(begun))
         recorder.ingest()  # the thread that tries again may be at it: then the ending went to the spool
         (row,) = log_rows(where)
         assert row["status"] == "SUCCESS"
@@ -157,12 +157,12 @@ def test_a_full_disk_loses_no_record(tmp_path: Path) -> None:
     # Bringing records in takes about twice their size for a while: SQLite writes ahead.
     with tiny_disk(tmp_path / "disk", size_kib=2048) as disk, recording(disk / "healkit.db") as (recorder, _):
         first = started()
-        recorder.begin(first)
+        recorder.open_row(first)
         filler = fill(disk)
         others = [started(arguments='"' + "x" * 20_000 + '"') for _ in range(5)]
         for other in others:
             run(recorder, other, failed)
-        recorder.finish(failed(first))
+        recorder.close_row(failed(first))
         assert "could not be written" in recorder.problem
         filler.unlink()
         wait_until(lambda: recorder.ingest() >= 0 and recorder.problem == "")
@@ -214,7 +214,7 @@ def test_a_database_that_vanished_does_not_stop_a_run(tmp_path: Path) -> None:
 
 def test_a_record_that_no_database_takes_is_put_aside_and_blocks_nothing(where: str) -> None:
     with recording(where) as (recorder, _):
-        recorder.finish(succeeded(started()))  # its beginning is nowhere
+        recorder.close_row(succeeded(started()))  # its beginning is nowhere
         recorder.ingest()
         assert "put aside" in recorder.problem
         run(recorder, started())
@@ -232,7 +232,7 @@ from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
 begun = started()
 recorder = Recorder(Database(sys.argv[1]))
-recorder.begin(begun)
+recorder.open_row(begun)
 recorder.call(call(begun))
 print("running", flush=True)
 sys.stdin.read()
@@ -261,9 +261,9 @@ sys.stdin.read()
 def test_the_true_ending_in_the_spool_comes_before_the_verdict_that_the_host_died(where: str) -> None:
     begun = started(host=dead_host())
     with recording(where) as (recorder, _):
-        recorder.begin(begun)
+        recorder.open_row(begun)
         with locked_by_another_process(where):
-            recorder.finish(succeeded(begun))
+            recorder.close_row(succeeded(begun))
             recorder.close()
     with recording(where) as (recorder, _):
         assert recorder.recover_orphans() == 0
@@ -275,8 +275,8 @@ def test_a_row_of_another_machine_is_given_up_an_hour_after_its_deadline(where: 
     foreign = HostIdentity("elsewhere.example", "another-boot", 1, 1)
     now = utc_now()
     with recording(where) as (recorder, database):
-        recorder.begin(started("fresh", host=foreign, deadline=now - timedelta(minutes=59)))
-        recorder.begin(started("stale", host=foreign, deadline=now - timedelta(minutes=61)))
+        recorder.open_row(started("fresh", host=foreign, deadline=now - timedelta(minutes=59)))
+        recorder.open_row(started("stale", host=foreign, deadline=now - timedelta(minutes=61)))
         assert recorder.recover_orphans() == 1
         row = Log(database).last_error()
         assert row is not None
@@ -288,7 +288,7 @@ def test_a_row_of_another_machine_is_given_up_an_hour_after_its_deadline(where: 
 def test_orphans_of_one_tool_are_one_and_the_same_failure(where: str) -> None:
     with recording(where) as (recorder, database):
         for _ in range(2):
-            recorder.begin(started(host=dead_host()))
+            recorder.open_row(started(host=dead_host()))
         assert recorder.recover_orphans() == 2
         assert len({row.fingerprint for row in Log(database).query(status="FAILURE")}) == 1
 

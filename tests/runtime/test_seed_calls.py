@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from healkit import Healkit
-from healkit.runtime.execution import CallEvent
+from healkit.runtime.events import CallEvent
 
 PROBES = """
 def probes():

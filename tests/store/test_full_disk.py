@@ -149,8 +149,8 @@ def test_every_way_of_writing_on_a_full_disk_keeps_what_it_has_or_says_so(tmp_pa
         with contextlib.closing(Database(path)) as database:
             Vault(database).add("kept", "def kept(): return 1")
             with contextlib.closing(Recorder(database, config)) as recorder:
-                recorder.begin(before)
-                assert recorder.finish(succeeded(before), recorder.collector(before)) is not None
+                recorder.open_row(before)
+                assert recorder.close_row(succeeded(before), recorder.collector(before)) is not None
         filler = fill(disk)
         with (
             contextlib.closing(Database(path)) as database,
@@ -162,12 +162,12 @@ def test_every_way_of_writing_on_a_full_disk_keeps_what_it_has_or_says_so(tmp_pa
             with pytest.raises(DatabaseFull, match="out of space"):
                 Outbox(database).claim(10, 10**6, 60.0)
             begun = started()
-            assert recorder.begin(begun)[0] is None
+            assert recorder.open_row(begun)[0] is None
             journal = recorder.journal(begun.trace_id)
             journal.append(call(begun))
             journal.append(call(begun, success=True))
             journal.close()
-            assert recorder.finish(failed(begun), recorder.collector(begun)) is None
+            assert recorder.close_row(failed(begun), recorder.collector(begun)) is None
             assert "out of space" in recorder.problem
             assert str(tmp_path / "state") in recorder.problem  # not in memory only: another disk has room
             assert [file.name for file in disk.iterdir() if file.suffix == ".spool"] in (

@@ -115,11 +115,11 @@ def test_records_wait_while_a_server_is_stopped(tmp_path: Path, monkeypatch: pyt
     with cluster() as server, contextlib.closing(Database(server.url, wait_s=0.5)) as database:
         with contextlib.closing(Recorder(database)) as recorder:
             before, during = started("before"), started("during")
-            recorder.begin(before)
+            recorder.open_row(before)
             server.stop()
-            assert recorder.finish(failed(before)) is None
-            assert recorder.begin(during)[0] is None
-            assert recorder.finish(succeeded(during)) is None
+            assert recorder.close_row(failed(before)) is None
+            assert recorder.open_row(during)[0] is None
+            assert recorder.close_row(succeeded(during)) is None
             assert "Is the server running" in recorder.problem or "cannot be opened" in recorder.problem
             with pytest.raises(DatabaseMissing):
                 Log(database).query()

@@ -125,10 +125,10 @@ def test_a_delayed_trace_is_not_due_early(sender: Sender) -> None:
 def test_recording_an_ending_twice_sends_its_trace_once(sender: Sender) -> None:
     begun = sender.begin()
     finished = sender.recorder.collector(begun).conclude(succeeded(begun))
-    sender.recorder.finish(finished)
+    sender.recorder.close_row(finished)
     claimed(sender.outbox)
     sender.outbox.settle([DeliveryVerdict(begun.trace_id, "sent")])
-    sender.recorder.finish(finished)
+    sender.recorder.close_row(finished)
     assert sender.states() == {begun.trace_id: "sent"}
 
 
@@ -143,7 +143,7 @@ def test_a_late_true_ending_replaces_a_host_died_trace(
     claimed(sender.outbox)
     sender.outbox.settle([DeliveryVerdict(begun.trace_id, "sent")])
     assert "HOST_DIED" in trace_rows(sender)[0]["wire"]
-    sender.recorder.finish(succeeded(begun), collector)
+    sender.recorder.close_row(succeeded(begun), collector)
     (row,) = trace_rows(sender)
     assert (row["state"], "HOST_DIED" in row["wire"]) == ("pending", False)
 
@@ -154,9 +154,9 @@ def test_refused_calls_and_spooled_endings_have_traces(sender: Sender) -> None:
     other = msgspec.structs.replace(
         refused, trace_id=refused.trace_id[:-1] + ("0" if refused.trace_id[-1] != "0" else "1")
     )
-    sender.recorder.refuse(other, failed(other))
+    sender.recorder.add_row(other, failed(other))
     with locked_by_another_process(sender.database.url):
-        assert sender.recorder.finish(succeeded(refused), sender.recorder.collector(refused)) is None
+        assert sender.recorder.close_row(succeeded(refused), sender.recorder.collector(refused)) is None
     sender.recorder.ingest()
     assert sender.states() == {other.trace_id: "pending", refused.trace_id: "pending"}
 

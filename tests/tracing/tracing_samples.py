@@ -48,11 +48,11 @@ class Sender:
 
     def begin(self, tool: str = "fibonacci", **changes: Any) -> Started:
         begun = started(tool, **changes)
-        self.recorder.begin(begun)
+        self.recorder.open_row(begun)
         return begun
 
     def end(self, begun: Started) -> str:
-        self.recorder.finish(succeeded(begun), self.recorder.collector(begun))
+        self.recorder.close_row(succeeded(begun), self.recorder.collector(begun))
         return begun.trace_id
 
     @contextlib.contextmanager
