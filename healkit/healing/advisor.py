@@ -50,7 +50,8 @@ class Case:
     entry: its active revision (or its draft, where not even that parses). failure: the newest on record, None for a
     wrong result. checks: what a patch has to do, in the order in which they run. attempts: the patches tried before in
     this run, and why they failed. trace_id: the execution of the failure, whose worker may still be retained; empty
-    without one. untried: no check has the input of the recorded failure.
+    without one. untried: no check has the input of the recorded failure. base: each check's result with the code as
+    it is; empty until it was run.
     """
 
     entry: VaultEntry
@@ -60,6 +61,7 @@ class Case:
     peers: tuple[Peer, ...] = ()
     trace_id: str = ""
     untried: bool = False
+    base: tuple[CheckResult, ...] = ()
 
     @property
     def failing(self) -> tuple[Check, ...]:

@@ -22,7 +22,14 @@ from healkit.contracts.healing import Check, CheckResult
 from healkit.contracts.tools import revision_label
 from healkit.contracts.vault import VaultEntry, checked_examples
 from healkit.crossing import values
-from healkit.errors import ArgumentsInvalid, CodeDoesNotParse, ExamplesInvalid, HealError, VaultError
+from healkit.errors import (
+    ArgumentsInvalid,
+    CodeDoesNotParse,
+    ExamplesInvalid,
+    HealError,
+    VaultError,
+    is_refused,
+)
 from healkit.failures.catalogue import explain, kind_of, no_fix
 from healkit.failures.pattern import Kind
 from healkit.healing.advisor import Case, Peer
@@ -42,17 +49,6 @@ _ITEMS_MAX, _SAMPLED_MAX = 100_000, 50_000_000
 _PEERS_MAX, _REVISIONS_MAX, _REVISIONS_AT_ONCE = 12, 8, 50
 #: Limit of the arguments of a recorded run that becomes a check.
 _ARGUMENTS_MAX_BYTES = 4 * 1024 * 1024
-#: Codes of rows in which the tool's own code was not run: the call, the machine or the run around it was at fault.
-_NOT_THE_CODE = {
-    "ARGUMENTS_INVALID",
-    "TOOL_NOT_FOUND",
-    "TOOL_REMOVED",
-    "PERSONA_NOT_FOUND",
-    "ISOLATION_UNAVAILABLE",
-    "SCHEMA_INVALID",
-    "RUN_NOT_ALLOWED",
-    "POLICY_HALT",
-}
 #: Mark of a cut summary.
 _CUT = "[TRUNCATED, "
 
@@ -117,7 +113,7 @@ def merged(
 
 
 def settled(
-    case: Case, base: Sequence[CheckResult], again: Sequence[CheckResult | None]
+    checks: Sequence[Check], base: Sequence[CheckResult], again: Sequence[CheckResult | None]
 ) -> tuple[Check, ...]:
     """Return the checks that count, once the tool was seen to run.
 
@@ -126,10 +122,10 @@ def settled(
     example without failing, all its recorded values are suspect. Some rows of a failing input count only if they fail.
     """
     returns_wrong = any(
-        check.binding and result.outcome == "wrong" for check, result in zip(case.checks, base, strict=True)
+        check.binding and result.outcome == "wrong" for check, result in zip(checks, base, strict=True)
     )
     kept = []
-    for check, was, result in zip(case.checks, base, again, strict=True):
+    for check, was, result in zip(checks, base, again, strict=True):
         chance = result is not None and result.outcome != "passed"
         harmless = check.sampled and was.outcome == "passed"
         if not harmless and (check.origin != "passing" or not (returns_wrong or chance)):
@@ -253,7 +249,7 @@ def own_code(vault: Vault, log: Log, entry: VaultEntry, check: Check) -> str | N
 
 def _failure_row(log: Log, entry: VaultEntry, log_id: int | None) -> ExecutionLog | None:
     row = log.last_error(entry.tool_name) if log_id is None else logged(log, log_id)
-    if row is not None and log_id is None and row.error_code in _NOT_THE_CODE:
+    if row is not None and log_id is None and is_refused(row.error_code):
         # Calls that were wrong say nothing of the code: the newest failure before them is meant, if there is one.
         earlier = log.query(status="FAILURE", refused=False, tool=row.tool_name, tried=False, limit=1).rows
         row = next(iter(earlier), None)  # without one, the examples decide
@@ -264,7 +260,7 @@ def _failure_row(log: Log, entry: VaultEntry, log_id: int | None) -> ExecutionLo
             f"Log row {row.id} is {row.status.lower()} of {row.tool_name!r}, and no failure of {entry.tool_name!r}.",
             hint="`hk.executions(status='FAILURE')` lists the failures.",
         )
-    if row.error_code in _NOT_THE_CODE:
+    if is_refused(row.error_code):
         raise HealError(
             f"Log row {row.id} is no fault of the code: {row.error_code}.", hint="Call it with what it takes."
         )
@@ -328,16 +324,11 @@ def diagnose(entry: VaultEntry, failure: Failure | None, checks: Sequence[Check]
     )
 
 
-def diagnosed_by_examples(
-    case: Case, diagnosis: Diagnosis, base: Sequence[CheckResult], log: Log
-) -> tuple[Case, Diagnosis]:
-    """Take the first failure of an example as the case's, and diagnose it; without one, a value is wrong.
-
-    base: the examples' results with the code as it is; empty if they were not run.
-    """
-    if not base:
+def diagnosed_by_examples(case: Case, diagnosis: Diagnosis, log: Log) -> tuple[Case, Diagnosis]:
+    """Take the first failure of an example as the case's, and diagnose it; without one, a value is wrong."""
+    if not case.base:
         return case, dataclasses.replace(diagnosis, sentence="What its examples give is not known.")
-    for result in base:
+    for result in case.base:
         if result.failure and result.outcome not in ("passed", "wrong"):
             failure = _failure_of(case, result, log)
             return dataclasses.replace(case, failure=failure), diagnose(case.entry, failure, case.checks)

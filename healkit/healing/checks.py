@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,22 +22,22 @@ from healkit.crossing import values
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
 from healkit.runtime.background import Stop
-from healkit.runtime.execution import Execution
+from healkit.runtime.execution import Execution, arguments_of, nested_grants
+from healkit.runtime.executor import ExecutionRequest
 from healkit.runtime.outcomes import is_exact
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
 
 #: Interval at which Stop is checked.
 _TICK_S = 0.05
-#: Runs a tool's candidate with a check's arguments on the execution path; given by the owner of the executor.
-TryCode = Callable[[str, Check], Execution]
 
 
 class Validator:
-    """Runs codes on the checks of one tool."""
+    """Runs codes on the checks of one tool; stop: ends what is running when it is set."""
 
-    def __init__(self, entry: VaultEntry, bench: Workbench, try_code: TryCode, stop: threading.Event) -> None:
-        self._bench = bench
-        self._stop = stop
-        self._try_code = try_code
+    def __init__(self, hk: Healkit, entry: VaultEntry, bench: Workbench, stop: threading.Event) -> None:
+        self._hk, self._entry, self._bench, self._stop = hk, entry, bench, stop
         #: True if a light trial is enough for this tool.
         self.light = entry.type == "python" and entry.grants == NO_GRANTS and "mcp" not in entry.code
         #: Name of the mode in the trace.
@@ -60,10 +61,39 @@ class Validator:
         started = time.perf_counter()
         try:
             with _stopped_by(self._stop):
-                execution = self._try_code(code, check)
+                execution = execute_check(self._hk, self._entry, check, code)
         except HealkitError as error:
             return CheckResult(outcome="raised", failure=str(error.message), error_code=str(error.code))
         return result_of(check, execution, time.perf_counter() - started)
+
+
+def execute_check(hk: Healkit, entry: VaultEntry, check: Check, code: str | None = None) -> Execution:
+    """Run a tool on the execution path with a check's arguments; raise as `Healkit.execute` does.
+
+    code: other code, as a trial: what it does is no failure of the tool's. The check of a recorded execution is run for
+    its persona, because the new row holds the same arguments, and with the grants of a nested one, because its
+    arguments were its caller's choice.
+    """
+    row = None if check.log_id is None else hk.log.get(check.log_id)
+    persona = entry.persona if row is None else row.persona
+    if hk.vault.get(entry.tool_name, persona).persona != entry.persona:
+        persona = entry.persona  # it has a tool of its own by now
+    arguments = values.remade(check.arguments)
+    if row is not None and check.sampled and code is None:
+        arguments = arguments_of(row)  # a revision that is kept is run on all rows, as the tool was
+    return hk.runner.perform(
+        ExecutionRequest(
+            entry.tool_name,
+            persona,
+            arguments,
+            mode="worker",
+            origin="heal" if code is None else "trial",
+            on_output=lambda _output: None,
+            code=code,
+            within=nested_grants(row),
+            record=False,
+        )
+    )
 
 
 @contextlib.contextmanager

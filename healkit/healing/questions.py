@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from healkit.contracts.healing import Attempt, Check, CheckResult, difference
 from healkit.crossing import values
-from healkit.healing.advisor import Workbench
-from healkit.healing.inputs import variants, without_columns
+from healkit.healing.advisor import Case, Workbench
+from healkit.healing.inputs import accepted, known_inputs, variants, without_columns
 
 #: Number of inputs tried for one question, and of patches compared at once.
 _INPUTS_MAX, _PATCHES_MAX = 40, 6
 #: Number of limits in the codes at which cells are put.
 _LIMITS_MAX = 4
+#: Time limit of an input that tells patches apart, by the longest check that passed.
+_ASKED_LEAST_S, _ASKED_TIMES = 0.03, 4.0
 #: How many times the limit of an input the patches get for the results that are shown: they are known to differ there.
 _SHOWN_TIMES = 10.0
 
@@ -83,26 +86,18 @@ class Answer:
     value: Any = None
     raises: str = ""
 
+    @property
+    def text(self) -> str:
+        """Text on record."""
+        return f"raises {self.raises}" if self.raises else values.text_of(values.kept(self.value))
 
-#: Returns an answer; None means that the person does not know, or will not say.
-AskPerson = Callable[[Question], "Answer | None"]
 
-
-def question_on(
-    label: str,
-    plausible: Sequence[Attempt],
-    known: Sequence[dict[str, Any]],
-    accepts: Callable[[dict[str, Any]], bool],
-    bench: Workbench,
-    number: int,
-    limit_s: float,
-) -> Question | None:
-    """Find the smallest input on which the patches differ; return None where none was found in time.
-
-    known: the arguments of the checks. limit_s: time limit of each patch on an input.
-    """
+def question_on(case: Case, plausible: Sequence[Attempt], bench: Workbench, number: int) -> Question | None:
+    """Find the smallest input on which the patches differ; return None where none was found in time."""
     codes = [attempt.patch.code for attempt in plausible[:_PATCHES_MAX]]
-    inputs = variants(known, accepts, _INPUTS_MAX, _limits(codes))
+    accepts = functools.partial(accepted, case.entry)
+    inputs = variants(known_inputs(case.entry, case.checks), accepts, _INPUTS_MAX, _limits(codes))
+    limit_s = _limit_s(case.base)
     probes = [Check(origin="answered", arguments=arguments) for arguments in inputs]
     if len(codes) < 2 or not probes:
         return None
@@ -111,8 +106,15 @@ def question_on(
         choices = _choices([row[0] for row in rows])
         if len({choice.lines for choice in choices}) > 1:  # a person has to see the difference
             shown, choices = _with_fewer_columns(codes, probe, choices, accepts, bench, limit_s)
-            return Question(label, values.remade(shown.arguments), choices, number)
+            return Question(case.entry.label, values.remade(shown.arguments), choices, number)
     return None
+
+
+def _limit_s(base: Sequence[CheckResult]) -> float:
+    """Return a patch's time limit on another input: some times the tool's longest time where it was right."""
+    return _ASKED_LEAST_S + _ASKED_TIMES * max(
+        (result.duration_s for result in base if result.outcome == "passed"), default=0.0
+    )
 
 
 def _limits(codes: Sequence[str]) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""Healing service of a Healkit.
+"""Healing service of a Healkit: `hk.heal` and its options.
 
 The code that heals is loaded by the first healing: a plain execution has no use for it.
 """
@@ -10,54 +10,48 @@ import concurrent.futures
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from healkit.config import Config
 from healkit.contracts.runs import PolicyDefaults
-from healkit.contracts.vault import VaultEntry
-from healkit.crossing import values
-from healkit.runtime import background
-from healkit.runtime.execution import Execution, arguments_of, nested_grants
-from healkit.runtime.executor import ExecutionRequest
-from healkit.runtime.recording import Recorder
-from healkit.runtime.runner import Runner
-from healkit.runtime.runs import Runs
-from healkit.runtime.shares import slots_of
-from healkit.workers.tiers import achieved_tier
 
 if TYPE_CHECKING:
-    from healkit.contracts.healing import Check, Patch
+    from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
+    from healkit.contracts.healing import Attempt, Patch
     from healkit.healing.advisor import Advisor, Case
-    from healkit.healing.loop import Confirm, Healer, OnTried
-    from healkit.healing.questions import AskPerson
+    from healkit.healing.questions import Answer, Question
     from healkit.healing.report import HealReport
-    from healkit.healing.workbench import Bench
-    from healkit.store.log_reader import Log
-    from healkit.store.requests import Requests
-    from healkit.store.vault import Vault
 
 
-class Parts(Protocol):
-    """Parts of a Healkit that a healing uses; each is asked for when it begins."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HealOptions:
+    """Options of one healing: what `HealService.heal` was given, with the settings where it was given nothing.
 
-    config: Config
-    runs: Runs
-    recorder: Recorder
-    runner: Runner
+    advisors_named: the caller named the advisors; a default advisor that is not set up is not worth a note.
+    """
 
-    @property
-    def vault(self) -> Vault: ...
-    @property
-    def log(self) -> Log: ...
-    @property
-    def requests(self) -> Requests: ...
+    tool_name: str
+    persona: str
+    advisors: Sequence[str | Advisor]
+    advisors_named: bool
+    auto: bool
+    budget_s: float
+    log_id: int | None
+    ask: Callable[[Question], Answer | None] | None
+    confirm: Callable[[Attempt], bool | None] | None
+    before_patch: Callable[[Case, Patch], None] | None
+    progress: Callable[[str], None] | None
+    on_tried: Callable[[str, int], object] | None
+    stop: threading.Event
+    policy: PolicyDefaults | None
+    dry_run: bool
+    executor: concurrent.futures.Executor | None
 
 
 class HealService:
     """Heals the tools of one Healkit."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, hk: Healkit) -> None:
+        self._hk = hk
 
     def heal(
         self,
@@ -68,11 +62,11 @@ class HealService:
         auto: bool = False,
         budget_s: float | None = None,
         log_id: int | None = None,
-        ask: AskPerson | None = None,
-        confirm: Confirm | None = None,
+        ask: Callable[[Question], Answer | None] | None = None,
+        confirm: Callable[[Attempt], bool | None] | None = None,
         before_patch: Callable[[Case, Patch], None] | None = None,
         progress: Callable[[str], None] | None = None,
-        on_tried: OnTried | None = None,
+        on_tried: Callable[[str, int], object] | None = None,
         stop: threading.Event | None = None,
         policy: PolicyDefaults | None = None,
         dry_run: bool = False,
@@ -95,18 +89,28 @@ class HealService:
         Raises `HealError` where nothing says that the tool fails, `ConfigError` for an unknown advisor or an
         executor that cannot be used, and as `vault.lookup` does. An advisor's or a patch's error is never raised.
         """
-        from healkit.healing.loop import HealRequest, Listeners
+        from healkit.healing.loop import Healing
 
-        config, stop = self._parts.config, stop or threading.Event()
-        names = config.heal_advisors if advisors is None else tuple(advisors)
-        budget_s = config.heal_budget_s if budget_s is None else budget_s
-        request = HealRequest(
-            tool_name, persona, names, budget_s, auto, log_id, policy, dry_run, named=advisors is not None
+        config = self._hk.config
+        options = HealOptions(
+            tool_name=tool_name,
+            persona=persona,
+            advisors=config.heal_advisors if advisors is None else tuple(advisors),
+            advisors_named=advisors is not None,
+            auto=auto,
+            budget_s=config.heal_budget_s if budget_s is None else budget_s,
+            log_id=log_id,
+            ask=ask,
+            confirm=confirm,
+            before_patch=before_patch,
+            progress=progress,
+            on_tried=on_tried,
+            stop=stop or threading.Event(),
+            policy=policy,
+            dry_run=dry_run,
+            executor=executor,
         )
-        if executor is not None:
-            background.loop.wait_for(slots_of(executor))
-        listeners = Listeners(progress, ask, before_patch)
-        return self._healer(executor).heal(request, listeners, confirm, stop, on_tried)
+        return Healing(self._hk, options).report()
 
     async def aheal(self, *args: Any, **kwargs: Any) -> HealReport:
         """Do as `heal`, for async code, in a thread of its own; cancelling it stops the search."""
@@ -116,66 +120,3 @@ class HealService:
         except asyncio.CancelledError:
             stop.set()
             raise
-
-    def _healer(self, executor: concurrent.futures.Executor | None) -> Healer:
-        from healkit.healing.loop import Healer
-
-        parts = self._parts
-        return Healer(
-            parts.config, parts.vault, parts.log, parts.runs, parts.requests,
-            functools.partial(self._bench, executor), self._try, self._execute,
-            lambda: achieved_tier(parts.config),
-        )  # fmt: skip
-
-    def _bench(
-        self,
-        executor: concurrent.futures.Executor | None,
-        entry: VaultEntry,
-        budget_s: float,
-        stop: threading.Event,
-        on_tried: Callable[[int], object],
-    ) -> Bench:
-        from healkit.healing.workbench import bench_for
-
-        recorder, config, off_record = self._parts.recorder, self._parts.config, not entry.logged
-        return bench_for(
-            recorder, config, entry.ref, budget_s, stop, on_tried, executor=executor, off_record=off_record
-        )
-
-    def _try(self, entry: VaultEntry, code: str, check: Check) -> Execution:
-        """Run a candidate as a trial: what it does is no failure of the tool's."""
-        return self._perform(entry, check, "trial", code)
-
-    def _execute(self, entry: VaultEntry, check: Check) -> Execution:
-        return self._perform(entry, check, "heal")
-
-    def _perform(self, entry: VaultEntry, check: Check, origin: str, code: str | None = None) -> Execution:
-        """Run the tool with a check's arguments: those of an execution for its persona, and of a nested one as it was.
-
-        For its persona, because the new row holds the same arguments; with the grants of a nested one, because its
-        arguments were its caller's choice.
-        """
-        row = None if check.log_id is None else self._parts.log.get(check.log_id)
-        persona = entry.persona if row is None else row.persona
-        if self._parts.vault.get(entry.tool_name, persona).persona != entry.persona:
-            persona = entry.persona  # it has a tool of its own by now
-        arguments = values.remade(check.arguments)
-        if row is not None and check.sampled and code is None:
-            arguments = arguments_of(row)  # a revision that is kept is run on all rows, as the tool was
-        return self._parts.runner.perform(
-            ExecutionRequest(
-                entry.tool_name,
-                persona,
-                arguments,
-                mode="worker",
-                origin=origin,
-                on_output=_discard,
-                code=code,
-                within=nested_grants(row),
-                record=False,
-            )
-        )
-
-
-def _discard(_: dict[str, Any]) -> None:
-    """Discard output of the healer's own runs."""

@@ -24,10 +24,11 @@ import msgspec
 
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.healing import Attempt, Check, CheckResult, Patch, Verdict, difference, same_value
-from healkit.contracts.vault import VaultEntry
+from healkit.contracts.vault import VaultEntry, unified_diff
 from healkit.crossing import values
 from healkit.errors import HealkitError
-from healkit.healing.advisor import Workbench
+from healkit.healing.advisor import Case, Workbench
+from healkit.healing.checks import why_not
 from healkit.healing.inputs import accepted, known_inputs, variants
 from healkit.pysource.nodes import Function, Jump
 from healkit.pysource.shapes import read_shape
@@ -39,34 +40,97 @@ _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
 UNCOMPARED = "There was no time left to compare it with other patches."
 _ORDER: dict[Verdict, int] = {"cured": 0, "unproven": 1, "silenced": 2, "not_cured": 4}
 _UNASKED = 3
+#: How many other inputs are tried for changes that no check asks for, and the time limit of each in seconds.
+_PROBES_MAX, _PROBE_S = 32, 0.1
 
 
-def verdict_on(
-    patch: Patch,
-    code: str,
-    checks: Sequence[Check],
-    unpatched: Sequence[CheckResult],
-    patched: Sequence[CheckResult],
-) -> Verdict:
-    """Judge a patch of `code` by the checks' results without it (`unpatched`) and with it (`patched`)."""
-    if any(result.outcome != "passed" for result in patched):
-        return "not_cured"
-    if any(check.binding and was.outcome != "passed" for check, was in zip(checks, unpatched, strict=True)):
-        if copies_answer(code, patch.code, checks) or makes_idle(code, patch.code):
-            return "silenced"
-        return "unproven" if patch.doubt and not _settled(checks, unpatched) else "cured"
-    return "silenced" if patch.guard or adds_guard(code, patch.code) else "unproven"
+# A verdict is given when a patch was tried; what is seen later may only change it in the order of these functions.
 
 
-def _settled(checks: Sequence[Check], unpatched: Sequence[CheckResult]) -> bool:
-    """Return True if answers settle a doubt: one that the broken code fails, or two of any kind.
+def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "") -> Attempt:
+    """Return the attempt with a patch: its verdict by the checks' results, and its doubts.
 
-    An answer that the broken code meets as well only says what was right already.
+    results: of the case's checks, in their order. why: the patch cannot be run as this tool at all, so there are none.
     """
-    answers = [
-        was.outcome for check, was in zip(checks, unpatched, strict=True) if check.origin == "answered"
-    ]
-    return len(answers) > 1 or any(outcome != "passed" for outcome in answers)
+    why = why or why_not(case.checks, results)
+    verdict: Verdict = "not_cured"
+    if not why:
+        rows = list(zip(case.checks, case.base, results, strict=True))
+        doubt = _change_of_type(case.entry, rows) or _new_none(case.entry.code, patch.code, case.checks)
+        patch = _doubted(patch, doubt)
+        verdict = _verdict(case, patch, results)
+        if verdict == "unproven":
+            patch = _doubted(patch, _untried(case))
+    return Attempt(
+        number=len(case.attempts) + 1,
+        patch=patch,
+        diff=unified_diff(case.entry.code, patch.code, case.entry.label, "patch"),
+        verdict=verdict,
+        why=why,
+        passed=sum(result.outcome == "passed" for result in results),
+        total=len(case.checks),
+        results=results,
+    )
+
+
+def with_changes_doubted(case: Case, bench: Workbench) -> tuple[Attempt, ...]:
+    """Return the attempts, with a doubt on those that change other results, or break the annotation, unasked.
+
+    Where a check says what is right for a failing input, nothing is unasked. Raises `BudgetSpent`.
+    """
+    plausible = [attempt for attempt in case.attempts if attempt.verdict != "not_cured"]
+    if is_provable(case) or not plausible:
+        return case.attempts
+    fitting = returned_types(case.entry.code, case.entry.tool_name)
+    changed = dict(_changed_inputs(case, plausible, bench))
+    return tuple(
+        attempt
+        if attempt.verdict == "not_cured"
+        else _with_change_doubted(attempt, case.entry, changed.get(attempt.number), fitting)
+        for attempt in case.attempts
+    )
+
+
+def disputed(attempt: Attempt, call: str) -> Attempt:
+    """Return a cured attempt as unproven: another patch disagrees on that call, and no answer says what is right."""
+    if attempt.verdict != "cured":
+        return attempt
+    doubt = f"Another patch passes too, and does something else for {call}."
+    patch = msgspec.structs.replace(attempt.patch, doubt=doubt)
+    return msgspec.structs.replace(attempt, verdict="unproven", patch=patch)
+
+
+def rejudged(case: Case, attempt: Attempt, result: CheckResult) -> Attempt:
+    """Return a plausible attempt judged by one more check, the case's last, which an answer has added."""
+    results = [*attempt.results, result]
+    return msgspec.structs.replace(
+        attempt,
+        results=results,
+        why=why_not(case.checks, results),
+        verdict=_verdict(case, attempt.patch, results),
+        passed=sum(result.outcome == "passed" for result in results),
+        total=len(results),
+    )
+
+
+def uncompared(case: Case, attempt: Attempt) -> Attempt:
+    """Return a cured attempt as one whose comparison with others was cut short; answers may still settle the doubt."""
+    if attempt.verdict != "cured":
+        return attempt
+    patch = _doubted(attempt.patch, UNCOMPARED)
+    return msgspec.structs.replace(attempt, patch=patch, verdict=_verdict(case, patch, attempt.results))
+
+
+def refuted(attempt: Attempt, problem: str) -> Attempt:
+    """Return an attempt that passed its checks and then failed on the execution path."""
+    return msgspec.structs.replace(attempt, verdict="not_cured", why=f"it fails when it runs: {problem}")
+
+
+def is_provable(case: Case) -> bool:
+    """Return True if a check says what is right for an input that the code as it is gets wrong."""
+    return any(
+        check.binding and was.outcome != "passed" for check, was in zip(case.checks, case.base, strict=True)
+    )
 
 
 def place_of(attempt: Attempt) -> int:
@@ -76,32 +140,46 @@ def place_of(attempt: Attempt) -> int:
     return _ORDER[attempt.verdict]
 
 
-def doubted(patch: Patch, doubt: str) -> Patch:
-    """Return the patch with one more doubt; its advisor's own comes first."""
-    return msgspec.structs.replace(patch, doubt=f"{patch.doubt} {doubt}".strip())
+def _verdict(case: Case, patch: Patch, results: Sequence[CheckResult]) -> Verdict:
+    """Decide by the checks' results with the patch and, in `case.base`, without it."""
+    code = case.entry.code
+    if any(result.outcome != "passed" for result in results):
+        return "not_cured"
+    if is_provable(case):
+        if _copies_answer(code, patch.code, case.checks) or _makes_idle(code, patch.code):
+            return "silenced"
+        return "unproven" if patch.doubt and not _is_settled(case) else "cured"
+    return "silenced" if patch.guard or _adds_guard(code, patch.code) else "unproven"
 
 
-def doubt_untried(patch: Patch, checks: Sequence[Check], untried: bool) -> Patch:
-    """Return the patch with a doubt where the call that failed was not tried, or with some rows of its frame only."""
-    if untried:
-        return doubted(patch, "The call that failed was not tried.")
-    if sampled := next((check.sampled for check in checks if check.sampled), ""):
-        return doubted(patch, f"Tried on {sampled}.")
-    return patch
+def _is_settled(case: Case) -> bool:
+    """Return True if answers settle a doubt: one that the broken code fails, or two of any kind.
+
+    An answer that the broken code meets as well only says what was right already.
+    """
+    answers = [
+        was.outcome for check, was in zip(case.checks, case.base, strict=True) if check.origin == "answered"
+    ]
+    return len(answers) > 1 or any(outcome != "passed" for outcome in answers)
 
 
-def uncompared(
-    attempt: Attempt, code: str, checks: Sequence[Check], unpatched: Sequence[CheckResult]
-) -> Attempt:
-    """Return a cured attempt as one whose comparison with others was cut short; answers may still settle the doubt."""
-    if attempt.verdict != "cured":
-        return attempt
-    patch = doubted(attempt.patch, UNCOMPARED)
-    verdict = verdict_on(patch, code, checks, unpatched, attempt.results)
-    return msgspec.structs.replace(attempt, patch=patch, verdict=verdict)
+def _doubted(patch: Patch, doubt: str) -> Patch:
+    """Return the patch with one more doubt, if there is one; its advisor's own comes first."""
+    return msgspec.structs.replace(patch, doubt=f"{patch.doubt} {doubt}".strip()) if doubt else patch
 
 
-def adds_guard(before: str, after: str) -> bool:
+def _untried(case: Case) -> str:
+    """Say that the call that failed was not tried, or with some rows of its frame only; empty if it was."""
+    if case.untried:
+        return "The call that failed was not tried."
+    sampled = next((check.sampled for check in case.checks if check.sampled), "")
+    return f"Tried on {sampled}." if sampled else ""
+
+
+# What the code tells: guards, idle parts, copied answers.
+
+
+def _adds_guard(before: str, after: str) -> bool:
     """Return True if the new code has an exception handler or an early exit more than the old one."""
     trees = _trees(before, after)
     if trees is None:
@@ -110,7 +188,7 @@ def adds_guard(before: str, after: str) -> bool:
     return _handlers(new) > _handlers(old) or _early_exits(new) > _early_exits(old)
 
 
-def makes_idle(before: str, after: str) -> bool:
+def _makes_idle(before: str, after: str) -> bool:
     """Return True if only the new code has a condition that decides nothing, or statements that are never reached."""
     trees = _trees(before, after)
     return trees is not None and _idle(trees[1]) > _idle(trees[0])
@@ -147,7 +225,7 @@ def _decides_nothing(statement: ast.stmt, following: ast.stmt) -> bool:
     return one_way and [*map(ast.dump, statement.body)] == [ast.dump(following)]  # type: ignore[attr-defined]  # an If
 
 
-def copies_answer(before: str, after: str, checks: Sequence[Check]) -> bool:
+def _copies_answer(before: str, after: str, checks: Sequence[Check]) -> bool:
     """Return True if only the new code returns an example's answer as a constant.
 
     A truth value, -1, 0, 1, None and an empty value may be meant; a number of one digit too, unless a condition
@@ -234,6 +312,7 @@ def _is_fixed_exit(statement: ast.stmt) -> bool:
 
 # Types of results, before and after a patch.
 
+#: A check, its result with the code as it is, and its result with the patch.
 _Row = tuple[Check, CheckResult, CheckResult]
 _UNORDERED = ("set", "frozenset")
 #: Names of annotations, and the names of the types whose values fit. Other annotations say nothing here.
@@ -252,22 +331,6 @@ _JSON_NAMES = {
     list: "list",
     dict: "dict",
 }
-
-
-def doubt_types(
-    patch: Patch,
-    entry: VaultEntry,
-    checks: Sequence[Check],
-    unpatched: Sequence[CheckResult],
-    patched: Sequence[CheckResult],
-) -> Patch:
-    """Return a patch that passes, with a doubt that names the types if a result has an unexpected one.
-
-    unpatched, patched: the checks' results without the patch and with it.
-    """
-    rows = list(zip(checks, unpatched, patched, strict=True))
-    doubt = _change_of_type(entry, rows) or _new_none(entry.code, patch.code, checks)
-    return doubted(patch, doubt) if doubt else patch
 
 
 def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:
@@ -378,50 +441,27 @@ def _a(name: str) -> str:
 
 # Changes of results that no check asks for.
 
-#: How many other inputs are tried, and the time limit of each in seconds.
-_PROBES_MAX, _PROBE_S = 32, 0.1
 
-
-def doubt_unasked(
-    entry: VaultEntry,
-    checks: Sequence[Check],
-    base: Sequence[CheckResult],
-    attempts: Sequence[Attempt],
-    bench: Workbench,
-) -> list[Attempt]:
-    """Return the attempts, with a doubt on those that change other results, or break the annotation, unasked.
-
-    base: the checks' results without a patch. Where a check says what is right for a failing input, nothing is unasked.
-    Raises `BudgetSpent`.
-    """
-    asked = any(check.binding and was.outcome != "passed" for check, was in zip(checks, base, strict=True))
-    plausible = [attempt for attempt in attempts if attempt.verdict != "not_cured"]
-    if asked or not plausible:
-        return list(attempts)
-    fitting = returned_types(entry.code, entry.tool_name)
-    found = dict(_changed_inputs(entry, checks, plausible, bench))
-    return [_doubt_of_change(attempt, entry, found.get(attempt.number), fitting) for attempt in attempts]
-
-
-def _doubt_of_change(
+def _with_change_doubted(
     attempt: Attempt, entry: VaultEntry, changed: dict[str, Any] | None, fitting: frozenset[str]
 ) -> Attempt:
-    if attempt.verdict == "not_cured":
-        return attempt
     names = {type_name(result).partition("[")[0] for result in attempt.results if not result.failure}
     unfit = bool(fitting) and not names <= fitting
     if changed is None:
         return msgspec.structs.replace(attempt, unasked=unfit)
     call = values.call_text(entry.tool_name, changed)
     doubt = f"It changes what {call} returns, and no example says what is right there."
-    return msgspec.structs.replace(attempt, patch=doubted(attempt.patch, doubt), unasked=True)
+    return msgspec.structs.replace(attempt, patch=_doubted(attempt.patch, doubt), unasked=True)
 
 
 def _changed_inputs(
-    entry: VaultEntry, checks: Sequence[Check], plausible: Sequence[Attempt], bench: Workbench
+    case: Case, plausible: Sequence[Attempt], bench: Workbench
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number of each attempt that changes another result, and an input with such a result."""
-    made = variants(known_inputs(entry, checks), lambda arguments: accepted(entry, arguments), _PROBES_MAX)
+    entry = case.entry
+    made = variants(
+        known_inputs(entry, case.checks), lambda arguments: accepted(entry, arguments), _PROBES_MAX
+    )
     probes = [Check(origin="passing", arguments=arguments) for arguments in made]
     own = dict(bench.score(entry.code, [()], probes, every=True, limit_s=_PROBE_S)).get(0, "")
     probes = [probe for probe, letter in zip(probes, own, strict=False) if letter == "."]

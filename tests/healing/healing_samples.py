@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Literal
 
-from healkit.contracts.healing import Attempt, Patch
+from healkit.contracts.healing import Attempt, Check, CheckResult, Patch, Verdict
+from healkit.contracts.vault import VaultEntry
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.report import HealReport
+from healkit.healing.verdicts import judged
 from healkit.tracing.reader import read_run
 
 BROKEN = "def ratio(a, b):\n    return a / b  # how many times\n"
@@ -21,6 +23,7 @@ SILENT = (
     "def ratio(a, b):\n    try:\n        return a / b\n    except ZeroDivisionError:\n        return None\n"
 )
 STEP = "def step(n):\n    if n > 10:\n        return 20\n    return 0\n"
+PASSED, RAISED, WRONG_RESULT = (CheckResult(outcome=outcome) for outcome in ("passed", "raised", "wrong"))
 STEP_EXAMPLES = [{"arguments": {"n": 10}, "result": 20}, {"arguments": {"n": 3}, "result": 0}]
 
 
@@ -60,3 +63,15 @@ def events(report: HealReport) -> list[str]:
     run = read_run(report.folder)
     assert run.problems == []
     return [event.event_type for event in run.events]
+
+
+def verdict_on(
+    before: str,
+    patch: Patch,
+    checks: Sequence[Check],
+    base: Sequence[CheckResult],
+    results: list[CheckResult],
+) -> Verdict:
+    """Return the verdict on a patch of `before`. base, results: of the checks, without the patch and with it."""
+    case = Case(VaultEntry("f", "default", 1, before, ""), None, tuple(checks), base=tuple(base))
+    return judged(case, patch, results).verdict

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from healing_samples import Idea
+from healing_samples import PASSED, RAISED, Idea, verdict_on
 
 from healkit import Healkit
-from healkit.contracts.healing import Check
+from healkit.contracts.healing import Check, Patch
 from healkit.crossing import values
 from healkit.healing.advisors.search.program import constants, frame_columns
 from healkit.healing.case import checks_of, gather
@@ -27,7 +27,6 @@ from healkit.healing.inputs import (
     without_columns,
 )
 from healkit.healing.questions import Answer, Choice, Question
-from healkit.healing.verdicts import copies_answer
 from healkit.rendering.healing import question_text
 
 SALES = pd.DataFrame({"city": ["Bern", "Basel", "Bern"], "units": [1, 2, 3], "sales": [1.5, 2.0, 3.0]})
@@ -307,6 +306,10 @@ def test_an_answer_copied_as_a_table_only_hides_the_error(answer: Any) -> None:
     )
     written = answer.to_dict("list") if isinstance(answer, pd.DataFrame) else answer.tolist()
     code = f"import pandas as pd\ndef f(df):\n    return pd.{type(answer).__name__}({written!r})\n"
-    assert copies_answer(WRONG_COLUMN, code.replace("ndarray", "array"), [check])
-    assert not copies_answer(code, code, [check])
-    assert not copies_answer(WRONG_COLUMN, WRONG_COLUMN.replace("units", "sales"), [check])
+    for before, after, verdict in (
+        (WRONG_COLUMN, code.replace("ndarray", "array"), "silenced"),
+        (code, code, "cured"),
+        (WRONG_COLUMN, WRONG_COLUMN.replace("units", "sales"), "cured"),
+    ):
+        patch = Patch(code=after, advisor="rules", author="rule", reason="")
+        assert verdict_on(before, patch, [check], [RAISED], [PASSED]) == verdict
