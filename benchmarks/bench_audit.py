@@ -23,9 +23,7 @@ from typing import Any
 from healkit.config import Config
 from healkit.contracts.audit import AuditMetadata, AuditStep
 from healkit.sanitizer.sanitizer import Sanitizer
-from healkit.store.audit import Audit
-from healkit.store.audit_chain import COLUMNS
-from healkit.store.audit_rows import columns_of
+from healkit.store.audit import COLUMNS, Audit, columns_of
 from healkit.store.database import Database
 
 ROUNDS, BATCH = 1500, 20

@@ -28,8 +28,8 @@ from healkit.config import Config
 from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.sanitizer.cleaner import Verbatim
 from healkit.sanitizer.sanitizer import Sanitizer
-from healkit.store.collected import CollectedTraces
 from healkit.store.database import Database
+from healkit.store.traces import CollectedTraces
 
 BATCH, BATCHES, CLIENTS = 100, 20, 4
 TOKEN = "a-token-of-the-benchmark"

@@ -41,13 +41,13 @@ from healkit.errors import (
 from healkit.parsing import parse_since
 from healkit.sanitizer.cleaner import Cleaner, cleaned_trace
 from healkit.sanitizer.rule import shared_limit
-from healkit.store.collected import Arrival, CollectedTraces, Stored, capability_of
+from healkit.store.traces import Arrival, CollectedTraces, Stored, capability_of
 
 if TYPE_CHECKING:
     from healkit.sanitizer.cleaner import Cleaner
-    from healkit.store.collected import CollectedTraces, TracePage
     from healkit.store.database import Database
     from healkit.store.models import CollectedTrace
+    from healkit.store.traces import CollectedTraces, TracePage
 
 
 Answer = TypeVar("Answer")
@@ -194,7 +194,7 @@ class CollectorService:
         )
 
     def _store(self) -> CollectedTraces:
-        from healkit.store.collected import CollectedTraces
+        from healkit.store.traces import CollectedTraces
 
         return CollectedTraces(self.open())
 

@@ -415,7 +415,7 @@ class Filters:
     status: `SUCCESS`, `FAILURE`, `REFUSED` or `RUNNING`, in any case, or as it is shown (`failed`). The refused
     calls are among the failures.
     since, until: the row's time; until is exclusive.
-    text: words in the traceback, each from its beginning, and phrases in double quotes (`store.full_text` says exactly
+    text: words in the traceback, each from its beginning, and phrases in double quotes (`store.log_pages` says exactly
     what matches). trace: that execution and the calls it made of other tools. fingerprint: failures of that kind.
     run: all executions of that run. origin: who asked for it, such as `magic` or `trial`. tried: whether executions
     that only try code out (trials, searches) are meant too; naming their origin includes them in any case. refused:

@@ -94,8 +94,8 @@ class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     `kind` is `run`, `try` (code that no revision holds), `rerun` (arguments from the log) or `validate` (all checks run
     on a patch; its `arguments` are those of the failure). `arguments` is payload. `action_id` is the step's id and the
     kind: the same action of two runs has one id. `preconditions`, `postconditions` and `assertions` are what is
-    checked before, after, and against what is known to be right. Evidence of a `critical` action is kept in full; the
-    criticality is null in an old run. `tags` are words on the tool: its type, its group, its flags.
+    checked before, after, and against what is known to be right. Evidence of a `critical` action is kept in full.
+    `tags` are words on the tool: its type, its group, its flags.
     """
 
     schema_version: SchemaVersion
@@ -109,7 +109,7 @@ class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     mode: str
     timeout_s: float
     isolation: str | None
-    criticality: Literal["normal", "critical"] | None
+    criticality: Literal["normal", "critical"]
     preconditions: list[Condition]
     postconditions: list[Condition]
     assertions: list[Condition]
@@ -199,7 +199,7 @@ def error_object(
 # keys. The caller passes values that are already clean: a hash of a short secret can be guessed back.
 
 
-#: Version of the fields; the same since the first run folders, which write it as the number 1.
+#: Version of the fields.
 SIGNATURE_VERSION = "v1"
 #: Version; it changes whenever the same state would get other hashes.
 ALGORITHM = "sha256-128/1"

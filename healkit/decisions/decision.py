@@ -20,7 +20,7 @@ from healkit.contracts.decisions import (
 )
 from healkit.plain_text import count
 from healkit.rendering.document import Card
-from healkit.store.audit_rows import summed
+from healkit.store.audit import summed
 
 #: Reason of a decision that Ctrl-C ended.
 INTERRUPTED = "It was interrupted."

@@ -15,7 +15,7 @@ from healkit.tracing.trace_collector import Tracer
 
 if TYPE_CHECKING:
     from healkit.store.log_reader import Log
-    from healkit.store.outbox import Outbox
+    from healkit.store.traces import Outbox
     from healkit.tracing.delivery import Syncer
     from healkit.tracing.otel import OtelExporter
 
@@ -51,7 +51,7 @@ class Traces:
     @functools.cached_property
     def _outbox(self) -> Outbox:
         """Traces that are kept; loaded when one is asked for."""
-        from healkit.store.outbox import Outbox
+        from healkit.store.traces import Outbox
 
         return Outbox(self._database)
 

@@ -1,7 +1,7 @@
 """Audit: decisions in a chain that shows every later change.
 
 Decision loops, healings and notebooks append to one table, and a trigger keeps anybody from changing or removing what
-is there. Who can drop the trigger can change a row all the same; `verify` finds that by the chain (`audit_chain`), and
+is there. Who can drop the trigger can change a row all the same; `verify` finds that by the chain, and
 what was cut off its end by the heads that are kept in the manifests of runs.
 
 Appending takes one transaction that writes from its beginning, so that the numbers have no gap, whoever else appends.
@@ -10,10 +10,16 @@ Retention and archiving leave the audit alone.
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import msgspec
 
 from healkit.contracts.audit import (
     AnchoredHead,
@@ -25,12 +31,14 @@ from healkit.contracts.audit import (
     AuditSummary,
     AuditVerification,
     ExecutionType,
+    FaultKind,
+    MentionedEvent,
     MentionedFacts,
+    MentionedView,
 )
-from healkit.errors import check_text
-from healkit.sanitizer.cleaner import Cleaner
-from healkit.store.audit_chain import COLUMNS, HASHED, KEPT_ELSEWHERE, ChainWalk, entry_hash
-from healkit.store.audit_rows import Mentioned, columns_of, counted_of, entry_of, metadata_of, summed
+from healkit.contracts.execution import escaped, utc_now
+from healkit.errors import AuditEntryInvalid, check_text
+from healkit.sanitizer.cleaner import Cleaner, Verbatim, clean_bounded
 from healkit.store.database import Database
 from healkit.store.database_errors import mapped
 from healkit.store.log_writer import LogWriter
@@ -39,10 +47,20 @@ from healkit.store.statements import prepared, sqlite_time
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+
 #: Rows that are read at once.
 _PAGE = 5_000
 #: The key of PostgreSQL's advisory lock that appends take turns by ("audt" in ASCII).
 _ADVISORY_KEY = 0x61756474
+
+#: Columns that are hashed, in this order, behind the hash of the entry before.
+HASHED = (
+    "execution_id", "execution_type", "seq", "timestamp", "choice_type", "tool_name", "tool_params", "metadata",
+    "description", "run_id", "event_seq",
+)  # fmt: skip
+#: In the place of a run's id: a head that a person kept, and not a run's manifest.
+KEPT_ELSEWHERE = ""
+COLUMNS = ("id", *HASHED, "previous_hash", "hash")
 
 _INSERT = (
     f"INSERT INTO traceauditentry ({', '.join(COLUMNS)}) "  # noqa: S608 - names of ours
@@ -246,3 +264,362 @@ def _page_of(connection: Any, sql: str, values: Any) -> list[tuple[Any, ...]]:
             connection.text_factory = lambda stored: stored.decode(errors="surrogateescape")
             rows = cursor.execute(sql, values).fetchall()
         return rows
+
+
+# Rows are made of a step, and read as an entry. What a step brings is cleaned and bounded here, because no entry is
+# ever changed or removed. Its parameters and metadata are stored as texts of JSON: what is hashed is what is stored,
+# byte by byte.
+
+
+#: Limit of what an entry keeps of its parameters and states, in bytes of JSON: no entry is ever removed.
+PAYLOAD_MAX_BYTES = 4_096
+_DESCRIPTION_MAX_CHARS, _NAME_MAX_CHARS = 1_000, 400
+#: Columns of `unique_values` that are kept.
+_COLUMNS_MAX = 100
+
+_VERBATIM = Verbatim()
+_encode = msgspec.json.Encoder().encode
+
+
+def columns_of(step: AuditStep, cleaner: Callable[[], Cleaner]) -> dict[str, Any]:
+    """Return the columns of a step that do not depend on its place; raise `AuditEntryInvalid`."""
+    try:
+        checked = msgspec.convert(msgspec.structs.asdict(step), AuditStep)
+        params, metadata, said = _cleaned(step, cleaner)
+        params_json, metadata_json = _encode({} if params is None else params), _encode(metadata)
+        msgspec.json.decode(metadata_json, type=AuditMetadata)
+    except (msgspec.ValidationError, AttributeError, TypeError, ValueError, OverflowError) as error:
+        raise _invalid(str(error)) from None
+    tool_name = escaped(checked.tool_name)[:_NAME_MAX_CHARS]
+    described = said or _described(checked.choice_type, tool_name, metadata)
+    return {
+        "execution_id": checked.execution_id,
+        "execution_type": checked.execution_type,
+        "timestamp": checked.timestamp or utc_now(),
+        "choice_type": checked.choice_type,
+        "tool_name": tool_name,
+        "tool_params": params_json.decode(),
+        "metadata": metadata_json.decode(),
+        "description": escaped(described)[:_DESCRIPTION_MAX_CHARS],
+        "run_id": None if checked.run_id is None else escaped(checked.run_id)[:_NAME_MAX_CHARS],
+        "event_seq": checked.event_seq,
+    }
+
+
+def _cleaned(step: AuditStep, make_cleaner: Callable[[], Cleaner]) -> tuple[Any, AuditMetadata, str]:
+    """Return parameters, metadata and description without what must not be kept; each is cut at its limit."""
+    known = step.metadata
+    counts = dict(itertools.islice((known.unique_values or {}).items(), _COLUMNS_MAX))
+    parts = [
+        step.tool_params,
+        known.intended_state,
+        known.actual_state,
+        known.error_message,
+        step.description,
+    ]
+    parts.append(list(counts))
+    given = [part for part in parts if not _is_empty(part)]
+    if not given:
+        return parts[0], known, ""
+    cleaner = _VERBATIM if step.is_clean else make_cleaner()
+    clean_all = cleaner.clean(given, limit_bytes=PAYLOAD_MAX_BYTES) if _is_short(given) else None
+    together = clean_all or clean_bounded(cleaner, given, PAYLOAD_MAX_BYTES)
+    alone = together.truncated_from is not None or not isinstance(together.value, list)
+    clean = iter([_clean_alone(cleaner, part) for part in given] if alone else together.value)
+    params, intended, actual, message, said, names = (
+        part if _is_empty(part) else next(clean) for part in parts
+    )
+    metadata = msgspec.structs.replace(
+        known,
+        unique_values=dict(zip(names, counts.values(), strict=True)) or None,
+        error_message=message,
+        intended_state=_as_object(intended),
+        actual_state=_as_object(actual),
+    )
+    return params, metadata, said
+
+
+def _clean_alone(cleaner: Cleaner, part: Any) -> Any:
+    if isinstance(part, list):  # names of columns, or parameters that are no object
+        share = max(_NAME_MAX_CHARS, PAYLOAD_MAX_BYTES // len(part))
+        return [clean_bounded(cleaner, item, share).value for item in part[:_COLUMNS_MAX]]
+    return clean_bounded(cleaner, part, PAYLOAD_MAX_BYTES).value
+
+
+def _is_short(parts: list[Any]) -> bool:
+    """Return True for plain data that need not be cut before it is cleaned, as nearly all is."""
+    try:
+        return len(_encode(parts)) <= PAYLOAD_MAX_BYTES
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return False
+
+
+def _is_empty(part: Any) -> bool:
+    return part is None or (type(part) in {str, dict, list} and not part)
+
+
+def entry_of(row: Mapping[str, Any]) -> AuditEntry:
+    """Return a row, with what its JSON texts hold."""
+    fields = {name: row[name] for name in COLUMNS if name not in {"id", "tool_params", "metadata"}}
+    return AuditEntry(
+        position=row["id"],
+        tool_params=msgspec.json.decode(row["tool_params"]),
+        metadata=msgspec.json.decode(row["metadata"], type=AuditMetadata),
+        **fields,
+    )
+
+
+class CountedEntry(NamedTuple):
+    """Part of an entry that a summary counts."""
+
+    execution_id: str
+    choice_type: str
+    tool_name: str
+    metadata: AuditMetadata
+    timestamp: datetime
+
+
+def counted_of(row: Mapping[str, Any]) -> CountedEntry:
+    """Return the part of a row that a summary counts."""
+    metadata = msgspec.json.decode(row["metadata"], type=AuditMetadata)
+    return CountedEntry(row["execution_id"], row["choice_type"], row["tool_name"], metadata, row["timestamp"])
+
+
+def summed(entries: Iterable[AuditEntry | CountedEntry]) -> AuditSummary:
+    """Sum up entries: how many by choice, corrections, failures, duration, tools."""
+    seen: set[str] = set()
+    choices: Counter[str] = Counter()
+    tools: set[str] = set()
+    corrections = failed_corrections = failures = 0
+    duration_ms = 0.0
+    first: datetime | None = None
+    last: datetime | None = None
+    for entry in entries:
+        known, time = entry.metadata, entry.timestamp
+        seen.add(entry.execution_id)
+        choices[entry.choice_type] += 1
+        tools.add(entry.tool_name)
+        corrections += known.correction_applied is True
+        failed_corrections += known.correction_applied is False
+        failures += known.success is False
+        duration_ms += known.duration_ms or 0.0
+        first, last = min(first or time, time), max(last or time, time)
+    return AuditSummary(
+        len(seen),
+        choices.total(),
+        dict(choices.most_common()),
+        corrections,
+        failed_corrections,
+        failures,
+        round(duration_ms, 3),
+        sorted(tools - {""}),
+        first,
+        last,
+    )
+
+
+def metadata_of(given: AuditMetadata | Mapping[str, Any] | None) -> AuditMetadata:
+    """Return metadata that may be given with its names on the wire; raise `AuditEntryInvalid`."""
+    if isinstance(given, AuditMetadata):
+        return given
+    try:
+        return msgspec.convert({} if given is None else dict(given), AuditMetadata)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise _invalid(f"metadata: {error}") from None
+
+
+class Mentioned:
+    """Names of what is outside of the database, from the rows of a walk along the chain.
+
+    run_ids: the runs whose folders are there.
+    """
+
+    def __init__(self, run_ids: set[str]) -> None:
+        self._runs = run_ids
+        self._events: dict[str, dict[int, MentionedEvent]] = {}
+        self._files: dict[str, dict[str, tuple[str, int]]] = {}
+        self._views: dict[tuple[str, str], MentionedView] = {}
+
+    def take(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Take rows of `COLUMNS`, of which none is wrong."""
+        for row in rows:
+            run_id, known = row[10], row[8]
+            if run_id in self._runs and row[11] is not None:
+                event = MentionedEvent(row[0], datetime.fromisoformat(row[4]).replace(tzinfo=UTC))
+                self._events.setdefault(run_id, {})[row[11]] = event
+            if '"viewFiles"' in known or '"runFiles"' in known:
+                self._take_files(row, msgspec.json.decode(known, type=AuditMetadata))
+
+    def facts(self, last: int) -> MentionedFacts:
+        """Return what they name; last: the place of the last entry."""
+        return MentionedFacts(self._runs, self._events, self._files, list(self._views.values()), last)
+
+    def _take_files(self, row: tuple[Any, ...], known: AuditMetadata) -> None:
+        if row[10] in self._runs:
+            files = self._files.setdefault(row[10], {})
+            for name, sha256 in (known.run_files or {}).items():
+                files.setdefault(name, (sha256, row[0]))
+        for name, file_name in (known.view_files or {}).items():
+            time = datetime.fromisoformat(row[4]).replace(tzinfo=UTC)
+            view = MentionedView(name, file_name, row[0], row[1], time)
+            self._views.setdefault((name, file_name), view)
+
+
+def _invalid(said: str) -> AuditEntryInvalid:
+    kinds = ", ".join(get_args(ExecutionType))
+    return AuditEntryInvalid(
+        f"This is no audit entry: {said}.", hint=f"Nothing was appended. An execution is one of {kinds}."
+    )
+
+
+def _as_object(cleaned: Any) -> dict[str, Any] | None:
+    """Return a cleaned object; one that was too long is text by now, and kept under one name."""
+    return cleaned if cleaned is None or isinstance(cleaned, dict) else {"…": cleaned}
+
+
+def _described(choice_type: str, tool_name: str, known: AuditMetadata) -> str:
+    """Make a sentence of a step's fields."""
+    with_tool = f" with {tool_name}" if tool_name else ""
+    ended = {None: "", True: ": done", False: ": failed"}[known.success]
+    facts = [known.error_message] if known.error_message else []
+    facts += [] if known.row_count is None else [f"{known.row_count:,} rows"]
+    facts += [] if known.column_count is None else [f"{known.column_count:,} columns"]
+    facts += [] if known.duration_ms is None else [f"{known.duration_ms:,.1f} ms"]
+    in_brackets = f" ({', '.join(facts)})" if facts else ""
+    return f"{choice_type.replace('_', ' ')}{with_tool}{ended}{in_brackets}."
+
+
+# The chain.
+#
+# An entry's hash is the SHA-256 of a JSON array: the hash of the entry before it, then the entry's own columns as they
+# are stored (`HASHED`), without spaces and without escapes for letters that UTF-8 has. The first entry follows the
+# chain's id, which is random and was made with the table. docs/audit.md has the rule as a few lines of Python.
+#
+# There is one chain for the whole table, and not one for each execution. A chain for each could not tell that an
+# execution was removed as a whole, and the manifest of a run would hold its own entries only; along one chain, each
+# manifest holds every entry before it too. The price is that appends queue, which all writes of healkit's do anyway.
+
+
+_sha256 = hashlib.sha256
+
+
+def entry_hash(previous_hash: str, hashed: Iterable[Any]) -> str:
+    """Return the hash of the entry with those values of `HASHED`; a time is a text as SQLite stores it."""
+    return _sha256(_encode([previous_hash, *hashed])).hexdigest()
+
+
+class ChainWalk:
+    """Walk along a chain from its id; `step` takes rows of `COLUMNS` in the order of their ids.
+
+    anchored: the heads that runs' manifests name.
+    """
+
+    def __init__(self, chain: str | None, anchored: Iterable[AnchoredHead]) -> None:
+        self.position = 0
+        self._chain = chain
+        self._previous: Any = chain
+        self._seqs: dict[Any, int] = {}
+        self._anchors: dict[int, list[AnchoredHead]] = {}
+        self._foreign: set[str] = set()
+        self._is_other = False
+        self._many_anchors = 0
+        for anchor in anchored:
+            kept_elsewhere = anchor.run_id == KEPT_ELSEWHERE
+            if anchor.head.chain == chain:
+                self._anchors.setdefault(anchor.head.entries, []).append(anchor)
+                self._many_anchors += not kept_elsewhere
+            elif kept_elsewhere:
+                self._is_other = True
+            else:
+                self._foreign.add(anchor.run_id)
+
+    def step(self, rows: Iterable[tuple[Any, ...]]) -> AuditFault | None:
+        """Go on along these rows; return the first that is wrong."""
+        position, previous, seqs, anchors = self.position, self._previous, self._seqs, self._anchors
+        special = anchors.keys() | self._foreign
+        for row in rows:
+            position += 1
+            execution_id = row[1]
+            seqs[execution_id] = seq = seqs.get(execution_id, 0) + 1
+            in_place = row[0] == position and row[3] == seq and row[12] == previous and _fits(row)
+            if not in_place or position in special or execution_id in special:
+                fault = self._fault(row, position, previous, seq)
+                if fault is not None:
+                    return fault
+            previous = row[13]
+        self.position, self._previous = position, previous
+        return None
+
+    def end(self) -> AuditFault | None:
+        """Return what is wrong after the last row."""
+        if self._chain is None:
+            return AuditFault("rewritten", 1, "The id of the chain is missing, or there is more than one.")
+        if self._is_other:
+            return AuditFault(
+                "rewritten", 1, "The chain has another id than the head that was kept elsewhere."
+            )
+        beyond = [(entries, anchors) for entries, anchors in self._anchors.items() if entries > self.position]
+        if not beyond:
+            return None
+        entries, anchors = max(beyond, key=lambda found: found[0])
+        said = f"{_named_head(anchors[0])} says {entries:,}"
+        said = f"The audit has {self.position:,} entries, and {said}: the last ones were removed."
+        return AuditFault("cut_off", self.position + 1, said)
+
+    def result(self, fault: AuditFault | None) -> AuditVerification:
+        """Return the result of the walk so far."""
+        whole = self._chain is not None and fault is None
+        head = AuditHead(str(self._chain), self.position, self._previous) if whole else None
+        return AuditVerification(self.position, head, self._many_anchors, len(self._foreign), fault)
+
+    def _fault(self, row: tuple[Any, ...], position: int, previous: Any, seq: int) -> AuditFault | None:
+        """Say what is wrong with a row, the cause before what follows from it; None for nothing."""
+        kind: FaultKind
+        if row[0] < position:
+            kind, said = "reordered", "the chain begins with entry 1"
+        elif row[0] > position:
+            many = (
+                f"entry {position:,} is"
+                if row[0] == position + 1
+                else f"entries {position:,} to {row[0] - 1:,} are"
+            )
+            kind, said = "missing", f"{many} missing before it"
+        elif not _fits(row):
+            kind, said = "changed", "it does not fit its hash: it was changed"
+        elif row[12] != previous:
+            kind, said = (
+                "reordered",
+                "it does not follow the entry before it: that one was changed, removed or moved",
+            )
+        elif row[3] != seq:
+            kind, said = "missing", f"it has number {row[3]!r} of its execution, and {seq} is next"
+        elif (
+            wrong := next((a for a in self._anchors.get(position, ()) if a.head.hash != row[13]), None)
+        ) is not None:
+            kind, said = "rewritten", f"{_named_head(wrong)} has another hash for it"
+        elif row[1] in self._foreign:
+            kind, said = "rewritten", f"the manifest of run {row[1]!r} names another chain"
+        else:
+            return None
+        return AuditFault(kind, position, f"{_named(row)}: {said}.", str(row[1]), _number(row[3]))
+
+
+def _fits(row: tuple[Any, ...]) -> bool:
+    """Return True if a row has the hash that it says, whatever was put into it."""
+    try:
+        return bool(_sha256(_encode([row[12], *row[1:12]])).hexdigest() == row[13])
+    except (TypeError, ValueError, OverflowError):  # a value of a kind that is never stored
+        return False
+
+
+def _named_head(anchor: AnchoredHead) -> str:
+    kept_elsewhere = anchor.run_id == KEPT_ELSEWHERE
+    return "the head that was kept elsewhere" if kept_elsewhere else f"the manifest of run {anchor.run_id!r}"
+
+
+def _named(row: tuple[Any, ...]) -> str:
+    return f"Entry {row[0]!r} (number {row[3]!r} of {row[1]!r}, {row[5]!r})"
+
+
+def _number(seq: Any) -> int | None:
+    return seq if isinstance(seq, int) else None

@@ -42,9 +42,9 @@ from healkit.errors import (
     did_you_mean,
     named,
 )
-from healkit.store.data_view_tables import USES, VIEWS
 from healkit.store.database import Database
 from healkit.store.locations import views_folder
+from healkit.store.models import USES, VIEWS
 
 Side = Literal["arguments", "result"]
 

@@ -11,7 +11,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    func,
+    select,
+)
 
 from healkit.contracts.execution import (
     GROUP_FILTERS,
@@ -22,10 +27,9 @@ from healkit.contracts.execution import (
     takes_filters,
 )
 from healkit.errors import ConfigError, check_text
-from healkit.store import tool_names
-from healkit.store.archive import ArchiveFormat, PruneReport, Retention
+from healkit.store import vault_rows
 from healkit.store.database import Database
-from healkit.store.log_files import Imported, export_log, import_log
+from healkit.store.log_files import ArchiveFormat, Imported, PruneReport, Retention, export_log, import_log
 from healkit.store.log_pages import Page, count_refused, newest_first, own_only, read_page, status_is
 from healkit.store.models import (
     CALLS,
@@ -111,7 +115,7 @@ class Log:
         if tool is None:
             return self._last_error([], persona)
         with self._reading() as session:
-            names = tool_names.all_of(session, tool)
+            names = vault_rows.all_of(session, tool)
         found = (self._last_error([LOG.c.tool_name == name], persona) for name in names)
         return next((row for row in found if row is not None), None)
 
@@ -214,7 +218,7 @@ class Log:
 
     def prometheus(self) -> str:
         """Write finished executions and their durations, by tool and persona, in Prometheus' text format."""
-        from healkit.store.prometheus import metrics_text  # late: only who scrapes needs it
+        from healkit.store.stats import metrics_text  # late: only who scrapes needs it
 
         with self._reading() as session:
             return metrics_text(session)
@@ -247,7 +251,7 @@ class Log:
         """Delete old executions, a few at a time, after moving them to a file in the folder `archive`, if given.
 
         older_than: their age, in days unless it is a timedelta. keep: how many of the newest stay; both may be given.
-        Without either, `retention_days` and `retention_rows` of the configuration count. `store.archive` lists
+        Without either, `retention_days` and `retention_rows` of the configuration count. `store.log_files` lists
         what stays in any case. Raises `ConfigError`, and `LogFileError` with nothing lost.
         """
         days, rows = self._retention

@@ -9,23 +9,80 @@ when the latter had to wait in the spool. Nor has `collectedtrace`: a parent may
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Index, Table, UniqueConstraint
-from sqlmodel import Field
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    DateTime,
+    Dialect,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.orm import registry
+from sqlmodel import Field, SQLModel
 
 from healkit.errors import TOOL_CODES
-from healkit.store import audit_tables, data_view_tables
-from healkit.store.columns import (
-    TableBase,
-    UtcDateTime,
-    json_column,
-    partial_index,
-    table_of,
-    text_column,
-    time_column,
-)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """Aware time in UTC; SQLite stores no offset, so it is taken off there and put back on reading."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Convert to UTC; raise `ValueError` for a naive time, which has no defined meaning later."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone; healkit stores aware times only")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Return the same moment in UTC, whatever the server's own zone is."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class TableBase(SQLModel, registry=registry()):
+    """Root of healkit's tables, apart from a user's own SQLModel classes, whose names may be the same."""
+
+
+def json_column(*, nullable: bool = False) -> Any:
+    """Make a column of JSON, in which None is SQL's own NULL."""
+    return Field(default=None if nullable else ..., sa_type=JSON(none_as_null=True), nullable=nullable)
+
+
+def time_column(*, nullable: bool = False) -> Any:
+    """Make a column of moments."""
+    return Field(default=None if nullable else ..., sa_type=UtcDateTime, nullable=nullable)
+
+
+def text_column(*, nullable: bool = False) -> Any:
+    """Make a column of texts of any length."""
+    return Field(default=None if nullable else "", sa_type=Text, nullable=nullable)
+
+
+def partial_index(name: str, *columns: str, where: str) -> Index:
+    """Make an index of the rows that a condition holds for, on either kind of database."""
+    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
+
+
+def table_of(model: type[SQLModel]) -> Table:
+    """Return a model's table, for statements of SQLAlchemy Core."""
+    table: Table = model.__table__  # type: ignore[attr-defined]  # SQLModel makes it, and its type does not say so
+    return table
+
 
 _FAILED = "status = 'FAILURE'"
 _RAN = ", ".join(f"'{code}'" for code in sorted(TOOL_CODES))
@@ -273,7 +330,7 @@ class CollectedTrace(TableBase, table=True):
     """Trace that a client sent here; `wire` is its JSON as it is handed out again, cleaned on arrival.
 
     The columns before it are copies of what it says, for indexes. `tool_id` is the tool of this database that it ran,
-    empty while none is known. `detail` and `digest` tell two accounts of one execution apart (`store.collected`).
+    empty while none is known. `detail` and `digest` tell two accounts of one execution apart (`store.traces`).
     """
 
     __tablename__ = "collectedtrace"
@@ -353,4 +410,79 @@ TRACES: Table = table_of(TraceRow)
 COLLECTED: Table = table_of(CollectedTrace)
 DAYS: Table = table_of(ExecutionDay)
 GROUPS: Table = table_of(FailureGroup)
-VIEWS, VIEW_USES, AUDIT = data_view_tables.VIEWS, data_view_tables.USES, audit_tables.ENTRIES
+
+
+# The audit's tables are SQLAlchemy's own and no models: a model's attribute cannot be called `metadata`, as the column
+# is. `store.audit` writes and reads them without SQLAlchemy; these are for the test of the migrations, and for
+# statements of yours.
+
+
+#: Entries; append-only by triggers. `id` and `seq` have no gap.
+AUDIT_ENTRIES = Table(
+    "traceauditentry",
+    TableBase.metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("execution_id", String(128), nullable=False),
+    Column("execution_type", String(16), nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("timestamp", UtcDateTime, nullable=False),
+    Column("choice_type", String(40), nullable=False),
+    Column("tool_name", Text, nullable=False),
+    Column("tool_params", Text, nullable=False),
+    Column("metadata", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("run_id", String),
+    Column("event_seq", Integer),
+    Column("previous_hash", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+    UniqueConstraint("execution_id", "seq", name="uq_traceauditentry_seq"),
+)
+#: Id of the chain, in one row that is never changed.
+AUDIT_CHAIN = Table("traceauditchain", TableBase.metadata, Column("chain", String(64), primary_key=True))
+
+
+class DataViewRow(TableBase, table=True):
+    """Name of a frame or an array that is kept in a file, which is written once and known by its SHA-256.
+
+    Several names may share a file. `named` is true for a name that a user gave, which is never evicted; the others are
+    made of the digest.
+    """
+
+    __tablename__ = "dataview"
+    __table_args__ = (
+        UniqueConstraint("view_name", name="uq_dataview_name"),
+        Index("ix_dataview_sha256", "sha256"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    view_name: str
+    sha256: str = Field(max_length=64)
+    kind: str = Field(max_length=32)
+    shape: list[int] = json_column()
+    columns: list[Any] = json_column()
+    row_count: int = Field(sa_type=BigInteger)
+    file_name: str
+    size_bytes: int = Field(sa_type=BigInteger)
+    created_by: str
+    created_at: datetime = time_column()
+    named: bool
+    evicted_at: datetime | None = time_column(nullable=True)
+
+
+class DataViewUse(TableBase, table=True):
+    """Preview in the record of an execution, and the data that it stands for.
+
+    `side` is `arguments` or `result`; `number` counts the previews there, from 0.
+    """
+
+    __tablename__ = "dataviewuse"
+    __table_args__ = (Index("ix_dataviewuse_sha256", "sha256"),)
+
+    trace_id: str = Field(primary_key=True, max_length=36)
+    side: str = Field(primary_key=True, max_length=16)
+    number: int = Field(primary_key=True)
+    sha256: str = Field(max_length=64)
+
+
+VIEWS: Table = table_of(DataViewRow)
+USES: Table = table_of(DataViewUse)

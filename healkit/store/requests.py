@@ -22,11 +22,11 @@ from healkit.contracts.healing import VERDICTS, PatchRequest, RequestAuthor, Req
 from healkit.contracts.tools import EntryRef, revision_label
 from healkit.contracts.vault import DEFAULT_PERSONA
 from healkit.errors import PatchRequestDecided, PatchRequestNotFound, RevisionConflict, VaultError, named
-from healkit.store import revisions, vault_rows
+from healkit.store import vault_rows
 from healkit.store.database import Database
 from healkit.store.entries import check_untampered, code_hash, describe
 from healkit.store.models import PatchRow, Revision, ToolRegistry
-from healkit.store.revisions import CodeChange, apply_patch
+from healkit.store.vault_rows import CodeChange, apply_patch
 
 if TYPE_CHECKING:
     from healkit.store.audit import Audit
@@ -215,7 +215,7 @@ def _store_code(session: Session, dialect: str, base: Revision, code: str, diges
         )
     ref = EntryRef(base.tool_name, base.target_persona, base.number, digest)
     describe(code, kind, ref, dialect, draft=False)
-    revisions.store_code(session, code, digest, kind)
+    vault_rows.store_code(session, code, digest, kind)
 
 
 def _check_words(author: str, verdict: str) -> None:
@@ -260,7 +260,7 @@ def _sides(session: Session, row: PatchRow) -> tuple[Revision, Revision]:
     """Return the revision that the patch was made from, and the one it would be."""
     tool = vault_rows.exactly(session, row.tool_name, row.target_persona, removed=True)
     base = vault_rows.find_revision(session, tool, row.parent)
-    return base, revisions.with_code(base, row.code_hash)
+    return base, vault_rows.with_code(base, row.code_hash)
 
 
 def _record(session: Session, row: PatchRow) -> PatchRequest:
@@ -270,5 +270,5 @@ def _record(session: Session, row: PatchRow) -> PatchRequest:
         **fields,
         persona=row.target_persona,
         code=vault_rows.stored_code(session, proposed).code,
-        diff=revisions.diff_of(session, base, proposed, "this patch"),
+        diff=vault_rows.diff_of(session, base, proposed, "this patch"),
     )

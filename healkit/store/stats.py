@@ -1,7 +1,7 @@
 """Counts of the log that triggers keep beside it.
 
-**Sums.** `executionday` counts finished runs by tool, day (UTC), persona, revision and class of duration (migration
-0002). It is small: a tool's year is a few thousand rows at most. A quantile of durations read off it is the upper end
+**Sums.** `executionday` counts finished runs by tool, day (UTC), persona, revision and class of duration.
+It is small: a tool's year is a few thousand rows at most. A quantile of durations read off it is the upper end
 of its class (1, 2, 5, 10, 20, 50 … ms): "95 % took at most 50 ms" is exact, only coarse. Its runs are all finished
 rows; its failures are those of code, and calls that were refused before any code ran are counted apart.
 
@@ -15,22 +15,27 @@ persona counts where both are served by the same entry of the vault.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
 from healkit.contracts.execution import Filters, GroupInfo, Moment, ToolSummary
 from healkit.errors import UsageInvalid
-from healkit.store import tool_names
+from healkit.store import vault_rows
 from healkit.store.log_pages import count_refused, moment, ran, refused
 from healkit.store.models import DAYS, GROUPS, LOG, TOOLS
-from healkit.store.revision_history import passing_revisions
+from healkit.store.vault_rows import passing_revisions
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 #: The end of the last class that has one.
 LONGEST_MS = 10**9
@@ -207,7 +212,7 @@ class _Successes:
     def __init__(self, session: Session, tools: Collection[str]) -> None:
         # A tool's rows have the name that it had; its revisions go on counting when it is renamed.
         self._session = session
-        self._names = tool_names.current_names(session, sorted(tools))
+        self._names = vault_rows.current_names(session, sorted(tools))
         wanted = set(self._names.values())
         entries = select(TOOLS.c.tool_name, TOOLS.c.target_persona).where(TOOLS.c.tool_name.in_(wanted))
         self._entries = {(tool, persona) for tool, persona in session.execute(entries)}
@@ -263,3 +268,60 @@ def lock_stats(session: Session) -> None:
         session.connection().exec_driver_sql(
             "LOCK TABLE executionday, failuregroup IN SHARE ROW EXCLUSIVE MODE"
         )
+
+
+# Metrics for Prometheus.
+#
+# FAILURE counts failures of code; calls that were refused before any code ran have the status REFUSED.
+#
+# They are read from the counts by day, so they cost the same for any number of rows. They count what is on record:
+# where retention deletes, a count falls, which Prometheus takes for a restart of the counter.
+
+
+#: The class of durations that is longer than all others.
+_LONGER_MS = 2_000_000_000
+_SUMS = ("runs", "failures", "refused", "total_us")
+
+
+class _Executions(Collector):
+    """Metrics made of rows with tool, persona, class of durations and sums; sorted by them."""
+
+    def __init__(self, rows: Iterable[Any]) -> None:
+        self._rows = list(rows)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics; called by the registry."""
+        counts = CounterMetricFamily(
+            "healkit_executions", "Finished executions.", labels=["tool", "persona", "status"]
+        )
+        seconds = HistogramMetricFamily(
+            "healkit_execution_seconds", "Time of finished executions.", labels=["tool", "persona"]
+        )
+        for key, found in itertools.groupby(self._rows, key=lambda row: (row.tool_name, row.persona)):
+            rows, labels = list(found), list(key)
+            runs, failures, refused = (
+                sum(int(getattr(row, name)) for row in rows) for name in ("runs", "failures", "refused")
+            )
+            counts.add_metric([*labels, "SUCCESS"], runs - failures - refused)
+            counts.add_metric([*labels, "FAILURE"], failures)
+            counts.add_metric([*labels, "REFUSED"], refused)
+            timed = [row for row in rows if row.within_ms]
+            passed, buckets = 0, []
+            for row in timed:
+                passed += int(row.runs)
+                if row.within_ms < _LONGER_MS:
+                    buckets.append((f"{row.within_ms / 1000:g}", passed))
+            total_s = sum(int(row.total_us) for row in timed) / 1e6
+            seconds.add_metric(labels, [*buckets, ("+Inf", passed)], total_s)
+        yield counts
+        yield seconds
+
+
+def metrics_text(session: Session) -> str:
+    """Write the metrics in Prometheus' text format; trials and searches do not count."""
+    keys = (DAYS.c.tool_name, DAYS.c.persona, DAYS.c.within_ms)
+    sums = (func.sum(DAYS.c[name]).label(name) for name in _SUMS)
+    statement = select(*keys, *sums).where(DAYS.c.revision >= 0).group_by(*keys).order_by(*keys)
+    registry = CollectorRegistry()
+    registry.register(_Executions(session.execute(statement)))
+    return generate_latest(registry).decode()

@@ -9,7 +9,7 @@ A patch saved as a draft gets a number and leaves the active revision as it was:
 Only a tool whose first revision is a draft has a draft as its active one.
 
 Grants, the input schema, examples and flags belong to the tool, not to its code: changing one makes no revision. Nor
-does renaming or removing it (`store.tool_names`): a former name means the same tool, and a removed tool is only marked.
+does renaming or removing it (`store.vault_rows`): a former name means the same tool, and a removed tool is only marked.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from sqlmodel import col, select
 
 from healkit.contracts.execution import Grants
 from healkit.contracts.tools import revision_label
-from healkit.contracts.vault import DEFAULT_PERSONA, Blame, RevisionInfo, VaultEntry
+from healkit.contracts.vault import DEFAULT_PERSONA, Blame, NameChange, RevisionInfo, VaultEntry
 from healkit.errors import RevisionConflict, UsageInvalid, VaultError, check_text
-from healkit.forwarding import method_of
-from healkit.store import revision_history, revisions, tool_names, vault_rows
+from healkit.store import vault_rows
 from healkit.store.database import Database
 from healkit.store.entries import (
     Author,
@@ -36,13 +35,12 @@ from healkit.store.entries import (
     check_names,
     check_same,
     check_untampered,
+    checked_grants,
     entry_of,
 )
 from healkit.store.fast_reads import EntryLookup
-from healkit.store.grants import checked_grants
 from healkit.store.models import CodeVault, ToolRegistry
-from healkit.store.revisions import CodeChange
-from healkit.store.vault_names import VaultNames
+from healkit.store.vault_rows import CodeChange
 
 __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
 
@@ -64,14 +62,6 @@ class Vault:
         self._check_grants = check_grants
         self._entry_type = entry_type
         self._active = EntryLookup(database, lambda: self, entry_type)
-        self._tool_names = VaultNames(database, self._entry)
-
-    rename = method_of("_tool_names", VaultNames.rename)
-    remove = method_of("_tool_names", VaultNames.remove)
-    restore = method_of("_tool_names", VaultNames.restore)
-    name_changes = method_of("_tool_names", VaultNames.name_changes)
-    former_names = method_of("_tool_names", VaultNames.former_names)
-    callers = method_of("_tool_names", VaultNames.callers)
 
     def add(
         self,
@@ -105,7 +95,7 @@ class Vault:
         (grants).
         """
         check_names(name, persona)
-        revisions.check_words(type, author)
+        vault_rows.check_words(type, author)
         given = msgspec.to_builtins(grants) if isinstance(grants, Grants) else grants or {}
         granted = self._checked(given)
         tool = vault_rows.new_tool(
@@ -116,7 +106,7 @@ class Vault:
         tool.flags = {"side_effects": side_effects, **tool.flags, **({} if log else {"log": False})}
         with self._database.write() as session:
             change = CodeChange(code, author, reason, draft=draft)
-            rows, known = tool_names.register(session, tool, change, type)
+            rows, known = vault_rows.register(session, tool, change, type)
             entry = self._entry(rows)
             if known:
                 check_same(entry, name, tool.active_hash, None if grants is None else granted)
@@ -147,7 +137,7 @@ class Vault:
             self._checked(grants, self.get(name, persona).grants)
         patch = CodeChange(code, author, reason, parent, motivating_log_id, draft, grants)
         with self._database.write() as session:
-            rows = revisions.apply_patch(session, self._database.dialect_name, name, persona, patch)
+            rows = vault_rows.apply_patch(session, self._database.dialect_name, name, persona, patch)
             if not isinstance(rows, RevisionConflict):
                 return self._entry(rows)
         # Raised only now: the losing patch's code had to be committed first.
@@ -185,7 +175,7 @@ class Vault:
         `VaultTampered`, and `RevisionConflict` where the tool is patched at that moment.
         """
         with self._database.read() as session:
-            active, before = revisions.undone(session, vault_rows.exactly(session, name, persona))
+            active, before = vault_rows.undone(session, vault_rows.exactly(session, name, persona))
             code = vault_rows.stored_code(session, before)
             check_untampered(revision_label(before.tool_name, before.target_persona, before.number), code)
         reason = f"undo of {active.number}, back to {before.number}"
@@ -260,7 +250,7 @@ class Vault:
             raise UsageInvalid(f"limit={limit!r} must be at least 1.")
         with self._database.read() as session:
             tool = vault_rows.readable(session, name, persona)
-            return revision_history.history(session, tool, limit, before)
+            return vault_rows.history(session, tool, limit, before)
 
     def diff(
         self, name: str, a: int | None = None, b: int | None = None, persona: str = DEFAULT_PERSONA
@@ -272,12 +262,12 @@ class Vault:
             old_number = new.parent if a is None else a
             if old_number is None:
                 return ""
-            return revisions.diff_of(session, vault_rows.find_revision(session, tool, old_number), new)
+            return vault_rows.diff_of(session, vault_rows.find_revision(session, tool, old_number), new)
 
     def blame(self, name: str, fingerprint: str | None = None, persona: str = DEFAULT_PERSONA) -> Blame:
         """Find the revision that first failed so and the one that cured it; of the newest failure by default."""
         with self._database.read() as session:
-            return revision_history.blame(session, vault_rows.readable(session, name, persona), fingerprint)
+            return vault_rows.blame(session, vault_rows.readable(session, name, persona), fingerprint)
 
     def set_grants(
         self, name: str, persona: str = DEFAULT_PERSONA, *, clear: bool = False, **grants: Any
@@ -329,6 +319,52 @@ class Vault:
     def set_flags(self, name: str, persona: str = DEFAULT_PERSONA, **flags: bool) -> VaultEntry:
         """Turn the owner's switches, `side_effects` and `log` (see `add`); raise `VaultError` for another."""
         return self._change(name, persona, lambda _, tool: vault_rows.change_flags(tool, flags))
+
+    def rename(self, old: str, new: str, *, reason: str = "") -> VaultEntry:
+        """Give a tool another name, for all its personas; return its entry.
+
+        Its revisions, requests and log rows stay its own. The old name goes on meaning this tool, and no other tool
+        can have it; callers that use it go on working, and their code is not changed (`callers` names them).
+
+        Raises `ToolNotFound`, `ToolExists` for a name that is taken or another tool's former one, and `ToolShapeError`
+        where healkit runs a function because the tool is called like it.
+        """
+        with self._database.write() as session:
+            vault_rows.rename(session, old, new, reason)
+            tool = vault_rows.of_name(session, new)[0]
+            return self._entry(vault_rows.rows_of(session, tool))
+
+    def remove(self, name: str, persona: str | None = None, *, reason: str = "") -> builtins.list[VaultEntry]:
+        """Remove a tool, for one persona or for all; return what was removed. Removing it again changes nothing.
+
+        It is no longer listed or run (`ToolRemoved`); its code, revisions and log rows stay, and can be read. `restore`
+        brings it back. Raises `ToolNotFound`.
+        """
+        with self._database.write() as session:
+            removed = vault_rows.remove(session, name, persona, reason)
+            return [self._entry(vault_rows.rows_of(session, tool)) for tool in removed]
+
+    def restore(self, name: str, persona: str | None = None, *, reason: str = "") -> VaultEntry:
+        """Bring a removed tool back as it was, for one persona or for all; return its entry. Raises `ToolNotFound`."""
+        with self._database.write() as session:
+            tool = vault_rows.restore(session, name, persona, reason)
+            return self._entry(vault_rows.rows_of(session, tool))
+
+    def name_changes(self, name: str) -> builtins.list[NameChange]:
+        """Return when and why a tool was renamed, removed and brought back, oldest first."""
+        with self._database.read() as session:
+            return vault_rows.changes(session, name)
+
+    def former_names(self, persona: str = DEFAULT_PERSONA) -> dict[str, str]:
+        """Map each former name of the tools that the persona can run to the name that the tool has now."""
+        with self._database.read() as session:
+            return vault_rows.former_names(session, persona)
+
+    def callers(self, name: str) -> builtins.list[str]:
+        """Return the labels of the tools whose active code says `mcp.vault.<name>`; computed names are not seen."""
+        check_text("name", name)
+        with self._database.read() as session:
+            return vault_rows.callers(session, name)
 
     def _change(self, name: str, persona: str, change: Callable[[Session, ToolRegistry], None]) -> VaultEntry:
         with self._database.write() as session:

@@ -2,13 +2,11 @@
 
 Reading needs neither healkit's database nor the machine that wrote the run: a copied folder reads the same. Damaged
 parts are named and passed over, and the rest is returned. A folder may still be written: trace.jsonl is read first and
-the evidence manifest after it, because evidence is listed before an event refers to it. A folder of an
-earlier schema version reads like one of today (`healkit.tracing.old_runs`).
+the evidence manifest after it, because evidence is listed before an event refers to it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import difflib
 import functools
@@ -43,19 +41,13 @@ from healkit.contracts.runs import (
 from healkit.crossing import view_files
 from healkit.crossing.codec import BadValue
 from healkit.errors import EvidenceChanged, RunNotFound, catalogue, named
-from healkit.tracing import old_runs
 from healkit.tracing.run_folders import is_being_written
 
 #: Limit of a line that healkit writes; a longer one is skipped without being held in memory.
 LINE_MAX_BYTES = 4 * 1024 * 1024
 
-#: Versions that can be read.
-KNOWN_VERSIONS = (SCHEMA_VERSION, old_runs.SECOND_VERSION, old_runs.OLD_VERSION)
-
 _decode_event = msgspec.json.Decoder(TraceEvent).decode
 _POSITION = re.compile(r" \(byte (\d+)\)")
-_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
-Struct = TypeVar("Struct", bound=msgspec.Struct)
 Manifest = TypeVar("Manifest", RunManifest, EvidenceManifest)
 
 
@@ -73,21 +65,18 @@ def read_run(path: str | Path) -> Run:
         )
     problems: list[Problem] = []
     manifest = _read_manifest(folder, RUN_MANIFEST, RunManifest, problems)
-    events, lines = _read_events(folder, manifest, problems)
+    events, lines = _read_events(folder, problems)
     evidence = _read_manifest(folder, EVIDENCE_MANIFEST, EvidenceManifest, problems)
     return Run(folder, manifest, events, evidence.items if evidence else [], problems, lines)
 
 
-def _read_events(
-    folder: Path, manifest: RunManifest | None, problems: list[Problem]
-) -> tuple[list[TraceEvent], list[int]]:
-    decode = _decoder(manifest)
+def _read_events(folder: Path, problems: list[Problem]) -> tuple[list[TraceEvent], list[int]]:
     events: list[TraceEvent] = []
     lines: list[int] = []
     try:
         with plain_files.opened(folder, TRACE) as file:
             for number, line in enumerate(_lines(file), start=1):
-                event = _event(folder, number, line, decode, problems)
+                event = _event(folder, number, line, problems)
                 if event is not None:
                     events.append(event)
                     lines.append(number)
@@ -109,34 +98,10 @@ def _lines(file: BinaryIO) -> Iterator[bytes | None]:
         yield None
 
 
-def _decoder(manifest: RunManifest | None) -> Callable[[bytes], TraceEvent]:
-    """Return what decodes a line; without a manifest, a line that is not of today is tried as an old one."""
-    known = None if manifest is None else _decode_object(msgspec.json.encode(manifest))
-    old_versions = KNOWN_VERSIONS[1:]
-
-    def decode_old(version: str, line: bytes) -> TraceEvent:
-        return _converted(lambda: old_runs.as_event(_decode_object(line), known, version), TraceEvent)
-
-    def decode_any(line: bytes) -> TraceEvent:
-        try:
-            return _decode_event(line)
-        except msgspec.ValidationError:
-            for version in old_versions:
-                with contextlib.suppress(msgspec.ValidationError):
-                    return decode_old(version, line)
-            raise
-
-    if manifest is None:
-        return decode_any
-    version = manifest.schema_version
-    return functools.partial(decode_old, version) if version in old_versions else _decode_event
-
-
 def _event(
     folder: Path,
     number: int,
     line: bytes | None,
-    decode: Callable[[bytes], TraceEvent],
     problems: list[Problem],
 ) -> TraceEvent | None:
     if line is None:
@@ -152,7 +117,7 @@ def _event(
             problems.append(Problem("torn_line", TRACE, number, said))
         return None
     try:
-        return decode(line)
+        return _decode_event(line)
     except msgspec.ValidationError as error:
         problems.append(Problem("damaged_line", TRACE, number, f"is no event: {error}."))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -174,37 +139,14 @@ def _read_manifest(folder: Path, name: str, kind: type[Manifest], problems: list
         )
         return None
     try:
-        manifest = _manifest_of(content, kind)
+        manifest = msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         problems.append(Problem("manifest_damaged", name, None, f"it cannot be understood: {error}."))
         return None
-    if manifest.schema_version not in KNOWN_VERSIONS:
-        readable = " and ".join(KNOWN_VERSIONS)
-        said = f"it has schema version {manifest.schema_version!r}, and this healkit reads {readable}."
+    if manifest.schema_version != SCHEMA_VERSION:
+        said = f"it has schema version {manifest.schema_version!r}, and this healkit reads {SCHEMA_VERSION}."
         problems.append(Problem("unknown_version", name, None, said))
     return manifest
-
-
-def _manifest_of(content: bytes, kind: type[Manifest]) -> Manifest:
-    version = msgspec.json.decode(content, type=_Versioned).schema_version
-    if version != 1:
-        return msgspec.json.decode(content, type=kind)
-    change = old_runs.as_manifest if kind is RunManifest else old_runs.as_evidence_manifest
-    return _converted(lambda: change(_decode_object(content)), kind)
-
-
-def _converted(change: Callable[[], dict[str, Any]], kind: type[Struct]) -> Struct:
-    """Return what an old file says as today's type; raise `msgspec.ValidationError` where it cannot be."""
-    try:
-        return msgspec.convert(change(), kind)
-    except (AttributeError, LookupError, TypeError) as error:
-        raise msgspec.ValidationError("a field of an older version is missing or of another type") from error
-
-
-class _Versioned(msgspec.Struct):
-    """Manifest of any version."""
-
-    schema_version: Any
 
 
 # Validation. Each rule is one small function over what was read. Together they are the contract: numbers without a gap,
@@ -299,7 +241,7 @@ def _codes(run: Run) -> Iterator[Problem]:
         if event.error.error_code not in catalogue():
             said = f"has the error code {event.error.error_code!r}, which is not in the catalogue."
             yield Problem("unknown_code", TRACE, line, said)
-        if event.error.schema_version not in KNOWN_VERSIONS:
+        if event.error.schema_version != SCHEMA_VERSION:
             said = f"has an error of schema version {event.error.schema_version}."
             yield Problem("unknown_version", TRACE, line, said)
 

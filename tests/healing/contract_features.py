@@ -218,8 +218,8 @@ def _commit_where_known(written: Written) -> bool:
     return found == {f"{__version__}+g{done.stdout[:12]}"}
 
 
-#: Feature → whether the run folders have it. The other two of audit C6's 43 are tests of their own: the page says which
-#: events are written, and folders of version 1 are still read.
+#: Feature → whether the run folders have it. That the page says which events are written is a test
+#: of its own.
 FEATURES: dict[str, Callable[[Written], bool]] = {
     "step ids are step_<n>": _step_ids,
     **{

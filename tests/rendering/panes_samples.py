@@ -11,7 +11,7 @@ from subject_samples import VIEWS
 from healkit.contracts.audit import AuditEntry, AuditMetadata
 from healkit.contracts.data import DataView, ViewColumn
 from healkit.contracts.decisions import AuditPanes, EntityQuestion, FirstRows
-from healkit.store.audit_rows import summed
+from healkit.store.audit import summed
 
 RUN = "20261123T100000Z-0badcafe"
 _ASKED = {"rows": 2, "entities": {"ticker": ["AAPL", "FB"]}}

@@ -15,9 +15,9 @@ from postgres_samples import postgresql
 from sqlalchemy import text
 from waiting import wait_until
 
-from healkit.store.collected import CollectedTraces
 from healkit.store.database import Database
 from healkit.store.models import TableBase
+from healkit.store.traces import CollectedTraces
 from healkit.store.vault import Vault
 
 TRACE_4 = pytest.mark.requirement("TRACE-4")

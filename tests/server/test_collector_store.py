@@ -15,9 +15,9 @@ from healkit.collector.service import Ingest
 from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.errors import DatabaseLocked, RequestRefused
 from healkit.sanitizer.cleaner import Verbatim
-from healkit.store.collected import Arrival, CollectedTraces, capability_of
 from healkit.store.database import Database
 from healkit.store.entries import code_hash
+from healkit.store.traces import Arrival, CollectedTraces, capability_of
 from healkit.store.vault import Vault
 
 TRACE_4 = pytest.mark.requirement("TRACE-4")

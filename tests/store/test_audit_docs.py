@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from audit_samples import audit_of, filled, unguarded
 
-from healkit.store.audit_chain import HASHED
+from healkit.store.audit import HASHED
 from healkit.store.database import Database
 
 PAGE = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()

@@ -19,8 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from healkit.contracts.audit import AnchoredHead, AuditVerification
-from healkit.store.audit import Audit
-from healkit.store.audit_chain import COLUMNS
+from healkit.store.audit import COLUMNS, Audit
 from healkit.store.database import Database
 
 pytestmark = pytest.mark.requirement("DECIDE-3")

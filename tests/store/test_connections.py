@@ -12,8 +12,7 @@ from threading import Thread
 
 import pytest
 
-from healkit.store.connections import KeptConnection
-from healkit.store.database import Database
+from healkit.store.database import Database, KeptConnection
 from healkit.store.statements import NEWEST
 
 SHOWN = "SELECT count(*) FROM sqlite_master"

@@ -22,7 +22,7 @@ from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
-from healkit.store.outbox import Outbox
+from healkit.store.traces import Outbox
 from healkit.store.vault import Vault
 
 LOG_7 = pytest.mark.requirement("LOG-7")

@@ -37,11 +37,10 @@ from waiting import wait_until
 from healkit.contracts.execution import DecisionRecord, Filters, utc_now
 from healkit.errors import ArchiveBusy, ConfigError, LogFileError
 from healkit.store.database import Database
-from healkit.store.log_files import digest_of, write_unfinished
+from healkit.store.log_files import digest_of, read_records, write_unfinished
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
 from healkit.store.models import TraceRow
-from healkit.store.serialization import read_records
 from healkit.store.vault import Vault
 
 LOG_12 = pytest.mark.requirement("LOG-12")

@@ -12,9 +12,18 @@ from sqlalchemy import JSON, Boolean, Table
 from healkit.contracts.execution import TRIED_ORIGINS
 from healkit.errors import ConfigError
 from healkit.store import statements
-from healkit.store.columns import UtcDateTime, table_of
 from healkit.store.database import Database
-from healkit.store.models import CALLS, DECISIONS, LOG, REVISIONS, TOOLS, TRACES, CodeVault
+from healkit.store.models import (
+    CALLS,
+    DECISIONS,
+    LOG,
+    REVISIONS,
+    TOOLS,
+    TRACES,
+    CodeVault,
+    UtcDateTime,
+    table_of,
+)
 
 LOG_14 = pytest.mark.requirement("LOG-14")
 ALL = {name: text for name, text in vars(statements).items() if name.isupper() and isinstance(text, str)}

@@ -19,7 +19,7 @@ from tracing_samples import Sender, trace_rows
 from healkit.config import Config
 from healkit.contracts.traces import DeliveryVerdict
 from healkit.store.database import Database
-from healkit.store.outbox import Outbox
+from healkit.store.traces import Outbox
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "store"))
 from store_samples import dead_host, failed, locked_by_another_process, succeeded

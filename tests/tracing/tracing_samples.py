@@ -18,7 +18,7 @@ from healkit.contracts.execution import Started
 from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
 from healkit.store.models import TRACES
-from healkit.store.outbox import Outbox
+from healkit.store.traces import Outbox
 from healkit.tracing.delivery import Syncer
 from healkit.tracing.trace_collector import Tracer
 

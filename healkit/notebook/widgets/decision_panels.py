@@ -28,7 +28,7 @@ from healkit.notebook.widgets.panel import Operation, Panel, described
 from healkit.rendering import audit, plain
 from healkit.rendering.document import Card, Line
 from healkit.rendering.listings import shape_text
-from healkit.store.audit_rows import summed
+from healkit.store.audit import summed
 from healkit.tracing.reader import read_run
 from healkit.tracing.run_folders import find_run
 
