@@ -17,12 +17,13 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from healkit.contracts.audit import AuditMetadata, AuditStep
+from healkit.contracts.audit import AuditMetadata
 from healkit.contracts.decisions import ANALYSIS_LABEL, Intended, StepFacts, Turn
 from healkit.contracts.execution import utc_now
 from healkit.contracts.runs import EventType, Run, TraceEvent, error_object
 from healkit.errors import RunLocked, UsageInvalid, catalogue
 from healkit.plain_text import count
+from healkit.runtime.run_audit import StepOf, Told, entries_of
 from healkit.runtime.runs import OpenRun
 from healkit.tracing.reader import read_run
 from healkit.tracing.run_folders import find_run, is_being_written
@@ -132,37 +133,17 @@ class DecideRecord:
         self.run.append(_EVENTS[kind], step_id=step_id, result=fields, error=error)
 
 
-def decide_steps(*, is_clean: bool) -> Callable[[TraceEvent], AuditStep | None]:
+def decide_steps(*, is_clean: bool) -> StepOf:
     """Return what makes the audit's entries of a decision; is_clean: whether the events are sanitised."""
 
-    def step_of(event: TraceEvent) -> AuditStep | None:
-        tell = _chosen if event.event_type.startswith(_PREFIX) else _TOLD.get(event.event_type)
-        made = None if tell is None else tell(event)
-        if made is None:
-            return None
-        choice_type, tool, params, metadata, description = made
-        return AuditStep(
-            execution_id=event.run_id,
-            execution_type="decide",
-            choice_type=choice_type,
-            tool_name=tool,
-            tool_params=params,
-            metadata=metadata,
-            description=description,
-            run_id=event.run_id,
-            event_seq=event.seq,
-            timestamp=event.ts_utc,
-            is_clean=is_clean,
-        )
+    def tell(event: TraceEvent) -> Told | None:
+        telling = _chosen if event.event_type.startswith(_PREFIX) else _TOLD.get(event.event_type)
+        return None if telling is None else telling(event)
 
-    return step_of
+    return entries_of("decide", tell, is_clean=is_clean)
 
 
-#: Choice, tool, parameters, metadata and description of an entry.
-_Told = tuple[str, str, dict[str, Any], AuditMetadata, str]
-
-
-def _chosen(event: TraceEvent) -> _Told:
+def _chosen(event: TraceEvent) -> Told:
     came = event.result or {}
     code, column = came.get("code"), came.get("column")
     error = None if code is None else f"{code} in column {column!r}" if column else str(code)
@@ -182,7 +163,7 @@ def _chosen(event: TraceEvent) -> _Told:
     )
     params = came.get("params")
     choice = "choice_refused" if code == "CHOICE_INVALID" else event.event_type.removeprefix(_PREFIX)
-    return (
+    return Told(
         choice,
         str(came.get("tool", "")),
         params if isinstance(params, dict) else {},
@@ -191,7 +172,7 @@ def _chosen(event: TraceEvent) -> _Told:
     )
 
 
-def _observed(event: TraceEvent) -> _Told | None:
+def _observed(event: TraceEvent) -> Told | None:
     known = event.metadata
     if known.get("kind") == "analysis":
         return _analysed(known)
@@ -207,10 +188,10 @@ def _observed(event: TraceEvent) -> _Told | None:
     if resumed := known.get("resumes"):
         params["resumes"] = resumed
         said += f" It continues decision {resumed}."
-    return "decision_started", "", params, AuditMetadata(view_files=known.get("view_files")), said
+    return Told("decision_started", "", params, AuditMetadata(view_files=known.get("view_files")), said)
 
 
-def _analysed(known: Mapping[str, Any]) -> _Told:
+def _analysed(known: Mapping[str, Any]) -> Told:
     params = {name: known.get(name) for name in ("analyst", "turn")}
     problem, filled, struck = (
         known.get("problem"),
@@ -222,25 +203,25 @@ def _analysed(known: Mapping[str, Any]) -> _Told:
     metadata = AuditMetadata(
         success=not problem, actual_state={name: known.get(name) for name in ("filled", "struck")}
     )
-    return "analysis_written", "", params, metadata, said
+    return Told("analysis_written", "", params, metadata, said)
 
 
-def _halted(event: TraceEvent) -> _Told:
+def _halted(event: TraceEvent) -> Told:
     policy = dict(event.metadata.get("policy") or {})
     code = "POLICY_HALT"
     metadata = AuditMetadata(success=False, error_message=code, actual_state=policy)
-    return "policy_halt", "", {}, metadata, f"The policy ended the decision: {policy.get('reason')}."
+    return Told("policy_halt", "", {}, metadata, f"The policy ended the decision: {policy.get('reason')}.")
 
 
-def _finished(event: TraceEvent) -> _Told:
+def _finished(event: TraceEvent) -> Told:
     came = event.result or {}
     outcome, _, _ = str(came.get("reason") or came.get("outcome") or "").partition(":")
     state: dict[str, Any] = {name: came[name] for name in ("outcome", "steps", "failures") if name in came}
     metadata = AuditMetadata(success=outcome == "finalized", actual_state=state)
-    return "run_finished", "", {}, metadata, f"The decision ended: {outcome}."
+    return Told("run_finished", "", {}, metadata, f"The decision ended: {outcome}.")
 
 
-_TOLD: dict[str, Callable[[TraceEvent], _Told | None]] = {
+_TOLD: dict[str, Callable[[TraceEvent], Told | None]] = {
     "observation_captured": _observed,
     "policy_halt": _halted,
     "run_finished": _finished,

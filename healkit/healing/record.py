@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from healkit.contracts.audit import AuditMetadata, AuditStep
+from healkit.contracts.audit import AuditMetadata
 from healkit.contracts.execution import utc_now
 from healkit.contracts.failure import fingerprint
 from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult, Patch
@@ -36,6 +36,7 @@ from healkit.healing.advisor import Case
 from healkit.healing.case import Diagnosis
 from healkit.healing.run_policy import RunPolicy
 from healkit.plain_text import count
+from healkit.runtime.run_audit import StepOf, Told, entries_of
 from healkit.runtime.runs import OpenRun, tags_of
 from healkit.store.entries import code_hash
 
@@ -390,44 +391,34 @@ _ACTIONS = {
 }
 
 #: Parameters, metadata and description of an entry.
-Told = tuple[dict[str, Any], AuditMetadata, str]
+_Facts = tuple[dict[str, Any], AuditMetadata, str]
 
 
-def heal_steps(tool_name: str, *, contents: bool, is_clean: bool) -> Callable[[TraceEvent], AuditStep | None]:
+def heal_steps(tool_name: str, *, contents: bool, is_clean: bool) -> StepOf:
     """Return what makes the entries of a healing of that tool.
 
     contents: whether its arguments may be on record. is_clean: whether the events are sanitised.
     """
 
-    def step_of(event: TraceEvent) -> AuditStep | None:
-        told = _TOLD.get(event.event_type, _nothing)(event)
-        if told is None:
+    def tell(event: TraceEvent) -> Told | None:
+        facts = _TOLD.get(event.event_type, _nothing)(event)
+        if facts is None:
             return None
-        params, metadata, description = told
+        params, metadata, description = facts
         if not contents:
             params = {name: value for name, value in params.items() if name not in _CONTENTS}
-        return AuditStep(
-            execution_id=event.run_id,
-            execution_type="heal",
-            choice_type=event.event_type,
-            tool_name=tool_name,
-            tool_params={**params, "step": event.step_id} if event.step_id else params,
-            metadata=metadata,
-            description=description,
-            run_id=event.run_id,
-            event_seq=event.seq,
-            timestamp=event.ts_utc,
-            is_clean=is_clean,
-        )
+        if event.step_id:
+            params = {**params, "step": event.step_id}
+        return Told(event.event_type, tool_name, params, metadata, description)
 
-    return step_of
+    return entries_of("heal", tell, is_clean=is_clean)
 
 
 def _nothing(_: TraceEvent) -> None:
     return None
 
 
-def _observed(event: TraceEvent) -> Told | None:
+def _observed(event: TraceEvent) -> _Facts | None:
     known = event.metadata
     if known.get("phase") != "before":
         return None
@@ -437,12 +428,12 @@ def _observed(event: TraceEvent) -> Told | None:
     return {"log_id": known.get("log_id")}, metadata, f"The healing begins{failure}, with {checks}."
 
 
-def _raised(event: TraceEvent) -> Told:
+def _raised(event: TraceEvent) -> _Facts:
     code = "" if event.error is None else event.error.error_code
     return {}, AuditMetadata(success=False, error_message=code), f"An error was recorded: {code}."
 
 
-def _inspected(event: TraceEvent) -> Told:
+def _inspected(event: TraceEvent) -> _Facts:
     found = event.result or {}
     finding = str(event.metadata.get("finding"))
     asked = event.metadata.get("criteria_profile") == "person"
@@ -454,7 +445,7 @@ def _inspected(event: TraceEvent) -> Told:
     )
 
 
-def _checked(event: TraceEvent) -> Told:
+def _checked(event: TraceEvent) -> _Facts:
     came = event.result or {}
     outcome = came.get("outcome")
     code = "the code as it is" if event.state_signature_after is None else "the patch"
@@ -465,12 +456,12 @@ def _checked(event: TraceEvent) -> Told:
     return params, metadata, f"Check {came.get('check')} ({came.get('origin')}) of {code}: {outcome}."
 
 
-def _proposed(event: TraceEvent) -> Told:
+def _proposed(event: TraceEvent) -> _Facts:
     params = {name: event.metadata.get(name) for name in _PROPOSED}
     return params, AuditMetadata(), f"A patch was proposed by {params['author']}."
 
 
-def _executed(event: TraceEvent) -> Told:
+def _executed(event: TraceEvent) -> _Facts:
     came = event.result or {}
     passed, total = came.get("passed", 0), came.get("total", 0)
     metadata = AuditMetadata(
@@ -482,7 +473,7 @@ def _executed(event: TraceEvent) -> Told:
     return {}, metadata, f"The patch passes {passed} of {count(total, 'check')}."
 
 
-def _judged(event: TraceEvent) -> Told:
+def _judged(event: TraceEvent) -> _Facts:
     known = {name: event.metadata[name] for name in _DECIDED if name in event.metadata}
     code = None if event.error is None else event.error.error_code
     metadata = AuditMetadata(success=code is None, error_message=code, actual_state=known)
@@ -492,19 +483,19 @@ def _judged(event: TraceEvent) -> Told:
     return {}, metadata, f"Verdict: {verdict.words if verdict else known.get('verdict')}."
 
 
-def _recovered(event: TraceEvent) -> Told:
+def _recovered(event: TraceEvent) -> _Facts:
     came = event.result or {}
     metadata = AuditMetadata(success=True, actual_state={"revision": came.get("revision")})
     return {}, metadata, f"The patch was taken back by revision {came.get('revision')}."
 
 
-def _halted(event: TraceEvent) -> Told:
+def _halted(event: TraceEvent) -> _Facts:
     policy = dict(event.metadata.get("policy") or {})
     metadata = AuditMetadata(success=False, error_message="POLICY_HALT", actual_state=policy)
     return {}, metadata, f"The policy ended the healing: {policy.get('reason')}."
 
 
-def _finished(event: TraceEvent) -> Told:
+def _finished(event: TraceEvent) -> _Facts:
     came = event.result or {}
     state = {name: came[name] for name in _ENDED if name in came}
     word = str(came.get("reason") or "").partition(":")[0]
@@ -522,7 +513,7 @@ class _Known(dict[str, Any]):
         return "?"
 
 
-_TOLD: dict[str, Callable[[TraceEvent], Told | None]] = {
+_TOLD: dict[str, Callable[[TraceEvent], _Facts | None]] = {
     "observation_captured": _observed,
     "error_raised": _raised,
     "inspection_finished": _inspected,

@@ -62,38 +62,31 @@ class Appends(Protocol):
 
 
 class Told(NamedTuple):
-    """Facts of an event's entry; `choice` is the event's type unless given, `tool` the run's."""
+    """Facts that an event's entry holds."""
 
+    choice_type: str
+    tool_name: str
     params: dict[str, Any]
     metadata: AuditMetadata
     description: str
-    choice: str | None = None
-    tool: str | None = None
-
-
-#: How an entry tells an event of that type; None for an event that has no entry.
-Telling = Callable[[TraceEvent], Told | None]
 
 
 def entries_of(
-    kind: Literal["heal", "decide"],
-    telling: Callable[[str], Telling | None],
-    tool_name: str = "",
-    *,
-    is_clean: bool,
+    kind: Literal["heal", "decide"], tell: Callable[[TraceEvent], Told | None], *, is_clean: bool
 ) -> StepOf:
-    """Return what makes a run's entries; telling: asked with an event's type. is_clean: the events are sanitised."""
+    """Return what makes a run's entries of what `tell` says of an event; None for one that has no entry.
+
+    is_clean: whether the events are sanitised.
+    """
 
     def entry_of(event: TraceEvent) -> AuditStep | None:
-        tell = telling(event.event_type)
-        told = None if tell is None else tell(event)
-        if told is None:
+        if (told := tell(event)) is None:
             return None
         return AuditStep(
             execution_id=event.run_id,
             execution_type=kind,
-            choice_type=told.choice or event.event_type,
-            tool_name=tool_name if told.tool is None else told.tool,
+            choice_type=told.choice_type,
+            tool_name=told.tool_name,
             tool_params=told.params,
             metadata=told.metadata,
             description=told.description,
