@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import fnmatch
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from tiers import MARKERS, files_with_tests
 
 from healkit import errors
-from healkit.failures import pattern as shapes
-from healkit.failures.catalogue import PATTERNS
+from healkit.failures import catalogue, fixes
 from healkit.workers.tiers import NOT_STOPPED
 
 ROOT = Path(__file__).parent.parent
@@ -131,13 +131,13 @@ def test_the_contributors_page_names_every_test_that_writes_a_golden_file() -> N
 
 def test_the_contributors_page_shows_a_row_of_the_failure_catalogue() -> None:
     section = CONTRIBUTING.partition("## How to add an explanation or a rule")[2].partition("\n## ")[0]
-    (block,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    shown = eval(block, dict(vars(shapes)))
-    assert shown in PATTERNS
-    fields = {field.name for kind in (shapes.FailurePattern, shapes.ExplanationText, shapes.Fix)
-              for field in dataclasses.fields(kind)}  # fmt: skip
+    (block,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+    (shown,) = msgspec.convert(tomllib.loads(block), catalogue.Subject).failure
+    assert shown in catalogue.patterns()
+    kinds = (catalogue.Subject, catalogue.FailurePattern, catalogue.ExplanationText, catalogue.Fix)
+    fields = {field for kind in kinds for field in kind.__struct_encode_fields__}
     named = set(re.findall(r"`([A-Za-z_]+)`", section))
-    assert named <= fields | vars(shapes).keys() | {"PATTERNS"}
+    assert named <= fields | vars(fixes).keys()
 
 
 @pytest.mark.parametrize("marker", MARKERS)

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 
 from healkit.errors import near_misses
-from healkit.failures.imports import BESIDE_THE_CLASS, FOREIGN_METHODS, OTHER_MODULES
-from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
-from healkit.failures.site import Site
+from healkit.failures.imports import FOREIGN_METHODS
+from healkit.failures.site import Proposal, Propose, Site
 
 #: Built-in types by name.
 TYPES: dict[str, type] = {
@@ -108,132 +107,10 @@ def _near_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                       site.source.replace(whole, f"len({site.source.segment(node.value)})"))  # fmt: skip
 
 
-_TEXT = FixExample("def tool(a):\n    return a.zzyzx()\n", arguments={"a": "b"})
-
-
-_NEAR_ATTRIBUTE = Fix(
-    name="near_attribute",
-    mistake="a misspelt attribute or method",
-    only=r"^(?:'|module|type object)",
-    priority=0.85,
-    propose=_near_attribute,
-    example=FixExample(
-        "def tool(a):\n    found = []\n    found.apend(a)\n    return found\n",
-        "def tool(a):\n    found = []\n    found.append(a)\n    return found\n",
-        {"a": 1},
-    ),
-    lookalike=_TEXT,
-)
-
-PATTERNS: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        ("AttributeError",),
-        r"'NoneType' object has no attribute '(?P<name>\w+)'",
-        explanations=(
-            ExplanationText(
-                "attribute_of_none",
-                what="The code uses `.{name}` on `None`, which has no such attribute.",
-                why=(
-                    "A value that should be an object is `None`. Common causes: a function without "
-                    "`return`, a search that found nothing, or a method that changes its object in "
-                    "place (`list.sort`, `list.append`) and returns nothing."
-                ),
-                hint="Which call in this line, or above it, returned `None`?",
-                fix=(
-                    "Check the value before `.{name}`; use `if … is not None:` if finding nothing is a "
-                    "normal case."
-                ),
-                example="import re\nre.match('a', 'b').group()",
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("AttributeError",),
-        r"(?:'(?P<kind>[\w.]+)' object|module '(?P<module>[\w.]+)'|type object '(?P<cls>\w+)') has no attribute '(?P<name>\w+)'",
-        explanations=(
-            ExplanationText(
-                "attribute_near",
-                what="{kind}{module}{cls} has no `{name}`.",
-                why="A similar name exists: {near}.",
-                hint="Compare the spelling.",
-                fix="If you mean {near}, write that instead of `{name}`.",
-                needs="near",
-                example="'text'.uper()",
-            ),
-            ExplanationText(
-                "attribute_dict",
-                what="A dict has no attribute `{name}`.",
-                why=(
-                    "The items of a dict are looked up by key in square brackets. A dot looks for an "
-                    "attribute or a method of the dict itself."
-                ),
-                hint="Is `{name}` a key of the dict?",
-                fix='Write `["{name}"]` instead of `.{name}`.',
-                example="{'zzyzx': 1}.zzyzx",
-                only=r"'dict' object",
-            ),
-            ExplanationText(
-                "attribute",
-                what="{kind}{module}{cls} has no `{name}`.",
-                why=(
-                    "The value has a different type than this line expects, or the library has renamed the "
-                    "attribute."
-                ),
-                hint="What does `type(…)` say about the value before `.{name}`?",
-                fix="Use `dir(…)` to list the attributes of the value.",
-                example="(3).zzyzx",
-            ),
-        ),
-        fixes=(
-            *OTHER_MODULES,
-            _NEAR_ATTRIBUTE,
-            Fix(
-                name="foreign_method",
-                mistake="a method name from another language",
-                only=r"^'",
-                priority=0.88,
-                propose=_foreign_method,
-                example=FixExample(
-                    "def tool(a):\n    return a.substring(1, 3).toUpperCase()\n",
-                    "def tool(a):\n    return a[1:3].toUpperCase()\n",
-                    {"a": "bcde"},
-                ),
-                lookalike=_TEXT,
-            ),
-            Fix(
-                name="dict_attribute",
-                mistake="a dict key that is accessed with a dot",
-                only=r"^'dict' object",
-                priority=0.9,
-                propose=_dict_attribute,
-                example=FixExample(
-                    "def tool(row):\n    return row.price * 2\n",
-                    'def tool(row):\n    return row["price"] * 2\n',
-                    {"row": {"price": 2}},
-                ),
-                lookalike=FixExample(
-                    "def tool(row):\n    return row.price\n", arguments={"row": {"cost": 2}}
-                ),
-            ),
-            Fix(
-                name="near_length",
-                mistake="a misspelt length attribute",
-                only=r"^'",
-                priority=0.7,
-                propose=_near_length,
-                example=FixExample(
-                    "def tool(a):\n    return a.lenght\n", "def tool(a):\n    return len(a)\n", {"a": [1]}
-                ),
-                lookalike=_TEXT,
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("AttributeError",),
-        r"type object '(?P<cls>\w+(?:\.\w+)+)' has no attribute '(?P<name>\w+)'",
-        fixes=(
-            BESIDE_THE_CLASS,
-            _NEAR_ATTRIBUTE,
-        ),
-    ),
-)
+#: By the names of their rows.
+FIXES: dict[str, Propose] = {
+    "near_attribute": _near_attribute,
+    "foreign_method": _foreign_method,
+    "dict_attribute": _dict_attribute,
+    "near_length": _near_length,
+}

@@ -10,8 +10,7 @@ from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
 from healkit.failures.attributes import TYPES
 from healkit.failures.names import renamed_variable, with_self
-from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
-from healkit.failures.site import Site
+from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import BUILTINS, Function, parameters
 
 
@@ -61,85 +60,6 @@ def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 "A number before a parenthesis needs `*` to multiply.",
                 source.replace(call, text),
             )
-
-
-FUNCTIONS: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        ("TypeError", "AttributeError"),
-        r"'(?:builtin_function_or_method|method|method_descriptor|function|type)'",
-        fixes=(
-            Fix(
-                name="uncalled",
-                mistake="a function or a method that is named but not called",
-                priority=0.85,
-                propose=_uncalled,
-                example=FixExample(
-                    "def tool(a):\n    return [k for k, v in a.items if v]\n",
-                    "def tool(a):\n    return [k for k, v in a.items() if v]\n",
-                    {"a": {"b": 1}},
-                ),
-                lookalike=FixExample("def tool(a):\n    return (lambda b: b) + a\n", arguments={"a": 1}),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"'(?P<kind>[\w.]+)' object is not callable",
-        explanations=(
-            ExplanationText(
-                "not_callable_shadow",
-                what="A `{kind}` is called as if it were a function.",
-                why=(
-                    "A variable has taken the name of a function (`list = …`, `sum = …`), an operator "
-                    "or comma is missing before the parenthesis, or you meant square brackets."
-                ),
-                hint="What is the value of the name before the parenthesis on this line?",
-                fix=(
-                    "Rename the variable (`del list` restores the built-in), or write `[…]` to look "
-                    "something up."
-                ),
-                only=r"'(?:list|dict|str|int|float|set|tuple|bool|DataFrame|Series|module)' object",
-                example="list = [1]\nlist('ab')",
-            ),
-            ExplanationText(
-                "not_callable",
-                what="A `{kind}` is called, but it is not callable.",
-                why="The value before the parentheses is not a function: often it is the result of one.",
-                hint="Is there one pair of parentheses too many?",
-                fix="Remove the parentheses, or call the function itself.",
-                example="None()",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="no_function",
-                mistake="a call of a value that is not a function",
-                priority=0.85,
-                propose=_no_function,
-                example=FixExample(
-                    "def tool(a, b=list) -> list:\n    list = sorted(a)\n    return list(dict.fromkeys(list))\n",
-                    "def tool(a, b=list) -> list:\n    list_value = sorted(a)\n    return list(dict.fromkeys(list_value))\n",
-                    {"a": ["b", "b"]},
-                ),
-                lookalike=FixExample("def tool(a, b):\n    return a(b, b)\n", arguments={"a": 1, "b": 2}),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"'(?P<kind>builtin_function_or_method|method|function|type)' object is not subscriptable",
-        explanations=(
-            ExplanationText(
-                "method_subscript",
-                what="Square brackets follow a function.",
-                why="Call a function with parentheses; square brackets look something up.",
-                hint="Do you want to call the function, or to look something up in its result?",
-                fix="Write `(…)`, or put the square brackets after the call.",
-                example="'text'.split[0]",
-            ),
-        ),
-    ),
-)
 
 
 # Arguments that do not fit the function
@@ -296,162 +216,13 @@ def _method_without_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]
             yield from with_self(site, node)
 
 
-_CALL = (
-    "def area(width, height=1):\n    return width * height\n\n\ndef tool(a, height):\n    return area({0})\n"
-)
-
-
-_WAIT = "async def one(a):\n    return [a]\n\n\nasync def tool(a):\n    return {0}[0]\n"
-_SELF = "class Box:\n    def __init__(self):\n        self.items = []\n\n    def put({0}item):\n        {1}items.append(item)\n        return len(self.items)\n\n\ndef tool(a):\n    return Box().put(a)\n"
-
-
-PATTERNS: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        ("TypeError",),
-        r"(?P<function>[\w.<>]+)\(\) missing (?P<count>\d+) required (?:positional|keyword-only) arguments?: (?P<names>.+)",
-        explanations=(
-            ExplanationText(
-                "missing_arguments",
-                what="`{function}` was called without {names}.",
-                why=(
-                    "Every parameter without a default value needs an argument. For a method, `self` "
-                    "is passed by the object: a call on the class is one argument short."
-                ),
-                hint="Which argument belongs to which parameter?",
-                fix="Add {names} to the call, or give the parameter a default value.",
-                example="def area(width, height):\n    return width * height\narea(3)",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="missing_argument",
-                mistake="a missing argument that has the name of a variable",
-                priority=0.8,
-                propose=_missing_argument,
-                example=FixExample(
-                    "def area(width, height):\n    return width * height\n\n\ndef tool(a, height):\n    return area(a)\n",
-                    "def area(width, height):\n    return width * height\n\n\ndef tool(a, height):\n    return area(a, height)\n",
-                    {"a": 1, "height": 2},
-                ),
-                lookalike=FixExample(
-                    "def area(width, height):\n    return width * height\n\n\ndef tool(a):\n    return area(a)\n",
-                    arguments={"a": 1},
-                ),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"(?P<function>[\w.<>]+)\(\) takes (?P<most>.+?) positional arguments? but (?P<count>\d+) (?:was|were) given",
-        explanations=(
-            ExplanationText(
-                "too_many_arguments",
-                what="`{function}` was given {count:value} but takes {most}.",
-                why=(
-                    "For a method, the object itself is the first argument, so a missing `self` also "
-                    "causes this error."
-                ),
-                hint="Compare the arguments in the call with the parameters in the `def` line.",
-                fix="Remove the extra arguments, pass them by name, or add a parameter.",
-                example="def area(width):\n    return width\narea(3, 4)",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="method_without_self",
-                mistake="a method without `self`",
-                priority=0.9,
-                propose=_method_without_self,
-                example=FixExample(_SELF.format("", "self."), _SELF.format("self, ", "self."), {"a": 1}),
-                lookalike=FixExample(
-                    "def put(item):\n    return item\n\n\ndef tool(a):\n    return put(a, a)\n",
-                    arguments={"a": 1},
-                ),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"(?P<function>[\w.]+)(?:\(\))? (?:takes|expected) .*(?:given|got)",
-        fixes=(
-            Fix(
-                name="too_many_arguments",
-                mistake="several arguments where one is expected",
-                priority=0.8,
-                propose=_too_many_arguments,
-                example=FixExample(
-                    "def tool(a, b):\n    found = []\n    found.append(a, b)\n    return found\n",
-                    "def tool(a, b):\n    found = []\n    found.append((a, b))\n    return found\n",
-                    {"a": 1, "b": 2},
-                ),
-                lookalike=FixExample("def tool(a):\n    return chr(a, a)\n", arguments={"a": 1}),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"(?P<function>[\w.]+)\(\) got an unexpected keyword argument '(?P<name>\w+)'",
-        explanations=(
-            ExplanationText(
-                "keyword_near",
-                what="`{function}` has no parameter `{name}`.",
-                why="A similar parameter exists: {near}.",
-                hint="Compare the spelling with the `def` line.",
-                fix="Write {near} instead of `{name}`.",
-                needs="near",
-                example="def area(width=1):\n    return width\narea(widht=3)",
-            ),
-            ExplanationText(
-                "keyword",
-                what="`{function}` has no parameter `{name}`.",
-                why=(
-                    "Its parameters have other names, or a different version of it is installed than the "
-                    "one you read about."
-                ),
-                hint="What does `help({function})` list?",
-                fix="Use one of the names in its `def` line.",
-                example="def area(width=1):\n    return width\narea(zzyzx=3)",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="keyword",
-                mistake="a keyword argument that the function does not have",
-                priority=0.88,
-                propose=_keyword,
-                example=FixExample(
-                    _CALL.format("a, heigth=height"), _CALL.format("a, height=height"), {"a": 1, "height": 2}
-                ),
-                lookalike=FixExample("def tool(a):\n    return sorted(a, zzyzx=1)\n", arguments={"a": [1]}),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"(?P<function>[\w.]+)\(\) got multiple values for (?:keyword )?argument '(?P<name>\w+)'",
-        explanations=(
-            ExplanationText(
-                "twice_given",
-                what="`{function}` was given `{name}` twice.",
-                why="It was passed once by position and once by name.",
-                hint="Which argument is the first parameter?",
-                fix="Remove one of the two.",
-                example="def area(width, height=1):\n    return width\narea(3, width=4)",
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError", "AttributeError"),
-        r"coroutine",
-        fixes=(
-            Fix(
-                name="unawaited",
-                mistake="a coroutine that is not awaited",
-                priority=0.95,
-                propose=_unawaited,
-                example=FixExample(_WAIT.format("one(a)"), _WAIT.format("(await one(a))"), {"a": 1}),
-                lookalike=FixExample("async def tool(a):\n    return (await a)[0]\n", arguments={"a": 1}),
-            ),
-        ),
-    ),
-)
+#: By the names of their rows.
+FIXES: dict[str, Propose] = {
+    "uncalled": _uncalled,
+    "no_function": _no_function,
+    "missing_argument": _missing_argument,
+    "method_without_self": _method_without_self,
+    "too_many_arguments": _too_many_arguments,
+    "keyword": _keyword,
+    "unawaited": _unawaited,
+}

@@ -1,87 +1,65 @@
-"""All rows of the failure catalogue in one order, and lookups.
+"""Failure catalogue: what matches a failure, and explains it.
 
-The patterns are tried from the most particular to the most general; the last one says what can be said of any failure.
-Each row has code of its own that fails so, which the tests run: when Python changes a message, a test names the row
-that no longer matches. (`friendly-traceback` explains more kinds of failure; its last release is of 2022 and it does
-not know the messages of the Pythons since.)
+The rows are data, in one file a subject, such as `keys.toml`; the code of their fixes is in the module of the same name,
+such as `keys.py`. Of a subject, a file has:
+
+- `[[failure]]`: a kind of failure, by its exception types and a regular expression on its message. What is known of it
+  stands below: how it is explained (`[[failure.text]]`), and which fixes are tried (`fixes`).
+- `[[facts]]`: sentences for what the live objects of a failure show. `healkit.facts` reads that, and names the sentence.
+- `[fix.NAME]`: a fix, with an example of the mistake and one that only looks like it. `fixes.FIXES` has its code.
+
+The subjects, and the rows in a file, go from the particular to the general; the last row says what can be said of any
+failure. Each row has code of its own that fails so, which the tests run: when Python changes a message, a test names
+the row that no longer matches. (`friendly-traceback` explains more kinds of failure; its last release is of 2022 and it
+does not know the messages of the Pythons since.)
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
 
+import msgspec
+
+from healkit.config import ExplainLevel
 from healkit.contracts.failure import FACT_MAX_CHARS, Failure
-from healkit.contracts.healing import apply_edits
 from healkit.contracts.tools import place_label
 from healkit.errors import is_refused
-from healkit.failures import (
-    attributes,
-    calls,
-    endings,
-    files,
-    formats,
-    general,
-    imports,
-    keys,
-    lists,
-    names,
-    none_values,
-    observed_arrays,
-    observed_columns,
-    observed_tables,
-    observed_values,
-    operands,
-    syntax,
-    tables,
-    wrong_results,
-)
-from healkit.failures.pattern import (
-    NO_EXCEPTION,
-    Explanation,
-    ExplanationText,
-    FailurePattern,
-    Fix,
-    Kind,
-    Proposal,
-    spared,
-)
-from healkit.failures.site import Site
-from healkit.failures.syntax_repair.draft import compiler_message
 from healkit.plain_text import count, visible
 
-#: By subject; the first explanation that applies is shown, so the particular comes before the general.
-SUBJECTS: dict[str, tuple[FailurePattern, ...]] = {
-    "endings": endings.PATTERNS,
-    "observed_tables": observed_tables.PATTERNS,
-    "observed_columns": observed_columns.PATTERNS,
-    "observed_arrays": observed_arrays.PATTERNS,
-    "observed_values": observed_values.PATTERNS,
-    "tables": tables.PATTERNS,
-    "imports": imports.PATTERNS,
-    "names": names.PATTERNS,
-    "unbound": names.UNBOUND,
-    "attributes": attributes.PATTERNS,
-    "functions": calls.FUNCTIONS,
-    "none_values": none_values.PATTERNS,
-    "keys": keys.PATTERNS,
-    "calls": calls.PATTERNS,
-    "operands": operands.PATTERNS,
-    "index_types": lists.INDEX_TYPES,
-    "containers": lists.PATTERNS,
-    "numbers": formats.NUMBERS,
-    "iteration": lists.ITERATION,
-    "formats": formats.PATTERNS,
-    "files": files.PATTERNS,
-    "indexes": lists.INDEXES,
-    "syntax": syntax.PATTERNS,
-    "wrong_results": wrong_results.PATTERNS,
-    "shared_values": wrong_results.SHARED,
-    "guards": general.GUARDS,
-    "general": general.PATTERNS,
+_log = logging.getLogger(__name__)
+Item = TypeVar("Item")
+
+#: In this order; the first explanation that applies is shown.
+SUBJECTS = (
+    "endings", "tables", "imports", "names", "attributes", "calls", "none_values", "keys", "operands", "lists",
+    "formats", "files", "syntax", "wrong_results", "general",
+)  # fmt: skip
+#: In the place of an exception type: the tool returns, and the result is wrong.
+NO_EXCEPTION = "no exception"
+#: The kinds that a diagnosis tells apart.
+Kind = Literal[
+    "syntax", "import", "name", "attribute", "key", "path", "type", "value", "zero", "index", "assertion",
+    "wrong_value", "timeout", "memory", "crash", "arguments", "limits", "other",
+]  # fmt: skip
+#: The message of a missing name; the notebook's cards know where a cell got the name before.
+NOT_DEFINED = r"name '(?P<name>\w+)' is not defined"
+#: The steps of an explanation, from nothing to all.
+LEVELS: tuple[ExplainLevel, ...] = get_args(ExplainLevel)
+_TITLES = {
+    "what": "What happened",
+    "where": "Where",
+    "why": "Why",
+    "hint": "Hint",
+    "fix": "Suggested fix",
 }
-PATTERNS = tuple(pattern for patterns in SUBJECTS.values() for pattern in patterns)
 _LINKS = {"cause": "Caused by", "context": "While handling"}
 _VALUE_MAX_CHARS = 120
 _MESSAGE_MAX_CHARS = 400
@@ -91,18 +69,53 @@ _WORD = re.compile(r"(?<![\w}])(?:\{\w+(?::\w+)?\})+")
 _SUGGESTION = re.compile(r"Did you mean: '([^']+)'\?")
 
 
-class _Piece(str):
-    """A piece of a message; where it is a number, `{size:item}` is that of items.
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """A failure in plain words, step by step; a step with nothing to say is empty.
 
-    `{wanted:bare}` is the piece without its backquotes.
+    `rule` is the name of the `ExplanationText` that it was made from. `linked` are the explanations of the exceptions
+    that the failure was raised from, or that its group holds; `title` says of such a one what it is to the failure.
     """
 
-    __slots__ = ()
+    rule: str
+    what: str
+    where: str = ""
+    why: str = ""
+    hint: str = ""
+    fix: str = ""
+    linked: tuple[Explanation, ...] = ()
+    title: str = ""
 
-    def __format__(self, noun: str) -> str:
-        if noun == "bare":
-            return self.strip("`")
-        return count(int(self), noun) if noun and self.isdecimal() else str(self)
+    def at(self, level: ExplainLevel) -> Explanation:
+        """Return the steps up to that level: at `hint`, a teacher keeps the fix back."""
+        kept = LEVELS.index(level)
+        blank = {name: "" for i, name in enumerate(LEVELS) if i > kept}
+        linked = tuple(one.at(level) for one in self.linked if kept)
+        return dataclasses.replace(self, linked=linked, **blank)
+
+    def steps(self) -> Iterator[tuple[str, str]]:
+        """Yield the title and the text of each step that has one, in order."""
+        for name, title in _TITLES.items():
+            if text := getattr(self, name):
+                yield title, text
+        for one in self.linked:
+            yield one.title, one.in_one_line
+
+    @property
+    def in_one_line(self) -> str:
+        """Text of what happened, where, why and the fix, one after the other."""
+        sentences = (self.what, self.where, self.why, self.fix)
+        return " ".join(text if text[-1] in ".?!:" else f"{text}." for text in sentences if text)
+
+    def to_text(self) -> str:
+        """Write one step a line."""
+        return "\n".join(f"{title}: {text}" for title, text in self.steps())
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+# Questions about a failure
 
 
 def explain(failure: Failure, where: str = "") -> Explanation:
@@ -120,34 +133,83 @@ def explain(failure: Failure, where: str = "") -> Explanation:
     return dataclasses.replace(explanation, linked=tuple(found))
 
 
+def kind_of(failure: Failure) -> Kind:
+    """Return the kind of a failure; `other` where no pattern decides it."""
+    ended = (pattern.kind for pattern in _patterns_for(failure.code) if pattern.raises)
+    raised = (pattern.kind for pattern, _ in matching(bare(failure.ename), failure.evalue))
+    kinds = [*ended, *(() if is_refused(failure.code) else raised)]
+    return next(filter(None, kinds), "other")
+
+
+def no_fix(failure: Failure) -> str:
+    """Return why no change of the code helps against a failure; empty where one may."""
+    reasons = (pattern.no_fix for pattern in _patterns_for(failure.code) if pattern.raises)
+    return next(filter(None, reasons), "")
+
+
 def _explained(failure: Failure, where: str) -> Explanation:
     if is_refused(failure.code):
         why = "healkit refused the call before the tool was run."
         return Explanation("refused", _short(failure.evalue, _MESSAGE_MAX_CHARS), why=why, hint=failure.hint)
     near = list(failure.near) or _SUGGESTION.findall(failure.traceback)[-1:]
-    told = (
-        explanation
-        for text, match in _texts_for(failure, near)
-        for explanation in spared(_filled(text, match, failure, near, where), text.name)
-    )
+    for text, groups in _texts_for(failure, near):
+        for explanation in spared(_filled(text, groups, failure, near, where), text.name):
+            return explanation
     message = _short(failure.evalue, _MESSAGE_MAX_CHARS)
-    return next(told, Explanation("unexplained", f"{_bare(failure.ename)}: {message}".rstrip(": ")))
+    return Explanation("unexplained", f"{bare(failure.ename)}: {message}".rstrip(": "))
+
+
+def _texts_for(
+    failure: Failure, near: list[str]
+) -> Iterator[tuple[ExplanationText, Mapping[str, str | None]]]:
+    """Yield the explanations that apply, each with the groups of its pattern; the last one always does.
+
+    What the objects show comes first, but for an execution that ended otherwise than by an exception.
+    """
+    ended = not is_refused(failure.code) and failure.code != "TOOL_EXCEPTION"
+    shown = _facts().get(failure.facts.get("about", ""))
+    if shown is not None and not ended:
+        yield shown, {}
+    for pattern, match in matching(failure.code if ended else bare(failure.ename), failure.evalue):
+        if shown is not None and ended and not pattern.raises:
+            yield shown, {}
+        for text in pattern.texts:
+            if (near or not text.near) and _compiled(text.only).search(failure.evalue):
+                yield text, match.groupdict()
 
 
 def _filled(
-    text: ExplanationText, match: re.Match[str], failure: Failure, near: list[str], where: str
+    text: ExplanationText,
+    groups: Mapping[str, str | None],
+    failure: Failure,
+    near: list[str],
+    where: str,
 ) -> Iterator[Explanation]:
     """Yield the explanation that a text makes of the failure."""
     fields = {
-        "ename": _bare(failure.ename),
+        "ename": bare(failure.ename),
         "message": _short(failure.evalue, _MESSAGE_MAX_CHARS).rstrip("."),
-        "near": _listed(near, " or "),
-        **{name: _short(piece or "") for name, piece in match.groupdict().items()},
+        "near": " or ".join(f"`{_short(name)}`" for name in near),
+        **{name: _short(piece or "") for name, piece in groups.items()},
         **{name: _short(fact, FACT_MAX_CHARS) for name, fact in failure.facts.items()},
     }
     what, why, hint, fix = (filled_in(step, fields) for step in (text.what, text.why, text.hint, text.fix))
     if what:
         yield Explanation(text.name, what[:1].upper() + what[1:], _where(failure, where), why, hint, fix)
+
+
+class _Piece(str):
+    """A piece of a message; where it is a number, `{size:item}` is that of items.
+
+    `{wanted:bare}` is the piece without its backquotes.
+    """
+
+    __slots__ = ()
+
+    def __format__(self, noun: str) -> str:
+        if noun == "bare":
+            return self.strip("`")
+        return count(int(self), noun) if noun and self.isdecimal() else str(self)
 
 
 def filled_in(step: str, fields: Mapping[str, str]) -> str:
@@ -161,67 +223,8 @@ def filled_in(step: str, fields: Mapping[str, str]) -> str:
     return " ".join(told).strip()
 
 
-def kind_of(failure: Failure) -> Kind:
-    """Return the kind of a failure; `other` where no pattern decides it."""
-    ended = (pattern.kind for pattern in PATTERNS if failure.code in pattern.enames)
-    raised = (pattern.kind for pattern, _ in _matching(_bare(failure.ename), failure.evalue))
-    kinds = [*ended, *(() if is_refused(failure.code) else raised)]
-    return next(filter(None, kinds), "other")
-
-
-def no_fix(failure: Failure) -> str:
-    """Return why no change of the code helps against a failure; empty where one may."""
-    reasons = (pattern.no_fix for pattern in PATTERNS if failure.code in pattern.enames)
-    return next(filter(None, reasons), "")
-
-
-def proposals(site: Site) -> Iterator[tuple[Fix, Proposal, str]]:
-    """Yield what the fixes propose at a site, each with its fix and the code that it makes.
-
-    They come in the order of the catalogue; `priority` and `less` say which is likelier.
-    """
-    for fix, match in fixes_for(site):
-        yield from spared(((fix, *made) for made in proposals_of(fix, match, site)), fix.name)
-
-
-def fixes_for(site: Site) -> Iterator[tuple[Fix, re.Match[str]]]:
-    """Yield the fixes for the failure at a site, each with the match of its pattern."""
-    failure = site.failure
-    label, message = (NO_EXCEPTION, "") if failure is None else (_bare(failure.ename), failure.evalue)
-    for pattern, match in _matching(label, message):
-        for fix in pattern.fixes:
-            if re.search(fix.only, message, re.DOTALL):
-                yield fix, match
-
-
-def proposals_of(fix: Fix, match: re.Match[str], site: Site) -> Iterator[tuple[Proposal, str]]:
-    """Yield what one fix proposes, with the code that it makes; nothing that does not parse."""
-    text = site.source.text
-    for proposal in fix.propose(site, match):
-        code = apply_edits(text, proposal.edits)
-        if code != text and compiler_message(code) is None:
-            yield proposal, code
-
-
-def _texts_for(failure: Failure, near: list[str]) -> Iterator[tuple[ExplanationText, re.Match[str]]]:
-    """Yield the explanations that apply, each with the match of its pattern; the last one always does."""
-    ended = not is_refused(failure.code) and failure.code != "TOOL_EXCEPTION"
-    for pattern, match in _matching(failure.code if ended else _bare(failure.ename), failure.evalue):
-        for text in pattern.explanations:
-            seen = failure.facts.get("about") == text.name
-            there = {"": True, "near": bool(near), "facts": seen}[text.needs]
-            if there and re.search(text.only, failure.evalue, re.DOTALL):
-                yield text, match
-
-
-def _matching(label: str, message: str) -> Iterator[tuple[FailurePattern, re.Match[str]]]:
-    """Yield the patterns for an exception type or a code, each with its match of the message."""
-    for pattern in PATTERNS:
-        if (match := pattern.match(label, message)) is not None:
-            yield pattern, match
-
-
-def _bare(ename: str) -> str:
+def bare(ename: str) -> str:
+    """Return the name of an exception type without its module."""
     return ename.rpartition(".")[2]
 
 
@@ -235,10 +238,133 @@ def _where(failure: Failure, place: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _listed(names: Sequence[str], last: str) -> str:
-    return last.join(f"`{_short(name)}`" for name in names)
-
-
 def _short(text: str, limit: int = _VALUE_MAX_CHARS) -> str:
     flat = " ".join(visible(text[: limit * 4]).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+# Rows
+
+
+class ExplanationText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Sentences that explain a pattern's failures, with places to fill in.
+
+    name: unique in the catalogue. what, why, hint, fix: the steps; the named groups of the pattern's message can stand
+    in them, as can `{ename}`, `{message}` and `{near}` (names like the one that was not found), and the facts in those of
+    `[[facts]]`. A sentence is left out where the failure has nothing for one of its places. near: used only where there
+    are such names. only: a narrower regular expression, where not all of the pattern's messages are meant. example: code
+    that fails so; the tests run it and expect this explanation.
+    """
+
+    name: str
+    what: str
+    why: str = ""
+    hint: str = ""
+    fix: str = ""
+    near: bool = False
+    only: str = ""
+    example: str = ""
+
+
+class FailurePattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"texts": "text"}):
+    """A kind of failure.
+
+    raises: exception types by their bare names, or codes of `healkit.errors`; empty for any. message: a regular
+    expression searched for in the message. texts: the first that applies is shown; a pattern may leave the explanation
+    to a later, more general one. fixes: the fixes of every pattern that matches propose changes. kind: what a diagnosis
+    calls it, where this pattern decides that. no_fix: why no change of the code helps, in one sentence; empty where one
+    may.
+    """
+
+    raises: tuple[str, ...] = ()
+    message: str = ""
+    texts: tuple[ExplanationText, ...] = ()
+    fixes: tuple[str, ...] = ()
+    kind: Kind | None = None
+    no_fix: str = ""
+
+    def match(self, message: str) -> re.Match[str] | None:
+        """Match a failure's message."""
+        return _compiled(self.message).search(message)
+
+
+class FixExample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A broken tool, the arguments that it fails for, and one of the codes that the fix makes of it ("" for none).
+
+    right: the declared result for these arguments, where that matters.
+    """
+
+    before: str
+    after: str = ""
+    arguments: dict[str, Any] = {}
+    right: Any = None
+
+
+class Fix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule that proposes changes against a pattern's failures.
+
+    mistake: in a few words. only: a narrower regular expression, where not all of the pattern's messages are meant.
+    priority: 0 to 1, how likely its first proposal is right; it orders the patches of different fixes. example: a tool
+    that it fixes. lookalike: a tool with the same failure but another mistake, for which the fix must propose nothing.
+    """
+
+    mistake: str
+    priority: float
+    example: FixExample
+    lookalike: FixExample
+    only: str = ""
+
+
+class Subject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The rows of one file."""
+
+    failure: tuple[FailurePattern, ...] = ()
+    facts: tuple[ExplanationText, ...] = ()
+    fix: dict[str, Fix] = {}
+
+
+@functools.cache
+def subjects() -> dict[str, Subject]:
+    """Read all rows, with the first failure."""
+    modules = (name for name in sys.stdlib_module_names if not name.startswith("_"))
+    abbreviations = "|".join(sorted(("np", "pd", "plt", "sns", "dt", *modules)))
+    found = {}
+    for name in SUBJECTS:
+        text = Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8")
+        found[name] = msgspec.convert(tomllib.loads(text.replace("‹modules›", abbreviations)), Subject)
+    return found
+
+
+def patterns() -> list[FailurePattern]:
+    """Return all patterns, in order."""
+    return [pattern for subject in subjects().values() for pattern in subject.failure]
+
+
+@functools.cache
+def _facts() -> dict[str, ExplanationText]:
+    return {text.name: text for subject in subjects().values() for text in subject.facts}
+
+
+@functools.lru_cache(maxsize=256)
+def _patterns_for(label: str) -> tuple[FailurePattern, ...]:
+    """Return the patterns for an exception type or a code, in order."""
+    return tuple(pattern for pattern in patterns() if not pattern.raises or label in pattern.raises)
+
+
+#: Compiled when first used: a failure needs a few of them.
+_compiled = functools.cache(functools.partial(re.compile, flags=re.DOTALL))
+
+
+def matching(label: str, message: str) -> Iterator[tuple[FailurePattern, re.Match[str]]]:
+    """Yield the patterns for an exception type or a code, each with its match of the message."""
+    for pattern in _patterns_for(label):
+        if (match := pattern.match(message)) is not None:
+            yield pattern, match
+
+
+def spared(items: Iterable[Item], row: str) -> Iterator[Item]:
+    """Yield what a row yields until it raises, so that its mistake costs its own rest only."""
+    try:
+        yield from items
+    except Exception:  # noqa: BLE001 - a row of the catalogue reads foreign code and messages
+        _log.debug("the row %s of the failure catalogue raises", row, exc_info=True)

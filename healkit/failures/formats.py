@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from healkit.contracts.healing import Edit
-from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
-from healkit.failures.site import Site
+from healkit.failures.site import Proposal, Propose, Site
 
 
 def _mapped(site: Site) -> list[ast.Call]:
@@ -68,108 +67,6 @@ def _empty_number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if not match["text"][1:-1].strip():
             text = f"({whole} if {given}.strip() else 0)"
             yield Proposal("Treat an empty string as 0.", site.source.replace(call, text), guard=True)
-
-
-_OTHER = FixExample("def tool(a):\n    return int(a)\n", arguments={"a": "zzyzx"})
-
-
-NUMBERS: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        ("ValueError",),
-        r"(?:invalid literal for int\(\) with base (?P<base>\d+)|could not convert string to float): (?P<text>.+)",
-        explanations=(
-            ExplanationText(
-                "int_float_text",
-                what="`int` cannot convert {text}: it has a decimal point.",
-                why="`int` converts only strings that contain an integer.",
-                hint="Do you need the digits after the decimal point?",
-                fix="Write `float(…)`, or `int(float(…))` to cut them off.",
-                example="int('3.5')",
-                only=r"int\(\) with base 10: '-?\d+\.\d*'",
-            ),
-            ExplanationText(
-                "int_empty",
-                what="An empty string cannot be converted to a number.",
-                why="An empty field is an empty string, which contains no number.",
-                hint="Which number should an empty field become?",
-                fix="Handle the empty string before this line, or skip the row.",
-                example="int('')",
-                only=r"(?:int\(\) with base 10|to float): ''",
-            ),
-            ExplanationText(
-                "number_text",
-                what="{text} cannot be converted to a number.",
-                why=(
-                    "The string may contain only digits, a sign and a decimal point. Remove units, "
-                    "currency signs and thousands separators first."
-                ),
-                hint="Which value is it? Print it with `repr(…)` to see spaces too.",
-                fix="Clean it first, with `.replace(…)` and `.strip()`.",
-                example="float('12 kg')",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="number_text",
-                mistake="a number with a decimal point, commas or a unit in a string",
-                only=r"(?:base 10|to float): '.*'",
-                priority=0.85,
-                propose=_number_text,
-                example=FixExample(
-                    "def tool(a):\n    return int(a)\n",
-                    "def tool(a):\n    return int(float(a))\n",
-                    {"a": "3.0"},
-                ),
-                lookalike=_OTHER,
-            ),
-            Fix(
-                name="empty_number",
-                mistake="a number from an empty string",
-                only=r"(?:base 10|to float): '.*'",
-                priority=0.3,
-                propose=_empty_number,
-                example=FixExample(
-                    "def tool(a):\n    return int(a)\n",
-                    "def tool(a):\n    return (int(a) if a.strip() else 0)\n",
-                    {"a": ""},
-                ),
-                lookalike=_OTHER,
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("ValueError",),
-        r"math domain error|expected a nonnegative input|expected a positive input",
-        explanations=(
-            ExplanationText(
-                "math_domain",
-                what="The function is not defined for this value.",
-                why=(
-                    "The square root of a negative number, or the logarithm of 0 or less, is not a real "
-                    "number."
-                ),
-                hint="Which value was passed?",
-                fix="Check the value first; `cmath` has functions for complex numbers.",
-                example="import math\nmath.sqrt(-1)",
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("OverflowError",),
-        r"(?P<what>.*)",
-        explanations=(
-            ExplanationText(
-                "overflow",
-                what="A number is too large for its type.",
-                why="The largest float is about 1.8e308. Powers and factorials reach it quickly.",
-                hint="Which value grows?",
-                fix="Use integers (`int` has no limit), or calculate with logarithms.",
-                example="2.0 ** 10000",
-            ),
-        ),
-        kind="value",
-    ),
-)
 
 
 # JSON and dates
@@ -246,144 +143,12 @@ def _date_form(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"The dates have the format {form}.", edits, less=0.05 * number)
 
 
-_JSON = "import json\n\n\ndef tool(a):\n    return json.{0}(a)\n"
-
-
-PATTERNS: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        ("JSONDecodeError",),
-        r"(?P<what>.+): line (?P<line>\d+) column (?P<column>\d+)",
-        explanations=(
-            ExplanationText(
-                "json_empty",
-                what="There is no JSON at the very beginning of the string.",
-                why=(
-                    "The string is empty, or begins with something else: an error page, a message, or the "
-                    "wrong kind of quotation mark."
-                ),
-                hint="What are the first characters? Print their `repr(…)`.",
-                fix="Find out why the input is not JSON before you parse it.",
-                example="import json\njson.loads('')",
-                only=r"Expecting value: line 1 column 1 \(char 0\)",
-            ),
-            ExplanationText(
-                "json",
-                what="Invalid JSON at line {line}, column {column}: {what}.",
-                why="JSON is stricter than Python: double quotes only, no comma after the last item, no comments, `true` and `null`.",
-                hint="What comes right before that position?",
-                fix="Fix the string; if Python printed it, read it with `ast.literal_eval`.",
-                example="import json\njson.loads(\"{'a': 1}\")",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="python_text",
-                mistake="a Python literal that is read as JSON",
-                only=r"Expecting property name enclosed in double quotes|Expecting value|Illegal trailing comma",
-                priority=0.7,
-                propose=_python_text,
-                example=FixExample(
-                    _JSON.format("loads"),
-                    "import ast\nimport json\n\n\ndef tool(a):\n    return ast.literal_eval(a)\n",
-                    {"a": "{'b': 1}"},
-                ),
-                lookalike=FixExample(
-                    "import json\n\n\ndef tool(a):\n    return json.JSONDecoder().decode(a)\n",
-                    arguments={"a": "{'b': 1}"},
-                ),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("AttributeError", "TypeError"),
-        r"object has no attribute 'read'|the JSON object must be str, bytes or bytearray",
-        fixes=(
-            Fix(
-                name="load_or_loads",
-                mistake="a string that is read as a JSON file, or JSON that is read twice",
-                priority=0.92,
-                propose=_load_or_loads,
-                example=FixExample(_JSON.format("load"), _JSON.format("loads"), {"a": "[1]"}),
-                lookalike=FixExample("def tool(a):\n    return a.read()\n", arguments={"a": "1"}),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"Object of type (?P<kind>\w+) is not JSON serializable",
-        explanations=(
-            ExplanationText(
-                "not_json",
-                what="JSON cannot represent a `{kind}`.",
-                why=(
-                    "JSON supports strings, numbers, true and false, null, lists, and dicts with strings "
-                    "as keys."
-                ),
-                hint="What should the reader of the JSON get instead?",
-                fix="Convert it first: `list(…)`, `str(…)`, `.isoformat()`, `.item()`, `.to_dict()`.",
-                example="import json\njson.dumps({1, 2})",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="no_json",
-                mistake="a value that JSON does not support",
-                priority=0.8,
-                propose=_no_json,
-                example=FixExample(
-                    "import json\n\n\ndef tool(a):\n    return json.dumps(set(a))\n",
-                    "import json\n\n\ndef tool(a):\n    return json.dumps(set(a), default=list)\n",
-                    {"a": "b"},
-                ),
-                lookalike=FixExample(
-                    "import json\n\n\ndef tool(a):\n    return json.JSONEncoder().encode({a})\n",
-                    arguments={"a": 1},
-                ),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("ValueError",),
-        r"time data (?P<text>.+?) does not match format (?P<format>'[^']*')|Invalid isoformat string: (?P<iso>.+)",
-        explanations=(
-            ExplanationText(
-                "iso_format",
-                what="{iso} is not a date or time in ISO format.",
-                why="`fromisoformat` reads only the forms of ISO 8601, where a date begins with its year.",
-                hint="Which form do your dates have?",
-                fix="Parse any other form with a format of its own.",
-                only="Invalid isoformat",
-                example="from datetime import date\ndate.fromisoformat('3.5.2024')",
-            ),
-            ExplanationText(
-                "time_format",
-                what="{text} does not match the expected format {format}.",
-                why=(
-                    "Every character of the format must match: `%d` is a day, `%m` a month, `%Y` a year of "
-                    "four digits, `%H:%M` a time."
-                ),
-                hint="Where does the string differ from the format?",
-                fix="Change the format to match the data.",
-                example="from datetime import datetime\ndatetime.strptime('3.5.2024', '%Y-%m-%d')",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="date_form",
-                mistake="a date that does not match its format",
-                only=r"time data '.*' does not match format '",
-                priority=0.85,
-                propose=_date_form,
-                example=FixExample(
-                    "from datetime import datetime\n\n\ndef tool(a):\n    return datetime.strptime(a, '%Y-%m-%d').year\n",
-                    'from datetime import datetime\n\n\ndef tool(a):\n    return datetime.strptime(a, "%d.%m.%Y").year\n',
-                    {"a": "31.12.2024"},
-                ),
-                lookalike=FixExample(
-                    "from datetime import datetime\n\n\ndef tool(a):\n    return datetime.strptime(a, '%Y').year\n",
-                    arguments={"a": "soon"},
-                ),
-            ),
-        ),
-    ),
-)
+#: By the names of their rows.
+FIXES: dict[str, Propose] = {
+    "number_text": _number_text,
+    "empty_number": _empty_number,
+    "python_text": _python_text,
+    "load_or_loads": _load_or_loads,
+    "no_json": _no_json,
+    "date_form": _date_form,
+}

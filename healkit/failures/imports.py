@@ -12,8 +12,7 @@ from pathlib import Path
 from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
 from healkit.facts.values import PACKAGES, SAME
-from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
-from healkit.failures.site import Site
+from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import unknown_names
 
 CLASSES_OF_DATETIME = ("datetime", "date", "timedelta", "timezone", "time")
@@ -139,163 +138,6 @@ def _misspelt_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(f"`{name}` is not defined; `{right}` is in `{HOMES[right]}`.", edits)
 
 
-_NOTHING = FixExample("def tool(a):\n    return zzyzx(a)\n", arguments={"a": 1})
-
-
-#: For names that are not defined; `names` has their pattern.
-MISSING_IMPORTS: tuple[Fix, ...] = (
-    Fix(
-        name="missing_import",
-        mistake="a module or a well-known name that is not imported",
-        priority=0.95,
-        propose=_missing_import,
-        example=FixExample(
-            '"""Count."""\n\nfrom __future__ import annotations\n\n\ndef tool(a):\n    return dict(Counter(a))  # all\n',
-            '"""Count."""\n\nfrom __future__ import annotations\n\nfrom collections import Counter\n\n\n'
-            "def tool(a):\n    return dict(Counter(a))  # all\n",
-            {"a": "aab"},
-        ),
-        lookalike=_NOTHING,
-    ),
-    Fix(
-        name="without_its_module",
-        mistake="a function of a module that is called without the module name",
-        priority=0.93,
-        propose=_without_its_module,
-        example=FixExample(
-            "import math\n\n\ndef tool(a):\n    return cosh(a)\n",
-            "import math\n\n\ndef tool(a):\n    return math.cosh(a)\n",
-            {"a": 0},
-        ),
-        lookalike=FixExample("import math\n\n\ndef tool(a):\n    return zzyzx(a)\n", arguments={"a": 1}),
-    ),
-    Fix(
-        name="misspelt_import",
-        mistake="a well-known name that is misspelt and not imported",
-        priority=0.6,
-        propose=_misspelt_import,
-        example=FixExample(
-            "def tool(a):\n    return dict(defaultdcit(int, a))\n",
-            "from collections import defaultdict\n\n\ndef tool(a):\n    return dict(defaultdict(int, a))\n",
-            {"a": {"b": 1}},
-        ),
-        lookalike=_NOTHING,
-    ),
-)
-
-PATTERNS: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        ("ModuleNotFoundError",),
-        r"No module named '(?P<name>[\w.]+)'",
-        explanations=(
-            ExplanationText(
-                "module_near",
-                what="There is no module named `{name}`.",
-                why="The standard library has a module with a similar name: {near}.",
-                hint="Compare the spelling.",
-                fix="Import {near}.",
-                needs="near",
-                example="import ramdom",
-            ),
-            ExplanationText(
-                "module",
-                what="There is no module named `{name}`.",
-                why=(
-                    "It is not installed in the environment that ran this code, or its import name "
-                    "differs from its package name. A tool with granted packages sees only those."
-                ),
-                hint="Does the same import work in a cell of this notebook?",
-                fix=(
-                    "Install the package with `%pip install …`; for a tool, check its grants with `%vault "
-                    "grant NAME`."
-                ),
-                example="import zzyzx_not_there",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="misspelt_module",
-                mistake="a misspelt module name",
-                priority=0.9,
-                propose=_misspelt_module,
-                example=FixExample(
-                    "import ramdom\n\n\ndef tool(a):\n    return ramdom.Random(a).randint(1, 1)\n",
-                    "import random\n\n\ndef tool(a):\n    return random.Random(a).randint(1, 1)\n",
-                    {"a": 1},
-                ),
-                lookalike=FixExample(
-                    "import zzyzx_not_there\n\n\ndef tool(a):\n    return a\n", arguments={"a": 1}
-                ),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("AttributeError", "ImportError"),
-        r"partially initialized module '(?P<module>[\w.]+)'",
-        explanations=(
-            ExplanationText(
-                "attribute_circular",
-                what="The module `{module}` was used while it was still being imported.",
-                why=(
-                    "Two files import each other, or a file of yours is named `{module}.py` and was "
-                    "imported instead."
-                ),
-                hint="Is there a file `{module}.py` in your folder?",
-                fix="Rename your file, or move one of the two imports into the function that needs it.",
-                example=(
-                    "import os, sys, tempfile\nfolder = tempfile.mkdtemp()\nsys.path.insert(0, folder)\n"
-                    "with open(os.path.join(folder, 'healkit_circle.py'), 'w') as f:\n"
-                    "    f.write('import healkit_circle\\nhealkit_circle.x')\n"
-                    "try:\n    import healkit_circle\nfinally:\n    sys.path.remove(folder)"
-                ),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("ImportError",),
-        r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'",
-        explanations=(
-            ExplanationText(
-                "import_near",
-                what="`{module}` has no `{name}`.",
-                why="A similar name exists: {near}.",
-                hint="Compare the spelling.",
-                fix="Import {near}.",
-                needs="near",
-                example="from math import sqrtt",
-            ),
-            ExplanationText(
-                "import",
-                what="`{module}` has no `{name}`.",
-                why=(
-                    "The name was moved or renamed in another version of the library, or a file of "
-                    "yours named `{module}.py` was imported instead."
-                ),
-                hint="What does `import {module}; {module}.__file__` return?",
-                fix="Look the name up in the documentation of the installed version.",
-                example="from math import zzyzx",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="name_in_module",
-                mistake="an import of a name that the module does not have",
-                priority=0.9,
-                propose=_name_in_module,
-                example=FixExample(
-                    "from math import mean\n\n\ndef tool(a):\n    return mean(a)\n",
-                    "from statistics import mean\n\n\ndef tool(a):\n    return mean(a)\n",
-                    {"a": [1, 3]},
-                ),
-                lookalike=FixExample(
-                    "from math import zzyzx\n\n\ndef tool(a):\n    return a\n", arguments={"a": 1}
-                ),
-            ),
-        ),
-    ),
-)
-
-
 # Attributes of a module that are elsewhere
 
 
@@ -358,70 +200,6 @@ def _submodule(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             f"`{full}` is a submodule and must be imported.",
             site.source.add_import(f"import {full}"),
         )
-
-
-#: For attributes that a module does not have; `attributes` has their pattern.
-OTHER_MODULES: tuple[Fix, ...] = (
-    Fix(
-        name="class_of_module",
-        mistake="a class attribute that is looked up in the module of the same name",
-        only=r"^module",
-        priority=0.9,
-        propose=_class_of_module,
-        example=FixExample(
-            "import datetime\n\n\ndef tool(a):\n    return datetime.fromisoformat(a).year\n",
-            "import datetime\n\n\ndef tool(a):\n    return datetime.datetime.fromisoformat(a).year\n",
-            {"a": "2025-01-01"},
-        ),
-        lookalike=FixExample("import math\n\n\ndef tool(a):\n    return math.zzyzx(a)\n", arguments={"a": 1}),
-    ),
-    Fix(
-        name="moved",
-        mistake="a function of another module, or one with an old or foreign name",
-        only=r"^module",
-        priority=0.9,
-        propose=_moved,
-        example=FixExample(
-            "import json\n\n\ndef tool(a):\n    return json.parse(a)\n",
-            "import json\n\n\ndef tool(a):\n    return json.loads(a)\n",
-            {"a": "[1]"},
-        ),
-        lookalike=FixExample(
-            "import json\n\n\ndef tool(a):\n    return json.zzyzx(a)\n", arguments={"a": "1"}
-        ),
-    ),
-    Fix(
-        name="submodule",
-        mistake="a submodule that is used but not imported",
-        only=r"^module",
-        priority=0.85,
-        propose=_submodule,
-        example=FixExample(
-            "import dbm\n\n\ndef tool():\n    return issubclass(dbm.dumb.error, OSError)\n",
-            "import dbm.dumb\nimport dbm\n\n\ndef tool():\n    return issubclass(dbm.dumb.error, OSError)\n",
-        ),
-        lookalike=FixExample(
-            "import json\n\n\ndef tool(a):\n    return json.zzyzx.x(a)\n", arguments={"a": "1"}
-        ),
-    ),
-)
-#: For the class `datetime`, asked for its siblings.
-BESIDE_THE_CLASS = Fix(
-    name="module_of_class",
-    mistake="a class of the module `datetime` that is looked up in the class `datetime`",
-    only=r"type object 'datetime\.datetime'",
-    priority=0.9,
-    propose=_module_of_class,
-    example=FixExample(
-        "from datetime import datetime\n\n\ndef tool(a):\n    return datetime.timedelta(a).days\n",
-        "from datetime import datetime, timedelta\n\n\ndef tool(a):\n    return timedelta(a).days\n",
-        {"a": 2},
-    ),
-    lookalike=FixExample(
-        "from datetime import datetime\n\n\ndef tool(a):\n    return datetime.zzyzx(a)\n",
-        arguments={"a": 1},
-    ),
-)
 
 
 # Well-known names, and what other languages call them
@@ -563,3 +341,17 @@ FOREIGN_METHODS = {
     "discard": ("{o}.remove({a})",), "update": ("{o}.extend({a})",), "extend": ("{o}.update({a})",),
     "unique": ("list(set({o}))",), "flatten": ("sum({o}, [])",),
 }  # fmt: skip
+
+
+#: By the names of their rows.
+FIXES: dict[str, Propose] = {
+    "misspelt_module": _misspelt_module,
+    "name_in_module": _name_in_module,
+    "missing_import": _missing_import,
+    "without_its_module": _without_its_module,
+    "misspelt_import": _misspelt_import,
+    "class_of_module": _class_of_module,
+    "moved": _moved,
+    "submodule": _submodule,
+    "module_of_class": _module_of_class,
+}

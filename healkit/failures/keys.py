@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
-from healkit.failures.pattern import NO_EXCEPTION, ExplanationText, FailurePattern, Fix, FixExample, Proposal
-from healkit.failures.site import Site
+from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import type_of
 
 _COLUMN = re.compile(
@@ -191,95 +190,11 @@ def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal("Keys from JSON are strings.", edits)
 
 
-_UNKNOWN = FixExample("def tool(a):\n    return a['zzyzx']\n", arguments={"a": {"b": 1}})
-
-
-PATTERNS: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        ("KeyError",),
-        r"^(?P<key>.*)$",
-        explanations=(
-            ExplanationText(
-                "key",
-                what="The key {key} does not exist.",
-                hint="Which keys exist at this line?",
-                example="counts = {}\ncounts['ada'] += 1",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="near_key",
-                mistake="a misspelt key or column",
-                priority=0.88,
-                propose=_near_key,
-                example=FixExample(
-                    "def tool(rows):\n    return sum(row['unit'] for row in rows)\n",
-                    "def tool(rows):\n    return sum(row['units'] for row in rows)\n",
-                    {"rows": [{"units": 2}]},
-                ),
-                lookalike=_UNKNOWN,
-            ),
-            Fix(
-                name="counted",
-                mistake="a missing key whose value is updated",
-                priority=0.9,
-                propose=_counted,
-                example=FixExample(
-                    "def tool(a):\n    votes = {}\n    for n in a:\n        votes[n] += 1  # one more\n    return votes\n",
-                    "def tool(a):\n    votes = {}\n    for n in a:\n        votes[n] = votes.get(n, 0) + 1  # one more\n    return votes\n",
-                    {"a": ["b"]},
-                ),
-                lookalike=_UNKNOWN,
-            ),
-            Fix(
-                name="other_kind_of_key",
-                mistake="a number as the key where the keys are strings, or a string where they are numbers",
-                priority=0.85,
-                propose=_other_kind_of_key,
-                example=FixExample(
-                    "def tool(plan, seat):\n    return plan[seat]\n",
-                    "def tool(plan, seat):\n    return plan[str(seat)]\n",
-                    {"plan": {"12": "Ada"}, "seat": 12},
-                ),
-                lookalike=FixExample(
-                    "def tool(plan, seat):\n    return plan[seat]\n",
-                    arguments={"plan": {"12": 1}, "seat": 13},
-                ),
-            ),
-            Fix(
-                name="key_default",
-                mistake="a missing key without a default",
-                priority=0.75,
-                propose=_key_default,
-                example=FixExample(
-                    "def tool(a, b):\n    return a[b]\n",
-                    "def tool(a, b):\n    return a.get(b, 'free')\n",
-                    {"a": {"c": "Ada"}, "b": "d"},
-                    right="free",
-                ),
-                lookalike=FixExample(
-                    "def tool(a, b):\n    a.pop(b)\n    return a\n", arguments={"a": {}, "b": "c"}
-                ),
-            ),
-        ),
-    ),
-    FailurePattern(
-        (NO_EXCEPTION,),
-        fixes=(
-            Fix(
-                name="json_key",
-                mistake="a number as the key where the keys are strings from JSON",
-                priority=0.85,
-                propose=_json_key,
-                example=FixExample(
-                    "def tool(plan, seat):\n    return plan.get(seat)\n",
-                    "def tool(plan, seat):\n    return plan.get(str(seat))\n",
-                    {"plan": {"1": "Ada"}, "seat": 1},
-                ),
-                lookalike=FixExample(
-                    "def tool(plan, seat):\n    return len(plan) + 1\n", "", {"plan": {"1": "Ada"}, "seat": 1}
-                ),
-            ),
-        ),
-    ),
-)
+#: By the names of their rows.
+FIXES: dict[str, Propose] = {
+    "near_key": _near_key,
+    "counted": _counted,
+    "other_kind_of_key": _other_kind_of_key,
+    "key_default": _key_default,
+    "json_key": _json_key,
+}

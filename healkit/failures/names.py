@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
-from healkit.failures.imports import FOREIGN_NAMES, MISSING_IMPORTS
-from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
-from healkit.failures.site import Site
+from healkit.failures.imports import FOREIGN_NAMES
+from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import BUILTINS, Function, bound_names, own_nodes, parameters
 
 
@@ -148,132 +146,6 @@ def _neutral(op: ast.operator, value: ast.expr) -> str | None:
         case ((ast.Add() | ast.Sub() | ast.BitOr() | ast.BitXor()), _):
             return "0"
     return None
-
-
-_NOTHING = FixExample("def tool(a):\n    return zzyzx(a)\n", arguments={"a": 1})
-_SELF = "class Box:\n    def __init__(self):\n        self.items = []\n\n    def put({0}item):\n        {1}items.append(item)\n        return len(self.items)\n\n\ndef tool(a):\n    return Box().put(a)\n"
-
-
-#: Also read by the notebook's cards, which know where a cell got the name before.
-NOT_DEFINED = r"name '(?P<name>\w+)' is not defined"
-#: Usual abbreviations of modules, and the modules of the standard library.
-_MODULES = "|".join(
-    sorted(("np", "pd", "plt", "sns", "dt", *(m for m in sys.stdlib_module_names if not m.startswith("_"))))
-)
-
-PATTERNS: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        ("NameError",),
-        NOT_DEFINED,
-        explanations=(
-            ExplanationText(
-                "name_module",
-                what="`{name}` is used but not imported.",
-                why="A module must be imported before you use it, in every notebook and in every tool.",
-                hint="Which import defines `{name}`?",
-                fix="Put an import of `{name}` at the top of the code.",
-                only=rf"name '(?:{_MODULES})'",
-                example="math.sqrt(4)",
-            ),
-            ExplanationText(
-                "name_near",
-                what="`{name}` is not defined.",
-                why=(
-                    "Python found no variable, function or module with exactly this name. A similar name "
-                    "exists: {near}."
-                ),
-                hint="Compare the spelling letter by letter, including upper and lower case.",
-                fix="If you mean {near}, write that instead of `{name}`.",
-                needs="near",
-                example="longest = ''\nprint(longets)",
-            ),
-            ExplanationText(
-                "name_quotes_or_later",
-                what="`{name}` is not defined.",
-                why=(
-                    "It is defined further down, or in a cell that has not been run, or it should be a "
-                    "string in quotes."
-                ),
-                hint="Where is `{name}` defined, and did that line run before this one?",
-                fix="Define `{name}` above this line; if it is a string, put it in quotes.",
-                example="print(quite_unknown_thing)",
-            ),
-        ),
-        fixes=(
-            *MISSING_IMPORTS,
-            Fix(
-                name="near_name",
-                mistake="a misspelt name",
-                priority=0.8,
-                propose=_near_name,
-                example=FixExample(
-                    "def tool(a):\n    longest = ''  # none yet\n    for word in a:\n        if len(word) > len(longets):\n            longest = word\n    return longest\n",
-                    "def tool(a):\n    longest = ''  # none yet\n    for word in a:\n        if len(word) > len(longest):\n            longest = word\n    return longest\n",
-                    {"a": ["b"]},
-                ),
-                lookalike=_NOTHING,
-            ),
-            Fix(
-                name="foreign_name",
-                mistake="a name from another language",
-                priority=0.92,
-                propose=_foreign_name,
-                example=FixExample(
-                    "def tool(a):\n    return null if a else true\n",
-                    "def tool(a):\n    return None if a else true\n",
-                    {"a": 1},
-                ),
-                lookalike=_NOTHING,
-            ),
-            Fix(
-                name="unquoted_key",
-                mistake="a key without quotes",
-                priority=0.85,
-                propose=_unquoted_key,
-                example=FixExample(
-                    "def tool(row):\n    return row[price] * 2\n",
-                    'def tool(row):\n    return row["price"] * 2\n',
-                    {"row": {"price": 2}},
-                ),
-                lookalike=FixExample(
-                    "def tool(row):\n    return row[price] * 2\n", arguments={"row": {"cost": 2}}
-                ),
-            ),
-            Fix(
-                name="of_self",
-                mistake="an attribute or a method without its object",
-                priority=0.88,
-                propose=_of_self,
-                example=FixExample(_SELF.format("self, ", ""), _SELF.format("self, ", "self."), {"a": 1}),
-                lookalike=_NOTHING,
-            ),
-            Fix(
-                name="no_self",
-                mistake="a method that uses `self` without the parameter",
-                priority=0.9,
-                propose=_no_self,
-                example=FixExample(
-                    "class Box:\n    size = 1\n\n    @staticmethod\n    def put(self):\n        return self.size\n\n    def get(*item):\n        return self.size\n\n\ndef tool(a):\n    return Box().get(a)\n",
-                    "class Box:\n    size = 1\n\n    @staticmethod\n    def put(self):\n        return self.size\n\n    def get(self, *item):\n        return self.size\n\n\ndef tool(a):\n    return Box().get(a)\n",
-                    {"a": 1},
-                ),
-                lookalike=FixExample("def tool(a):\n    return self.size\n", arguments={"a": 1}),
-            ),
-            Fix(
-                name="accumulator",
-                mistake="a name that is updated before it has a value",
-                priority=0.86,
-                propose=_accumulator,
-                example=FixExample(
-                    "def tool(a):\n    for n in a:\n        found.append(n)\n    return found\n",
-                    "def tool(a):\n    found = []\n    for n in a:\n        found.append(n)\n    return found\n",
-                    {"a": [1]},
-                ),
-                lookalike=_NOTHING,
-            ),
-        ),
-    ),
-)
 
 
 # Local names that are read before they have a value
@@ -424,112 +296,17 @@ def _simple(value: object) -> bool:
     return value is None or isinstance(value, bool | int | float | str) or value in ([], {})
 
 
-UNBOUND: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        ("UnboundLocalError",),
-        r"local variable '(?P<name>\w+)'",
-        explanations=(
-            ExplanationText(
-                "unbound_local",
-                what="The function reads its local variable `{name}` before assigning it.",
-                why=(
-                    "An assignment to `{name}` anywhere in a function makes it local to the whole "
-                    "function. Python then ignores a variable of that name outside."
-                ),
-                hint="On which path through the function is `{name}` never assigned?",
-                fix="Assign `{name}` at the top of the function, or rename the local variable.",
-                example="def f(x):\n    if x:\n        y = 1\n    return y\nf(0)",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="outer_variable",
-                mistake="a function that changes an outer variable without `global` or `nonlocal`",
-                priority=0.85,
-                propose=_outer_variable,
-                example=FixExample(
-                    "def tool(a):\n    count = 0\n\n    def step():\n        count += 1\n        return count\n\n    return [step() for _ in a]\n",
-                    "def tool(a):\n    count = 0\n\n    def step():\n        nonlocal count\n        count += 1\n        return count\n\n    return [step() for _ in a]\n",
-                    {"a": [1, 2]},
-                ),
-                lookalike=FixExample(
-                    "def tool(a):\n    if a:\n        b = 1\n    return b\n", arguments={"a": 0}
-                ),
-            ),
-            Fix(
-                name="own_copy",
-                mistake="an outer constant that becomes local because one branch assigns it",
-                priority=0.8,
-                propose=_own_copy,
-                example=FixExample(
-                    "RATE = 20\n\n\ndef tool(a):\n    if a > 10:\n        RATE = 10\n    return a * RATE\n",
-                    "RATE = 20\n\n\ndef tool(a):\n    rate = RATE\n    if a > 10:\n        rate = 10\n    return a * rate\n",
-                    {"a": 1},
-                ),
-                lookalike=FixExample(
-                    "def tool(a):\n    if a:\n        b = 1\n    return b\n", arguments={"a": 0}
-                ),
-            ),
-            Fix(
-                name="not_begun",
-                mistake="a local name that is updated before it has a value",
-                priority=0.9,
-                propose=_not_begun,
-                example=FixExample(
-                    "def tool(a):\n    for n in a:\n        total += n  # all\n    return total\n",
-                    "def tool(a):\n    total = 0\n    for n in a:\n        total += n  # all\n    return total\n",
-                    {"a": [1]},
-                ),
-                lookalike=FixExample(
-                    "def tool(a):\n    if a:\n        b = 1\n    return b\n", arguments={"a": 0}
-                ),
-            ),
-            Fix(
-                name="shadowed_function",
-                mistake="a variable with the name of the function that returns its value",
-                priority=0.9,
-                propose=_shadowed_function,
-                example=FixExample(
-                    "def tool(a):\n    max = max(a)\n    return max + 1\n",
-                    "def tool(a):\n    max_value = max(a)\n    return max_value + 1\n",
-                    {"a": [1]},
-                ),
-                lookalike=FixExample(
-                    "def tool(a):\n    if a:\n        b = 1\n    return b\n", arguments={"a": 0}
-                ),
-            ),
-            Fix(
-                name="one_branch",
-                mistake="a name that is assigned on only one path through the function",
-                priority=0.7,
-                propose=_one_branch,
-                example=FixExample(
-                    "def tool(a):\n    if a:\n        b = 'yes'\n    return b\n",
-                    "def tool(a):\n    b = 'no'\n    if a:\n        b = 'yes'\n    return b\n",
-                    {"a": 0},
-                    right="no",
-                ),
-                lookalike=FixExample(
-                    "def tool(a):\n    max = max(a)\n    return max\n", arguments={"a": [1]}
-                ),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("NameError",),
-        r"free variable '(?P<name>\w+)'",
-        explanations=(
-            ExplanationText(
-                "free_variable",
-                what="An inner function reads `{name}` before the outer function assigns it.",
-                why=(
-                    "The inner function looks `{name}` up each time it is called; it does not store the "
-                    "value."
-                ),
-                hint="Is the inner function called too early?",
-                fix="Assign `{name}` before the call.",
-                example="def f():\n    def g():\n        return x\n    g()\n    x = 1\nf()",
-            ),
-        ),
-    ),
-)
+#: By the names of their rows.
+FIXES: dict[str, Propose] = {
+    "near_name": _near_name,
+    "foreign_name": _foreign_name,
+    "unquoted_key": _unquoted_key,
+    "of_self": _of_self,
+    "no_self": _no_self,
+    "accumulator": _accumulator,
+    "outer_variable": _outer_variable,
+    "own_copy": _own_copy,
+    "not_begun": _not_begun,
+    "shadowed_function": _shadowed_function,
+    "one_branch": _one_branch,
+}

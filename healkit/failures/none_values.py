@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.failures.pattern import NO_EXCEPTION, ExplanationText, FailurePattern, Fix, FixExample, Proposal
-from healkit.failures.site import Site
+from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import Function, own_nodes, parameters
 
 #: Methods that change their object and return None → an expression of the changed value, if there is one.
@@ -140,125 +139,11 @@ def _built(function: Function, last: ast.stmt) -> list[str]:
     return [name for name in dict.fromkeys(begun) if name in touched and name not in own][:2]
 
 
-_MISSED = FixExample(
-    "import re\n\n\ndef tool(a):\n    return re.match('b', a).group()\n", arguments={"a": "a"}
-)
-
-
-_LOOP = "def _sums(a):\n    found = []\n    for n in a:\n        found.append(n + 1)\n{0}\n\ndef tool(a):\n    return _sums(a)[0]\n"
-
-
-_IN_PLACE_USED = Fix(
-    name="in_place",
-    mistake="the value of a method that changes its object in place and returns `None`",
-    priority=0.92,
-    propose=_in_place,
-    example=FixExample(
-        "def tool(a):\n    ranked = a.sort(reverse=True)  # best first\n    return ranked[:3]\n",
-        "def tool(a):\n    ranked = sorted(a, reverse=True)  # best first\n    return ranked[:3]\n",
-        {"a": [1, 2]},
-    ),
-    lookalike=_MISSED,
-)
-_NO_RETURN = Fix(
-    name="no_return",
-    mistake="a function without `return`",
-    priority=0.8,
-    propose=_no_return,
-    example=FixExample(_LOOP.format(""), _LOOP.format("    return found\n"), {"a": [1]}),
-    lookalike=_MISSED,
-)
-
-PATTERNS: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        ("TypeError",),
-        r"unsupported operand type\(s\) for (?P<operator>.+?): (?:'NoneType'|.+'NoneType')",
-        explanations=(
-            ExplanationText(
-                "operand_none",
-                what="`{operator}` was used with `None`.",
-                why=(
-                    "One of the two values is `None`. Common causes: a function without `return`, or "
-                    "`.get` of a dict with a missing key."
-                ),
-                hint="Which of the two is `None`, and where does it come from?",
-                fix="Give that value an initial value or a default, or handle `None` before this line.",
-                example="None + 1",
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"'NoneType' object is not (?P<what>subscriptable|iterable)|'NoneType' object does not support item",
-        explanations=(
-            ExplanationText(
-                "none_subscript",
-                what="The code looks up an item in `None`.",
-                why=(
-                    "A value that should be a list, a dict or a string is `None`. Common causes: a "
-                    "function without `return`, or one that found nothing."
-                ),
-                hint="Which call returned `None`?",
-                fix="Return the value from that function, or handle `None` before this line.",
-                example="None[0]",
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"NoneType\b",
-        fixes=(
-            _IN_PLACE_USED,
-            Fix(
-                name="shuffled",
-                mistake="the value of `shuffle`, which is `None`",
-                priority=0.92,
-                propose=_shuffled,
-                example=FixExample(
-                    "import random\n\n\ndef tool(a):\n    b = random.shuffle(a)\n    return len(b)\n",
-                    "import random\n\n\ndef tool(a):\n    b = list(a)\n    random.shuffle(b)\n    return len(b)\n",
-                    {"a": [1, 2]},
-                ),
-                lookalike=_MISSED,
-            ),
-            _NO_RETURN,
-        ),
-    ),
-    FailurePattern(
-        ("AttributeError",),
-        r"NoneType\b",
-        fixes=(
-            _IN_PLACE_USED,
-            _NO_RETURN,
-        ),
-    ),
-    FailurePattern(
-        (NO_EXCEPTION,),
-        fixes=(
-            Fix(
-                name="in_place_returned",
-                mistake="a returned value of a method that changes its object in place",
-                priority=0.9,
-                propose=_in_place,
-                example=FixExample(
-                    "def tool(a):\n    a = a.append(1)\n    return a\n",
-                    "def tool(a):\n    a.append(1)\n    return a\n",
-                    {"a": [0]},
-                ),
-                lookalike=FixExample("def tool(a):\n    a.append(1)\n    return a\n", arguments={"a": []}),
-            ),
-            Fix(
-                name="nothing_returned",
-                mistake="a tool that prints its value or ends without a `return`",
-                priority=0.85,
-                propose=_no_return,
-                example=FixExample(
-                    "def tool(a):\n    print(a + 1)\n", "def tool(a):\n    return a + 1\n", {"a": 1}, right=2
-                ),
-                lookalike=FixExample(
-                    "def tool(a):\n    print(a)\n    return a\n", arguments={"a": 1}, right=2
-                ),
-            ),
-        ),
-    ),
-)
+#: By the names of their rows.
+FIXES: dict[str, Propose] = {
+    "in_place": _in_place,
+    "shuffled": _shuffled,
+    "no_return": _no_return,
+    "in_place_returned": _in_place,
+    "nothing_returned": _no_return,
+}

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
-from healkit.failures.site import Site
+from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import type_of
 
 _SIGNS: dict[str, tuple[type[ast.operator], ...]] = {
@@ -192,151 +191,12 @@ def _repeated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     yield from _wrapped(site, side, "float")
 
 
-_MIXED = FixExample("def tool(a, b):\n    return a + b\n", arguments={"a": {"x": 1}, "b": 1})
-
-
-PATTERNS: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        ("TypeError",),
-        r"can only concatenate (?P<kind>\w+) \(not \"(?P<other>[\w.]+)\"\) to \w+",
-        explanations=(
-            ExplanationText(
-                "text_plus_other",
-                what="`+` has a `{kind}` on the left and a `{other}` on the right.",
-                why=(
-                    "`+` joins two values of the same type or adds two numbers; Python does not guess "
-                    "which one you mean."
-                ),
-                hint="Should the result be a string or a number?",
-                fix=(
-                    "Convert one of them: `str(…)` for a string, `int(…)` or `float(…)` for a number, or "
-                    "write an f-string."
-                ),
-                example="'You are ' + 12",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="concatenated",
-                mistake="`+` between a string, a list or a tuple and a value of another type",
-                priority=0.9,
-                propose=_concatenated,
-                example=FixExample(
-                    'def tool(name, age):\n    return "Ada, " + name + ", " + age + "!"\n',
-                    'def tool(name, age):\n    return "Ada, " + name + ", " + str(age) + "!"\n',
-                    {"name": "x", "age": 3},
-                ),
-                lookalike=_MIXED,
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"unsupported operand type\(s\) for (?P<operator>.+?): '(?P<left>[\w.]+)' and '(?P<right>[\w.]+)'",
-        explanations=(
-            ExplanationText(
-                "operand_types",
-                what="`{operator}` is not supported between a `{left}` and a `{right}`.",
-                why="The operator does not support this combination of types.",
-                hint="What does `type(…)` say about each value?",
-                fix=(
-                    "Convert one of them first: typed input and data from text files are strings until you "
-                    "convert them."
-                ),
-                example="'3' - 1",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="unsupported_operand",
-                mistake="an operator between a string and a number, or between a float and a Decimal",
-                priority=0.85,
-                propose=_unsupported_operand,
-                example=FixExample(
-                    "def tool(a, b):\n    return a['n'] - b\n",
-                    "def tool(a, b):\n    return int(a['n']) - b\n",
-                    {"a": {"n": "3"}, "b": 1},
-                ),
-                lookalike=_MIXED,
-            ),
-            Fix(
-                name="other_operator",
-                mistake="an operator that means something else in Python",
-                only=r"for [\^+&|]: '(?:float|dict|set|str|int|bool)' and '(?:float|dict|set|bool|str|int)'",
-                priority=0.8,
-                propose=_other_operator,
-                example=FixExample(
-                    "def tool(a):\n    return a ^ 2\n", "def tool(a):\n    return a ** 2\n", {"a": 1.5}
-                ),
-                lookalike=_MIXED,
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"'(?P<operator>.+?)' not supported between instances of '(?P<left>[\w.]+)' and '(?P<right>[\w.]+)'",
-        explanations=(
-            ExplanationText(
-                "compare_types",
-                what="A `{left}` and a `{right}` cannot be ordered.",
-                why=(
-                    "`{operator}`, `sorted`, `min` and `max` compare values of the same type: numbers with "
-                    "numbers, strings with strings."
-                ),
-                hint="Where do the two types come from?",
-                fix="Convert one of them, or skip missing values.",
-                example="max([3, 'four'])",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="compared",
-                mistake="a comparison of a string with a number",
-                priority=0.85,
-                propose=_compared,
-                example=FixExample(
-                    "def tool(a):\n    return [n for n in a if n >= 18]\n",
-                    "def tool(a):\n    return [n for n in a if int(n) >= 18]\n",
-                    {"a": ["20"]},
-                ),
-                lookalike=FixExample("def tool(a):\n    return a < 1\n", arguments={"a": {}}),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"sequence item \d+: expected (?:a )?str instance",
-        fixes=(
-            Fix(
-                name="joined",
-                mistake="a join of values that are not strings",
-                priority=0.92,
-                propose=_joined,
-                example=FixExample(
-                    "def tool(a):\n    return ', '.join(n for n in a)\n",
-                    "def tool(a):\n    return ', '.join(str(n) for n in a)\n",
-                    {"a": [1]},
-                ),
-                lookalike=FixExample("def tool(a):\n    return ', '.join(a)\n", arguments={"a": 1}),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"can't multiply sequence by non-int of type '(?P<kind>\w+)'",
-        fixes=(
-            Fix(
-                name="repeated",
-                mistake="a string or a list multiplied by a value that is not an integer",
-                priority=0.8,
-                propose=_repeated,
-                example=FixExample(
-                    "def tool(price):\n    return price * 1.2\n",
-                    "def tool(price):\n    return float(price) * 1.2\n",
-                    {"price": "2"},
-                ),
-                lookalike=FixExample("def tool(a, b):\n    return a * b\n", arguments={"a": [1], "b": [2]}),
-            ),
-        ),
-    ),
-)
+#: By the names of their rows.
+FIXES: dict[str, Propose] = {
+    "concatenated": _concatenated,
+    "unsupported_operand": _unsupported_operand,
+    "other_operator": _other_operator,
+    "compared": _compared,
+    "joined": _joined,
+    "repeated": _repeated,
+}

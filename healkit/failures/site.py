@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
 
 from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.healing import Check
+from healkit.contracts.healing import Check, Edit
 from healkit.crossing import values
 from healkit.errors import ToolShapeError, near_misses
 from healkit.pysource import shapes
@@ -23,6 +24,20 @@ N = TypeVar("N", bound=ast.AST)
 #: Marks that a traceback puts under a source line.
 _MARKS = re.compile(r"[ ~^]*\^[ ~^]*\Z")
 _ITEMS_MAX = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Proposal:
+    """A change that a fix proposes: the edits, and a sentence that says what is changed and why.
+
+    less: how much less likely it is than the fix's first proposal. guard: it keeps the failure from happening without
+    saying what is right.
+    """
+
+    reason: str
+    edits: list[Edit]
+    less: float = 0.0
+    guard: bool = False
 
 
 class Site:
@@ -226,6 +241,10 @@ class Site:
             elif isinstance(value, list):
                 pending += value[:_ITEMS_MAX]
         return list(found)
+
+
+#: The code of a fix: is given the place of the failure and the match of the pattern's message.
+Propose = Callable[[Site, re.Match[str]], Iterator[Proposal]]
 
 
 def _in_parts(check: Check) -> Check:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.failures.pattern import NO_EXCEPTION, FailurePattern, Fix, FixExample, Proposal
-from healkit.failures.site import Site
+from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import Function, own_nodes, parameters
 from healkit.pysource.source import Source
 
@@ -228,121 +227,6 @@ def stored(source: Source, statement: ast.Expr) -> list[Edit]:
     return []
 
 
-PATTERNS: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        (NO_EXCEPTION,),
-        fixes=(
-            Fix(
-                name="identity",
-                mistake="`is` instead of `==`",
-                priority=0.9,
-                propose=_identity,
-                example=FixExample(
-                    "def tool(a):\n    return a is a[::-1]\n",
-                    "def tool(a):\n    return a == a[::-1]\n",
-                    {"a": "bb"},
-                ),
-                lookalike=FixExample("def tool(a):\n    return a is None\n", "", {"a": "bb"}),
-            ),
-            Fix(
-                name="thrown_away",
-                mistake="a new string that is not assigned",
-                priority=0.9,
-                propose=_thrown_away,
-                example=FixExample(
-                    "def tool(a):\n    a.replace('-', '')  # dashes\n    a.strip()\n    return a\n",
-                    "def tool(a):\n    a = a.replace('-', '')  # dashes\n    a = a.strip()\n    return a\n",
-                    {"a": " a-b"},
-                ),
-                lookalike=FixExample(
-                    "def tool(a):\n    b = []\n    b.append(a)\n    return b\n", "", {"a": " a-b"}
-                ),
-            ),
-            Fix(
-                name="float_equality",
-                mistake="floats compared for exact equality",
-                priority=0.75,
-                propose=_float_equality,
-                example=FixExample(
-                    "def tool(a, b):\n    return a + 0.2 == b\n",
-                    "import math\n\n\ndef tool(a, b):\n    return math.isclose(a + 0.2, b, abs_tol=1e-9)\n",
-                    {"a": 0.1, "b": 0.3},
-                ),
-                lookalike=FixExample("def tool(a, b):\n    return a == 'x'\n", "", {"a": 0.1, "b": 0.3}),
-            ),
-            Fix(
-                name="any_of",
-                mistake="a comparison with several values at once",
-                priority=0.9,
-                propose=_any_of,
-                example=FixExample(
-                    "def tool(a):\n    return a == 1 or 2\n",
-                    "def tool(a):\n    return a in (1, 2)\n",
-                    {"a": 3},
-                ),
-                lookalike=FixExample("def tool(a):\n    return a == 1 or a == 2\n", "", {"a": 3}),
-            ),
-            Fix(
-                name="too_early",
-                mistake="a loop that returns on its first iteration",
-                priority=0.7,
-                propose=_too_early,
-                example=FixExample(
-                    "def tool(a):\n    total = 0\n    for n in a:\n        total += n\n        return total\n",
-                    "def tool(a):\n    total = 0\n    for n in a:\n        total += n\n    return total\n",
-                    {"a": [1, 2]},
-                ),
-                lookalike=FixExample(
-                    "def tool(a):\n    for n in a:\n        if n:\n            return n\n    return 0\n",
-                    "",
-                    {"a": [1, 2]},
-                ),
-            ),
-            Fix(
-                name="first_decides",
-                mistake="a loop that returns either way on its first iteration",
-                priority=0.8,
-                propose=_first_decides,
-                example=FixExample(
-                    "def tool(a):\n    for n in a:\n        if n > 0:\n            return True\n        return False\n    return True\n",
-                    "def tool(a):\n    for n in a:\n        if n <= 0:\n            return False\n    return True\n",
-                    {"a": [1, -1]},
-                ),
-                lookalike=FixExample(
-                    "def tool(a):\n    for n in a:\n        if n:\n            return n\n    return 0\n",
-                    "",
-                    {"a": [1, -1]},
-                ),
-            ),
-            Fix(
-                name="no_f",
-                mistake="names in braces in a string that is not an f-string",
-                priority=0.8,
-                propose=_no_f,
-                example=FixExample(
-                    "def tool(a):\n    return 'Hello {a}!'\n",
-                    "def tool(a):\n    return f'Hello {a}!'\n",
-                    {"a": 1},
-                ),
-                lookalike=FixExample("def tool(a):\n    return 'Hello {b}!'\n", "", {"a": 1}),
-            ),
-            Fix(
-                name="unequal",
-                mistake="`==` instead of `=`, or `=+` instead of `+=`",
-                priority=0.85,
-                propose=_unequal,
-                example=FixExample(
-                    "def tool(a):\n    b = 0\n    for n in a:\n        b =+ n\n    return b\n",
-                    "def tool(a):\n    b = 0\n    for n in a:\n        b += n\n    return b\n",
-                    {"a": [1, 2]},
-                ),
-                lookalike=FixExample("def tool(a):\n    b = -len(a)\n    return b\n", "", {"a": [1, 2]}),
-            ),
-        ),
-    ),
-)
-
-
 # Mutable values that are shared by mistake
 
 
@@ -444,64 +328,18 @@ def _same_rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal("Create a separate list for each key.", site.source.replace(node, text))
 
 
-SHARED: tuple[FailurePattern, ...] = (
-    FailurePattern(
-        (NO_EXCEPTION,),
-        fixes=(
-            Fix(
-                name="shared_default",
-                mistake="a mutable default value that all calls share",
-                priority=0.9,
-                propose=_shared_default,
-                example=FixExample(
-                    "def tool(a, seen=[]):\n    seen.append(a)\n    return seen\n",
-                    "def tool(a, seen=None):\n    if seen is None:\n        seen = []\n    seen.append(a)\n    return seen\n",
-                    {"a": 1},
-                ),
-                lookalike=FixExample("def tool(a, seen=()):\n    return [*seen, a]\n", "", {"a": 1}),
-            ),
-            Fix(
-                name="skipping",
-                mistake="a list that changes during iteration",
-                priority=0.9,
-                propose=_skipping,
-                example=FixExample(
-                    "def tool(a):\n    for n in a:\n        if n < 0:\n            a.remove(n)\n    return a\n",
-                    "def tool(a):\n    for n in list(a):\n        if n < 0:\n            a.remove(n)\n    return a\n",
-                    {"a": [-1, -2]},
-                ),
-                lookalike=FixExample(
-                    "def tool(a):\n    b = list(a)\n    for n in a:\n        b.remove(n)\n    return b\n",
-                    "",
-                    {"a": [-1, -2]},
-                ),
-            ),
-            Fix(
-                name="late_binding",
-                mistake="functions from a loop that all use its last value",
-                priority=0.9,
-                propose=_late_binding,
-                example=FixExample(
-                    "def tool(a):\n    return [f(1) for f in [lambda x: x * n for n in a]]\n",
-                    "def tool(a):\n    return [f(1) for f in [lambda x, n=n: x * n for n in a]]\n",
-                    {"a": [1, 2]},
-                ),
-                lookalike=FixExample(
-                    "def tool(a):\n    return [f(1) for f in [lambda x: x for n in a]]\n", "", {"a": [1, 2]}
-                ),
-            ),
-            Fix(
-                name="same_rows",
-                mistake="one list that is used in several places",
-                priority=0.9,
-                propose=_same_rows,
-                example=FixExample(
-                    "def tool(a):\n    b = [[0] * 2] * a\n    b[0][0] = 1\n    return b\n",
-                    "def tool(a):\n    b = [[0] * 2 for _ in range(a)]\n    b[0][0] = 1\n    return b\n",
-                    {"a": 2},
-                ),
-                lookalike=FixExample("def tool(a):\n    return [0] * a\n", "", {"a": 2}),
-            ),
-        ),
-    ),
-)
+#: By the names of their rows.
+FIXES: dict[str, Propose] = {
+    "identity": _identity,
+    "thrown_away": _thrown_away,
+    "float_equality": _float_equality,
+    "any_of": _any_of,
+    "too_early": _too_early,
+    "first_decides": _first_decides,
+    "no_f": _no_f,
+    "unequal": _unequal,
+    "shared_default": _shared_default,
+    "skipping": _skipping,
+    "late_binding": _late_binding,
+    "same_rows": _same_rows,
+}

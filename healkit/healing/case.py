@@ -30,8 +30,7 @@ from healkit.errors import (
     VaultError,
     is_refused,
 )
-from healkit.failures.catalogue import explain, kind_of, no_fix
-from healkit.failures.pattern import Kind
+from healkit.failures.catalogue import Kind, explain, kind_of, no_fix
 from healkit.healing.advisor import Case, Peer
 from healkit.healing.inputs import sample
 from healkit.pysource import shapes

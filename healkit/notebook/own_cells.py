@@ -300,7 +300,7 @@ class KernelRuns:
         """Return the name that the notebook's namespace lacks; empty where the failure is about something else."""
         if not isinstance(error, NameError) or isinstance(error, UnboundLocalError):
             return ""
-        from healkit.failures.names import NOT_DEFINED  # read with the first failure only
+        from healkit.failures.catalogue import NOT_DEFINED  # read with the first failure only
 
         match, last = re.match(NOT_DEFINED, str(error)), _last(error.__traceback__)
         space = self._shell.user_ns

@@ -46,7 +46,7 @@ from healkit.rendering.document import (
 )
 
 if TYPE_CHECKING:
-    from healkit.failures.pattern import Explanation
+    from healkit.failures.catalogue import Explanation
 #: Face in which the reader can type the next step.
 Face = Literal["notebook", "terminal"]
 Frames = Sequence[tuple[KeptFrame, Sequence[Local]]]

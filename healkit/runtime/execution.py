@@ -48,7 +48,7 @@ from healkit.store.database import Database
 from healkit.store.statements import OWNERS
 
 if TYPE_CHECKING:
-    from healkit.failures.pattern import Explanation
+    from healkit.failures.catalogue import Explanation
     from healkit.rendering.document import Card
     from healkit.runtime.post_mortem import PostMortem
     from healkit.store.log_reader import Log

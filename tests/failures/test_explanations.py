@@ -12,15 +12,15 @@ from healkit.contracts.failure import Failure, Frame, read_traceback
 from healkit.errors import TOOL_CODES
 from healkit.facts.observers import observe, suggestions
 from healkit.failures import catalogue
-from healkit.failures.catalogue import PATTERNS, explain
-from healkit.failures.pattern import LEVELS
+from healkit.failures.catalogue import LEVELS, FailurePattern, explain, patterns, subjects
 
 FILE = "<example@1>"
 #: What a worker must stop from outside, and what no pure Python code can be made to do.
 STOPPED = {"timeout", "memory"}
-TEXTS = [(text, pattern) for pattern in PATTERNS for text in pattern.explanations]
 #: Those for facts have their examples in `notebook_failures.toml`.
-OBSERVED = {text.name for text, _ in TEXTS if text.needs == "facts"}
+OBSERVED = {text.name: text for subject in subjects().values() for text in subject.facts}
+TEXTS = [(text, pattern) for pattern in patterns() for text in pattern.texts]
+TEXTS += [(text, FailurePattern()) for text in OBSERVED.values()]
 RUNNABLE = [text for text, _ in TEXTS if text.example and text.name not in STOPPED]
 
 
@@ -105,13 +105,13 @@ def test_explanations_have_unique_names_and_examples():
     assert len(names) == len(set(names))
     assert len(RUNNABLE) + len(OBSERVED) >= 200
     without = {text.name for text, _ in TEXTS if not text.example}
-    ours = {text.name for text, pattern in TEXTS if set(pattern.enames) <= set(TOOL_CODES)}
-    assert without - OBSERVED <= ours
+    ours = {text.name for text, pattern in TEXTS if set(pattern.raises) <= set(TOOL_CODES)}
+    assert without - OBSERVED.keys() <= ours
 
 
 def test_a_message_pattern_is_written_once():
-    told = [pattern for pattern in PATTERNS if pattern.message.strip("(?P<what>.*)")]
-    rows = [(ename, pattern.message) for pattern in told for ename in pattern.enames]
+    told = [pattern for pattern in patterns() if pattern.message.strip("(?P<what>.*)")]
+    rows = [(ename, pattern.message) for pattern in told for ename in pattern.raises]
     assert len(rows) == len(set(rows))
 
 

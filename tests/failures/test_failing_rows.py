@@ -10,9 +10,17 @@ import pytest
 
 from healkit.contracts.failure import Failure
 from healkit.failures import catalogue
-from healkit.failures.catalogue import explain, kind_of, no_fix
-from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
-from healkit.failures.site import Site
+from healkit.failures.catalogue import (
+    ExplanationText,
+    FailurePattern,
+    Fix,
+    FixExample,
+    explain,
+    kind_of,
+    no_fix,
+)
+from healkit.failures.fixes import FIXES, ROWS, proposals
+from healkit.failures.site import Proposal, Site
 from healkit.failures.syntax_repair import nearest_text
 from healkit.failures.syntax_repair.nearest_text import repairs
 from healkit.pysource.source import Source
@@ -29,16 +37,17 @@ def raising(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 #: Its sentence asks for a piece that no message has, and its fix raises.
 BROKEN = FailurePattern(
     ("NameError",),
-    explanations=(ExplanationText("broken", "Nothing is called {no_such_piece}."),),
-    fixes=(
-        Fix(name="broken", mistake="", priority=1.0, propose=raising, example=FixExample(""), lookalike=FixExample("")),
-    ),
-)  # fmt: skip
+    texts=(ExplanationText("broken", "Nothing is called {no_such_piece}."),),
+    fixes=("broken",),
+)
 
 
 @pytest.fixture
 def broken_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue, "PATTERNS", (BROKEN, *catalogue.PATTERNS))
+    rows = catalogue._patterns_for
+    monkeypatch.setattr(catalogue, "_patterns_for", lambda label: (BROKEN, *rows(label)))
+    monkeypatch.setitem(FIXES, "broken", raising)
+    monkeypatch.setitem(ROWS, "broken", Fix("", 1.0, FixExample(""), FixExample("")))
 
 
 @pytest.mark.usefixtures("broken_row")
@@ -52,14 +61,14 @@ def test_the_next_row_explains_where_the_first_raises() -> None:
 
 def test_a_failure_is_named_where_no_row_explains_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Audit R2."""
-    monkeypatch.setattr(catalogue, "PATTERNS", (BROKEN,))
+    monkeypatch.setattr(catalogue, "_patterns_for", lambda label: (BROKEN,))
     assert explain(FAILURE).what == "NameError: name 'totl' is not defined"
 
 
 @pytest.mark.usefixtures("broken_row")
 def test_the_other_fixes_propose_where_one_raises() -> None:
     """Audit R2."""
-    made = [code for _, _, code in catalogue.proposals(Site(Source(CODE), "f", FAILURE, [], []))]
+    made = [code for _, _, code in proposals(Site(Source(CODE), "f", FAILURE, [], []))]
     assert CODE.replace("totl", "total") in made
 
 

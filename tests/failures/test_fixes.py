@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import dbm
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from failing_tools import case_of, declared, run
 
-from healkit.failures.catalogue import PATTERNS, SUBJECTS, explain, fixes_for, proposals_of
-from healkit.failures.pattern import NO_EXCEPTION, Fix, FixExample
+from healkit.failures.catalogue import NO_EXCEPTION, FixExample, explain, matching, patterns, subjects
+from healkit.failures.fixes import FIXES, ROWS, fixes_for, proposals_of
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.simple import PATCHES_MAX, RulesAdvisor, site_of
 
-FIXES = {fix.name: fix for pattern in PATTERNS for fix in pattern.fixes}
 #: Those that are for tools that return a wrong result.
-QUIET = {fix.name for pattern in PATTERNS if NO_EXCEPTION in pattern.enames for fix in pattern.fixes}
+QUIET = {name for pattern in patterns() if NO_EXCEPTION in pattern.raises for name in pattern.fixes}
 
 
 @pytest.fixture
@@ -31,83 +30,83 @@ def folder(tmp_path: Path) -> Path:
 def filled(example: FixExample, folder: Path) -> FixExample:
     """Return the example with the test's own folder in it, where it is about files."""
     put = {field: getattr(example, field).replace("{folder}", str(folder)) for field in ("before", "after")}
-    return dataclasses.replace(example, **put)
+    return msgspec.structs.replace(example, **put)
 
 
-def case_for(fix: Fix, example: FixExample, folder: Path) -> Case:
+def case_for(name: str, example: FixExample, folder: Path) -> Case:
     """Return the example's case; a fix for wrong results gets one without a failure."""
     checks = [] if example.right is None else [declared(example.arguments, example.right)]
     case = case_of(example.before, example.arguments, *checks, folders=[str(folder)])
-    if fix.name in QUIET:
+    if name in QUIET:
         assert case.failure is None, "it must not raise"
         return case
     assert case.failure is not None, "it must raise"
     return case
 
 
-def made_by(fix: Fix, case: Case) -> list[str]:
+def made_by(name: str, case: Case) -> list[str]:
     """Return the codes that this fix makes of the case's."""
     site = site_of(case)
     return [
         code
         for one, match in fixes_for(site)
-        if one is fix
-        for _, code in proposals_of(fix, match, site)  # which lets a fix that raises be seen
+        if one == name
+        for _, code in proposals_of(name, match, site)  # which lets a fix that raises be seen
     ]
 
 
 @pytest.mark.requirement("HEAL-2")
-@pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
-def test_each_fix_repairs_its_example(fix, folder):
-    example = filled(fix.example, folder)
-    case = case_for(fix, example, folder)
-    assert example.after in made_by(fix, case)
+@pytest.mark.parametrize("name", ROWS)
+def test_each_fix_repairs_its_example(name, folder):
+    example = filled(ROWS[name].example, folder)
+    case = case_for(name, example, folder)
+    assert example.after in made_by(name, case)
     proposed = [patch.code for patch in RulesAdvisor().propose(case)]
     assert example.after in proposed
 
 
-@pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
-def test_each_fix_leaves_its_lookalike_alone(fix, folder):
-    example = filled(fix.lookalike, folder)
-    case = case_for(fix, example, folder)
-    assert made_by(fix, case) == []
+@pytest.mark.parametrize("name", ROWS)
+def test_each_fix_leaves_its_lookalike_alone(name, folder):
+    example = filled(ROWS[name].lookalike, folder)
+    case = case_for(name, example, folder)
+    assert made_by(name, case) == []
 
 
-@pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
-def test_a_fixed_example_no_longer_fails_the_same_way(fix, folder):
-    example = filled(fix.example, folder)
+@pytest.mark.parametrize("name", ROWS)
+def test_a_fixed_example_no_longer_fails_the_same_way(name, folder):
+    example = filled(ROWS[name].example, folder)
     _, before = run(example.before, example.arguments)
     _, after = run(example.after, example.arguments)
     assert after is None or before is None or (after.ename, after.evalue) != (before.ename, before.evalue)
 
 
 def test_fixes_have_unique_names_and_name_their_mistake():
-    rows = {id(fix) for pattern in PATTERNS for fix in pattern.fixes}
-    assert len(rows) == len(FIXES) > 80
-    assert all(fix.mistake and not fix.mistake.endswith(".") for fix in FIXES.values())
-    assert all(0 < fix.priority < 1 for fix in FIXES.values())
+    named = [name for subject in subjects().values() for name in subject.fix]
+    assert len(named) == len(ROWS) > 80
+    assert ROWS.keys() == FIXES.keys() == {name for pattern in patterns() for name in pattern.fixes}
+    assert all(fix.mistake and not fix.mistake.endswith(".") for fix in ROWS.values())
+    assert all(0 < fix.priority < 1 for fix in ROWS.values())
 
 
-@pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
-def test_each_example_fails_as_its_pattern_says(fix, folder):
-    example = filled(fix.example, folder)
-    failure = case_for(fix, example, folder).failure
+@pytest.mark.parametrize("name", ROWS)
+def test_each_example_fails_as_its_pattern_says(name, folder):
+    example = filled(ROWS[name].example, folder)
+    failure = case_for(name, example, folder).failure
     label, message = (
         (NO_EXCEPTION, "") if failure is None else (failure.ename.rpartition(".")[2], failure.evalue)
     )
-    own = [pattern for pattern in PATTERNS if fix in pattern.fixes]
-    assert any(pattern.match(label, message) for pattern in own)
+    assert any(name in pattern.fixes for pattern, _ in matching(label, message))
     assert failure is None or explain(failure).what
 
 
 def test_no_subject_is_empty():
-    assert all(patterns for patterns in SUBJECTS.values())
+    assert all(subject.failure for subject in subjects().values())
 
 
-@pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
-def test_patches_are_few_likeliest_first_guards_last(fix, folder):
-    example = filled(fix.example, folder)
-    patches = list(RulesAdvisor().propose(case_for(fix, example, folder)))
+@pytest.mark.parametrize("name", ROWS)
+def test_patches_are_few_likeliest_first_guards_last(name, folder):
+    example = filled(ROWS[name].example, folder)
+    patches = list(RulesAdvisor().propose(case_for(name, example, folder)))
     assert 0 < len(patches) <= PATCHES_MAX
     assert patches == sorted(patches, key=lambda patch: (patch.guard, -patch.rank))
     assert len({patch.code for patch in patches}) == len(patches)

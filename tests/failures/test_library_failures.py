@@ -12,7 +12,7 @@ import pytest
 from library_failures import Example, Ran, examples, is_regenerating, run, run_code
 from truth import runs, untrue
 
-from healkit.failures.catalogue import PATTERNS, explain
+from healkit.failures.catalogue import explain, patterns, subjects
 from healkit.gallery.lessons import LESSONS
 from healkit.gallery.samples import Lesson
 from healkit.pysource.shapes import parse, read_shape
@@ -23,12 +23,12 @@ RAISING = [lesson for lesson in LESSONS if lesson.ename is not None]
 #: Rows of the catalogue whose own example can be run here; the others are of code that cannot be read, or must be stopped.
 ROWS = [
     text
-    for pattern in PATTERNS
-    if not {"SyntaxError", "IndentationError", "TabError", "CodeDoesNotParse"} & set(pattern.enames)
-    for text in pattern.explanations
+    for pattern in patterns()
+    if not {"SyntaxError", "IndentationError", "TabError", "CodeDoesNotParse"} & set(pattern.raises)
+    for text in pattern.texts
     if text.example and text.name not in {"timeout", "memory"}
 ]
-OBSERVED = {text.name for pattern in PATTERNS for text in pattern.explanations if text.needs == "facts"}
+OBSERVED = {text.name for subject in subjects().values() for text in subject.facts}
 #: Rows of the table for which only their message is explained, which holds all that is said.
 BY_MESSAGE = {
     "read_csv_missing",

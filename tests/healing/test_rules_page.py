@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from healkit.failures.catalogue import SUBJECTS
+from healkit.failures.catalogue import subjects
 
 PATH = Path(__file__).parents[2] / "docs" / "rules.md"
 
@@ -18,8 +18,8 @@ PATH = Path(__file__).parents[2] / "docs" / "rules.md"
 def rows() -> str:
     """Build the table of the page."""
     lines = ["| about | what is fixed |", "| --- | --- |"]
-    for subject, patterns in SUBJECTS.items():
-        mends = "; ".join(dict.fromkeys(fix.mistake for pattern in patterns for fix in pattern.fixes))
+    for subject, rows in subjects().items():
+        mends = "; ".join(fix.mistake for fix in rows.fix.values())
         if mends:
             lines.append(f"| {subject.replace('_', ' ')} | {mends} |")
     return "\n".join(lines).replace("||", "\\|\\|")

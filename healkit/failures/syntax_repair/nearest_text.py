@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from healkit.contracts.healing import apply_edits
 from healkit.errors import near_misses
+from healkit.failures.catalogue import spared
 from healkit.failures.imports import import_for
-from healkit.failures.pattern import spared
 from healkit.failures.syntax_repair import changes, delimiters, readings
 from healkit.failures.syntax_repair.draft import (
     KEYWORDS,

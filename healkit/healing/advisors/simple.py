@@ -13,7 +13,7 @@ from typing import Literal
 from healkit.contracts.healing import Attempt, Edit, Patch, apply_edits
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import ToolShapeError
-from healkit.failures.catalogue import proposals
+from healkit.failures.fixes import proposals
 from healkit.failures.site import Site
 from healkit.failures.syntax_repair.draft import compiler_message
 from healkit.failures.syntax_repair.nearest_text import repairs
