@@ -10,7 +10,9 @@ Not cleaned: the code of a tool where it is edited or written to a file, and the
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import functools
+import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -19,7 +21,22 @@ from healkit.config import Config
 from healkit.contracts.execution import CallRecord, DecisionRecord, ExecutionData
 from healkit.contracts.failure import Failure
 from healkit.crossing import values
-from healkit.rendering.document import Document
+from healkit.rendering.document import (
+    Card,
+    Code,
+    Diff,
+    Document,
+    Facts,
+    Fold,
+    Items,
+    Line,
+    Only,
+    Section,
+    Span,
+    Step,
+    Steps,
+    Table,
+)
 
 if TYPE_CHECKING:
     from healkit.sanitizer.cleaner import Cleaner
@@ -31,8 +48,12 @@ Shown = TypeVar("Shown", bound=ExecutionData)
 _UNLIMITED = 1 << 62
 #: Longer arguments are cut before they are cleaned; no card shows as much.
 _ARGUMENTS_MAX_BYTES = 64_000
-#: Fields of a document's parts that hold no words.
+#: Fields of a document's parts that hold no words; part → the others.
 _NO_WORDS = frozenset({"look", "tone", "form", "terminal", "mark"})
+_WORDED: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in dataclasses.fields(kind) if field.name not in _NO_WORDS)
+    for kind in (Card, Code, Diff, Facts, Fold, Items, Line, Only, Section, Span, Step, Steps, Table)
+}
 #: How what stands for a hidden value begins.
 HIDDEN_MARK = "[REDACTED"
 
@@ -41,7 +62,13 @@ def sanitizer() -> Sanitizer:
     """Return the sanitiser for what is shown; its tables are read with the first card."""
     from healkit.sanitizer.sanitizer import configured
 
-    return configured(Config.from_environment())
+    return configured(_config(tuple([item for item in os.environ.items() if item[0].startswith("HEALKIT_")])))
+
+
+@functools.lru_cache(maxsize=4)
+def _config(environment: tuple[tuple[str, str], ...]) -> Config:
+    """Read the settings anew where the environment has changed."""
+    return Config.from_environment(dict(environment))
 
 
 def text(shown: str) -> str:
@@ -98,34 +125,37 @@ class _Kept(dict[str, int]):
 
 def document(shown: Document) -> Document:
     """Return the document with all its words cleaned."""
-    cleaner = sanitizer().of_record()
-    texts: dict[str, str] = {}
-
-    def learn(words: str) -> str:
-        if words not in texts:
-            texts[words] = str(cleaner.text(words).value)
-        return words
-
-    _rebuilt(shown, learn)
-    final = {words: cleaner.again(cleaned) for words, cleaned in texts.items()}
-    if all(words == cleaned for words, cleaned in final.items()):
+    final = sanitizer().of_record().texts(_words(shown))
+    if list(final) == list(final.values()):
         return shown
-    rebuilt: Document = _rebuilt(shown, final.__getitem__)
+    rebuilt: Document = _rebuilt(shown, final)
     return rebuilt
 
 
-def _rebuilt(part: Any, told: Callable[[str], str]) -> Any:
+def _words(shown: Document) -> dict[str, None]:
+    """Return the words of a document as keys, in its order."""
+    words: dict[str, None] = {}
+    left: list[object] = [shown]
+    while left:
+        part = left.pop()
+        if isinstance(part, str):
+            words[part] = None
+        elif isinstance(part, list | tuple):
+            left.extend(reversed(part))
+        elif type(part) in _WORDED:
+            for name in _WORDED[type(part)][::-1]:
+                left.append(getattr(part, name))  # noqa: PERF401 - a comprehension is a call more for each part
+    return words
+
+
+def _rebuilt(part: Any, told: Mapping[str, str]) -> Any:
     if isinstance(part, str):
-        return told(part) if part else part
+        return told.get(part, part)
     if isinstance(part, list | tuple):
-        return tuple(_rebuilt(item, told) for item in part)
-    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+        return tuple([_rebuilt(item, told) for item in part])
+    if type(part) not in _WORDED:
         return part
-    changed = {
-        field.name: _rebuilt(getattr(part, field.name), told)
-        for field in dataclasses.fields(part)
-        if field.name not in _NO_WORDS
-    }
+    changed = {name: _rebuilt(getattr(part, name), told) for name in _WORDED[type(part)]}
     return dataclasses.replace(part, **changed)
 
 
@@ -150,7 +180,7 @@ def execution(found: Shown, cleaner: RecordCleaner | None = None, *, in_list: bo
         shown = cleaner.clean(found.value, limit_bytes=_ARGUMENTS_MAX_BYTES)
         changes["value"] = shown.value if shown.hidden else found.value
     cleaned = dataclasses.replace(found, **changes)
-    return cleaned if in_list else _again(cleaned, cleaner)
+    return cleaned if in_list or not cleaner.has_hidden else _again(cleaned, cleaner)
 
 
 def _again(found: Shown, cleaner: RecordCleaner) -> Shown:

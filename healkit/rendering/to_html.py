@@ -202,8 +202,11 @@ def _part(part: Part) -> Html:
 
 
 def _inline(content: Inline) -> Html:
-    spans: Sequence[str | Span] = content if isinstance(content, tuple) else (content,)
-    return join(_span(span) if isinstance(span, Span) else span for span in spans)
+    if isinstance(content, Span):
+        return _span(content)
+    if isinstance(content, str):
+        return join((content,))
+    return join([_span(span) if isinstance(span, Span) else span for span in content])
 
 
 def _span(span: Span) -> Html:
@@ -339,7 +342,10 @@ def themed(style: str) -> str:
 
 def join(children: Iterable[str]) -> Html:
     """Put children one after another, escaped where they are not `Html`."""
-    return Html("".join(c if isinstance(c, Html) else html.escape(visible(c)) for c in children))
+    text = ""
+    for child in children:
+        text += child if isinstance(child, Html) else html.escape(visible(child))
+    return Html(text)
 
 
 def card_frame(*children: str, accent: str = LINE, label: str = "") -> Html:
@@ -391,7 +397,9 @@ def chip(text: str, colour: str = INK, background: str = SOFT) -> Html:
 def ticked(text: str) -> Html:
     """Build text in which what stands in backticks is code."""
     pieces = TICKED.split(text)
-    return join(chip(piece) if i % 2 else piece for i, piece in enumerate(pieces))
+    if len(pieces) > 1:
+        pieces = [chip(piece) if i % 2 else piece for i, piece in enumerate(pieces)]
+    return join(pieces)
 
 
 def block(text: str, *, max_height: str = "") -> Html:

@@ -124,12 +124,10 @@ class Matcher:
         found = self._anchored(text, windows)
         for begin, end in windows:
             for rule, pattern in self._searched:
-                found += [
-                    HiddenSpan(*span_of(match), _RANKS[rule.kind], rule, None)
-                    for match in pattern.finditer(text, begin, end)
-                    if checked(rule, match)
-                ]
-            if self._numeric:
+                for match in pattern.finditer(text, begin, end):
+                    if checked(rule, match):
+                        found.append(HiddenSpan(*span_of(match), _RANKS[rule.kind], rule, None))
+            if self._numeric and _LONG_NUMBER.search(text, begin, end):
                 self._among_numbers(text, begin, end, found)
         if self._custom:
             found += self._by_custom(text)
@@ -141,11 +139,13 @@ class Matcher:
 
     def _among_numbers(self, text: str, begin: int, limit: int, found: list[HiddenSpan]) -> None:
         """Try the number rules on each long enough number that no better rule has found; one pass finds these."""
-        better = sorted(
-            (item.start, item.end)
-            for item in found
-            if item.rank <= _RANKS["personal"] and not self._allow  # or it may be allowed, and the number not
-        )
+        better = []
+        for item in found:
+            if (
+                item.rank <= _RANKS["personal"] and not self._allow
+            ):  # or it may be allowed, and the number not
+                better.append((item.start, item.end))  # noqa: PERF401 - a comprehension is a call more for each text
+        better.sort()
         reached = covered = 0
         for start, end in _long_numbers(text, begin, limit):
             while reached < len(better) and better[reached][0] <= start:
@@ -173,8 +173,10 @@ class Matcher:
         ends = [0, 0, 0, 0]  # end of the last span of each rank; covered text is not searched again
         tries = allowed = tries_left()
         judged = [0] * len(self.rules)  # by rule, up to where it need not look again
-        hits = (self._automaton.iter(folded, *window) for window in windows) if len(self._automaton) else ()
-        for last, (size, wanted) in chain.from_iterable(hits):
+        hits: Iterator[Any] = iter(())
+        for window in windows if len(self._automaton) else ():
+            hits = chain(hits, self._automaton.iter(folded, *window))
+        for last, (size, wanted) in hits:
             start = last - size + 1
             if text.startswith(HIDDEN, start - len(HIDDEN)) or (
                 tries <= 0 and _IN_HIDDEN.search(text, max(0, start - _HIDDEN_MAX_CHARS), start)
@@ -219,16 +221,20 @@ class Matcher:
     def _allowed(self, text: str) -> bool:
         return any(pattern.fullmatch(text) for pattern in self._allow)
 
-    def _is_plain(self, text: str) -> bool:
+    def is_plain(self, text: str) -> bool:
         """Return True for a short text that holds no keyword, and nothing that a pattern without one could match."""
-        if self._custom or not self._automaton or not text.isascii():
+        if len(text) > _SHORT_CHARS or self._custom or not self._automaton or not text.isascii():
             return False
         for _ in self._automaton.iter(text.lower()):
             return False
         if _LONG_ASCII_NUMBER.search(text) is not None:
             for _ in _long_numbers(text, 0, len(text)):
                 return False
-        return len(text) < _SHORTEST_SEARCHED or not any(p.search(text) for _, p in self._searched)
+        if len(text) >= _SHORTEST_SEARCHED:
+            for _, pattern in self._searched:
+                if pattern.search(text):
+                    return False
+        return True
 
     def text(self, text: str, hidden: Counter[str], *, cut: bool = False) -> str:
         """Return the text with everything hidden, and count each span in `hidden` by its rule.
@@ -239,7 +245,7 @@ class Matcher:
         surroundings of what was hidden are searched again, and by custom rules the whole text: their patterns may read
         as far as they like. The later rounds hide all up to the end of the word, so that a long row costs few of them.
         """
-        if len(text) <= _SHORT_CHARS and self._is_plain(text):
+        if self.is_plain(text):
             return text
         allow_work(len(text))
         windows: Sequence[tuple[int, int]] = ((max(0, len(text) - _CUT_CHARS) if cut else 0, len(text)),)
@@ -250,7 +256,7 @@ class Matcher:
             if number >= _MAX_ROUNDS:
                 found = _merged([_to_end_of_word(span, text) for span in found])
             text = replaced(text, found, hidden)
-            if len(text) <= _SHORT_CHARS and self._is_plain(text):
+            if self.is_plain(text):
                 return text
             windows = _around(found, text)
             if number == 0:
@@ -397,22 +403,20 @@ class KnownValues:
     """Hidden values of one record, with what stands in their place."""
 
     def __init__(self) -> None:
-        self._rules: dict[str, SanitizerRule] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._rules)
+        #: Value → the rule that hid it; empty until something is hidden.
+        self.rules: dict[str, SanitizerRule] = {}
 
     def add(self, original: str, rule: SanitizerRule) -> None:
         """Remember a text that the rule has hidden, if it is told apart from a common word."""
-        if rule.kind == "personal" or len(self._rules) >= _VALUES_MAX:
+        if rule.kind == "personal" or len(self.rules) >= _VALUES_MAX:
             return
         value = original.strip().strip("\"'`")
-        if value not in self._rules and _is_distinct(value):
-            self._rules[value] = rule
+        if value not in self.rules and _is_distinct(value):
+            self.rules[value] = rule
 
     def hide(self, text: str, hidden: Counter[str]) -> str:
         """Return the text with these values hidden where they stand alone, each counted by its rule."""
-        for value, rule in self._rules.items():
+        for value, rule in self.rules.items():
             for form in _forms(value) if len(text) < _LONG_CHARS else (value,):
                 if form in text:
                     shown = rule.shown
@@ -425,17 +429,17 @@ class KnownValues:
         """Return JSON data with these values hidden in its texts and keys."""
         if isinstance(value, str):
             return self.hide(value, hidden)
-        if not self._rules or not isinstance(value, list | dict):
+        if not self.rules or not isinstance(value, list | dict):
             return value
         try:
             whole = _encode(value).decode()
         except (ValueError, msgspec.MsgspecError):  # half a surrogate pair, for one
             return self._walk(value, hidden)
         present = KnownValues()
-        present._rules = {
-            one: rule for one, rule in self._rules.items() if any(form in whole for form in _forms(one))
+        present.rules = {
+            one: rule for one, rule in self.rules.items() if any(form in whole for form in _forms(one))
         }
-        return present._walk(value, hidden) if present else value
+        return present._walk(value, hidden) if present.rules else value
 
     def _walk(self, value: Any, hidden: Counter[str]) -> Any:
         if isinstance(value, str):

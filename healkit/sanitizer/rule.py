@@ -220,8 +220,8 @@ def shared_limit(size: int) -> Iterator[None]:
 
 def allow_work(size: int) -> None:
     """Allow the work on a text to come, of that many characters."""
-    _TRIES_LEFT.set(_share_of(size, _TRIES))
-    _CHECKS_LEFT.set(_share_of(size, _CHECKS))
+    _TRIES_LEFT.set(_TRIES[0] + size // _TRIES[1])
+    _CHECKS_LEFT.set(_CHECKS[0] + size // _CHECKS[1])
 
 
 def allow_later_work(size: int) -> None:

@@ -11,7 +11,7 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,10 @@ from healkit.sanitizer.traversal import Traversal
 #: How much of a long value is read: several times its limit, since hiding makes it shorter.
 _READ_TIMES, _READ_BYTES = 4, 64 * 1024
 _MAX_ROUNDS = 4
+
+
+#: Bytes of one character in JSON, at most.
+_JSON_CHARS = 6
 
 
 class Sanitizer:
@@ -59,6 +63,8 @@ class Sanitizer:
             if rules or allow
             else _standard(phone_region)
         )
+        #: Returns True for a short text in which nothing can be hidden; most texts are.
+        self.is_plain = self._matcher.is_plain
 
     @classmethod
     def from_config(cls, config: Config) -> Sanitizer:
@@ -83,7 +89,7 @@ class Sanitizer:
         """
         hidden = Hidden(known)
         cleaned = self._matcher.text(text, hidden)
-        if hidden.known:
+        if hidden.known.rules:
             cleaned = hidden.known.hide(cleaned, hidden)
         return Cleaned(cleaned, dict(hidden))
 
@@ -103,8 +109,12 @@ class Sanitizer:
         Values that JSON cannot hold are converted by `healkit.contracts.encoding`. Of a value that cannot be read at
         all, only the type's name is returned. `known`: as for `text`.
         """
+        limit = self._limit_bytes if limit_bytes is None else limit_bytes
+        is_short = type(value) is str and len(value) * _JSON_CHARS < limit
+        if is_short and (known is None or not known.rules) and self.is_plain(str(value)):
+            return Cleaned(value, {})
         try:
-            return self._clean(value, self._limit_bytes if limit_bytes is None else limit_bytes, known)
+            return self._clean(value, limit, known)
         except Exception:  # noqa: BLE001 - a value that cannot be cleaned is dropped, not the trace around it
             return Cleaned(type_only(value), {"unreadable": 1})
 
@@ -120,7 +130,7 @@ class Sanitizer:
             plain = cut(plain, read_bytes)
         walk = Traversal(self._matcher, known=known)
         cleaned = walk.value(plain)
-        if walk.hidden.known:
+        if walk.hidden.known.rules:
             cleaned = walk.hidden.known.hide_in(cleaned, walk.hidden)
         for _ in range(_MAX_ROUNDS):  # a cut may leave a text that matches a rule
             shorter = cut(cleaned, limit_bytes)
@@ -155,9 +165,20 @@ class RecordCleaner:
         """Return a text with everything hidden and nothing cut."""
         return self._sanitizer.text(text, self._known)
 
+    @property
+    def has_hidden(self) -> bool:
+        """Whether it has learned a value that `again` would hide."""
+        return bool(self._known.rules)
+
+    def texts(self, texts: Iterable[str]) -> dict[str, str]:
+        """Return what to show for each text; what is hidden in one is hidden in all of them."""
+        is_plain = self._sanitizer.is_plain
+        cleaned = {text: text if is_plain(text) else str(self.text(text).value) for text in texts}
+        return {text: self.again(shown) for text, shown in cleaned.items()} if self._known.rules else cleaned
+
     def again(self, value: Any) -> Any:
         """Return a cleaned value without what was hidden since."""
-        return self._known.hide_in(value, Counter()) if self._known else value
+        return self._known.hide_in(value, Counter()) if self._known.rules else value
 
     def of_record(self) -> RecordCleaner:
         """Return itself: it belongs to a record already."""
