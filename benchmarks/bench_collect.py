@@ -23,8 +23,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from healkit.store.traces import CollectedTraces
-
 from healkit.collector.service import Ingest
 from healkit.config import Config
 from healkit.contracts.execution import new_trace_id, utc_now

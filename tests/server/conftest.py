@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from collector_samples import Collecting, collecting
-from healkit.store.traces import CollectedTraces
 
 from healkit.store.database import Database
 from healkit.store.traces import CollectedTraces

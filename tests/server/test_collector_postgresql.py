@@ -11,7 +11,6 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from collector_samples import WAIT_S, Collecting, collecting, read_all, task, trace
-from healkit.store.traces import CollectedTraces
 from postgres_samples import postgresql
 from sqlalchemy import text
 from waiting import wait_until

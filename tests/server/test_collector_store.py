@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from collector_samples import task, trace
-from healkit.store.traces import Arrival, CollectedTraces, capability_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
