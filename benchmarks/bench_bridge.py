@@ -71,11 +71,11 @@ def floor() -> dict[str, float]:
 
 
 async def run(folder: Path, record: Callable[[CallRecord], None]) -> list[float]:
-    config = Config(max_calls=10**6, start_timeout_s=30)
+    config = Config(start_timeout_s=30)
     functions = HostFunctions()
     functions.provide(lambda a: {"a": a}, "answer")
     router = CallRouter(
-        CallContext(new_trace_id(), "default", 0, 10), {"host": functions}, Grants(), record, config.max_calls
+        CallContext(new_trace_id(), "default", 0, 10), {"host": functions}, Grants(), record, 10**6
     )
     worker = KernelWorker(Sandbox(achieved_tier(config), RunFolder(folder / "run")), config, None)
     await worker.start()

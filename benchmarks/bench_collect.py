@@ -87,7 +87,7 @@ def intake(folder: Path, bodies: list[bytes], cleaner: Any, name: str) -> int:
 
 
 def over_http(folder: Path, bodies: list[bytes]) -> int:
-    env = {**os.environ, "HEALKIT_COLLECT_TOKEN": TOKEN, "HEALKIT_COLLECT_BURST": "100000"}
+    env = {**os.environ, "HEALKIT_COLLECT_TOKEN": TOKEN, "HEALKIT_COLLECT_RATE_PER_S": "100000"}
     words = [sys.executable, "-m", "healkit", "collect", "--port", "0", "--db", str(folder / "http.db")]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=env) as server:
         assert server.stderr is not None

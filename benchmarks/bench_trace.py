@@ -50,7 +50,7 @@ def timed(work: Callable[[], object]) -> float:
 
 def compared(folder: Path) -> dict[str, dict[str, float]]:
     """Measure executions in ms, on and off, for a worker and for a SQL tool; the latter does the least besides."""
-    config = {"start_timeout_s": 30.0, "show_outputs": False}
+    config = {"start_timeout_s": 30.0}
     found: dict[str, dict[str, float]] = {}
     with (
         Healkit(folder / "on.db", config=Config(**config)) as on,

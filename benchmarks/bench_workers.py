@@ -21,15 +21,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+from healkit.workers.folders import RunFolders
+from healkit.workers.forkserver import ForkServer
+from healkit.workers.probe import achieved_tier
 from jupyter_client.manager import KernelManager
 
 from healkit import Config, Healkit
 from healkit.contracts.execution import Grants
 from healkit.runtime import background
 from healkit.workers.kernel import KernelWorker
-from healkit.workers.process import ForkServer
-from healkit.workers.sandbox import RunFolders, Sandbox
-from healkit.workers.tiers import achieved_tier
+from healkit.workers.sandbox import Sandbox
+from healkit.workers.worker import GRACE_S
 
 TOOL = "def trivial(n: int):\n    return n + 1\n"
 PAUSE_S = 0.15
@@ -155,14 +157,14 @@ def trials(healkit: Healkit, count: int) -> dict[str, object]:
     return {"value": round(count / run(count)), "first_use_s": round(first_s, 2), "bound": ">= 400"}
 
 
-def overshoot(healkit: Healkit, config: Config) -> float:
+def overshoot(healkit: Healkit) -> float:
     """Measure how long past deadline and grace a hang in C code lives, in ms."""
     healkit.vault.add("hang", "def hang():\n    return sum(range(10**11))\n")
     past = []
     for _ in range(3):
         time.sleep(1)  # a spare is there, so that the start does not count
         took_ms = timed(lambda: healkit.execute("hang", timeout=1.0))
-        past.append(took_ms - 1000 - config.grace_s * 1000)
+        past.append(took_ms - 1000 - GRACE_S * 1000)
     return statistics.median(past)
 
 
@@ -216,7 +218,7 @@ def main() -> None:
         report["sustained_per_s"] = {"value": round(sustained(healkit, 5), 1), "bound": ">= 20"}
         report["trials_per_s"] = trials(healkit, 1000)
         report["overshoot_of_a_c_level_hang_ms"] = {
-            "value": round(overshoot(healkit, config), 1),
+            "value": round(overshoot(healkit), 1),
             "bound": "<= 100",
         }
         report[f"growth_over_{count}"] = growth(healkit, count) | {"bound": "none, 10 MiB"}  # type: ignore[operator]  # a dict

@@ -111,7 +111,7 @@ class Healkit:
         self.host = HostFunctions()
         self.executor.providers |= {
             "host": self.host,
-            "vault": VaultTools(lambda: self.vault, self.runner.call_from, self.config.max_depth),
+            "vault": VaultTools(lambda: self.vault, self.runner.call_from),
             "healkit": LogTools(lambda: self.vault, lambda: self.log),
         }
         self.mcp = MCPServers(self.executor.providers, background.loop.submit)

@@ -55,12 +55,21 @@ class Setting:
         """Unit of its number; empty where it has none."""
         return next((unit for ending, unit in _UNITS.items() if self.name.endswith(f"_{ending}")), "")
 
+    @property
+    def is_numbers(self) -> bool:
+        """True if it is several numbers; another tuple has texts."""
+        return isinstance(self.default, tuple) and bool(self.default) and isinstance(self.default[0], float)
+
     def check(self, value: Any) -> None:
         """Raise `ConfigError` for a value that cannot be."""
         if self.choices and value not in self.choices:
             raise ConfigError(
                 f"{self.name}={value!r} is {self.wrong}.", hint=f"Choose one of {', '.join(self.choices)}."
             )
+        if self.is_numbers:
+            if len(value) != len(self.default) or any(one < 0 for one in value):
+                raise ConfigError(f"{self.name}={value!r} must be {len(self.default)} numbers, 0 or greater.")
+            return
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and not (value > 0 or (self.zero and value == 0)):
             raise ConfigError(
@@ -70,26 +79,24 @@ class Setting:
     def parse(self, text: str) -> Any:
         """Read the variable's text in the type of the default; raise `ConfigError` for what is none."""
         if isinstance(self.default, tuple):
-            return tuple(part.strip() for part in text.split(",") if part.strip())
+            parts = [part.strip() for part in text.split(",") if part.strip()]
+            return tuple(parts) if not self.is_numbers else tuple(self._number(part, float) for part in parts)
         if self.default is None and text.lower() == "none":
             return None
         if self.default is None or isinstance(self.default, bool):
             if text.lower() in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
                 return text.lower() in {"1", "true", "yes", "on"}
-        elif isinstance(self.default, int | float):
-            try:
-                return type(self.default)(text)
-            except ValueError:
-                pass
-        else:
-            return text
-        kind = {
-            "int": "an integer",
-            "float": "a number",
-            "bool": "true or false",
-            "NoneType": "true or false",
-        }[type(self.default).__name__]
-        raise ConfigError(
+            raise self._wrong(text, "true or false")
+        return self._number(text, type(self.default)) if isinstance(self.default, int | float) else text
+
+    def _number(self, text: str, kind: type[int] | type[float]) -> float:
+        try:
+            return kind(text)
+        except ValueError:
+            raise self._wrong(text, "an integer" if kind is int else "a number") from None
+
+    def _wrong(self, text: str, kind: str) -> ConfigError:
+        return ConfigError(
             f"{self.variable}={text!r} is not {kind}.", hint=f"The default is {self.default!r}."
         )
 
@@ -111,6 +118,8 @@ ModelProvider = Literal["openai", "anthropic"]
 MIB = 1024 * 1024
 #: The most traces that a collector takes in one request.
 SYNC_BATCH_MAX = 100
+#: How long a healing may take where the call does not say.
+HEAL_BUDGET_S = 30.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,24 +148,19 @@ class Config:
     timeout_s: float = setting(30.0, "wall time of an execution")
     rpc_timeout_s: float = setting(10.0, "wall time of one bridged call")
     start_timeout_s: float = setting(20.0, "wall time of a worker's start")
-    grace_s: float = setting(0.4, "what a tool gets after its timeout to unwind before it is killed")
-    memory_mb: int = setting(1024, "address space that a tool may add to the bare worker")
+    memory_mb: int = setting(
+        1024,
+        "address space that a tool may add to the bare worker; size of the frames and arrays in its result",
+    )
     cpu_s: int = setting(60, "processor time of an execution")
     scratch_mb: int = setting(
         256, "size of the scratch folder; enforced as a whole in the `namespaces` tier, per file below"
     )
-    open_files: int = setting(256, "files that a tool may have open")
-    data_mb: int = setting(1024, "frames and arrays in the result of an execution")
     views_mb: int = setting(
         2048, "frames and arrays kept beside the database; 0 keeps none", zero=True, shown="keeps of data"
     )
-    result_max_bytes: int = setting(10 * MIB, "size of a tool's result")
-    output_max_bytes: int = setting(10 * MIB, "what is kept of a tool's output")
-    max_calls: int = setting(10_000, "calls that one execution may make")
-    max_calls_in_flight: int = setting(16, "calls of one execution at the same time")
-    max_depth: int = setting(8, "how deep vault tools may call each other")
+    result_max_bytes: int = setting(10 * MIB, "size of a tool's result, and what is kept of its output")
     post_mortem_kept: int = setting(3, "failed executions whose workers are kept for questions", zero=True)
-    post_mortem_s: float = setting(600.0, "how long such a worker is kept after the run or the last question")
     # Traces
     tracing: bool = setting(True, "write a trace for each execution; its row in the log is there either way")
     org: str = setting("local", "first part of a trace's `org.project.namespace.action.hash`")
@@ -172,8 +176,7 @@ class Config:
     trace_raw: bool = setting(
         False, "keep payloads in traces as they were, with every secret; they are sent so too"
     )
-    trace_max_tasks: int = setting(1000, "calls that one trace lists")
-    trace_max_decisions: int = setting(1000, "branch decisions that one trace lists")
+    trace_max_tasks: int = setting(1000, "calls, and branch decisions, that one trace lists")
     sanitize_log: bool | None = setting(
         None,
         "clean the log's own rows too; a run can then not be repeated with the secrets it had; `none` cleans them "
@@ -186,23 +189,12 @@ class Config:
     sync_batch: int = setting(10, "traces in one request")
     sync_interval_s: float = setting(5.0, "how long a request waits for more traces")
     sync_retries: int = setting(3, "how often a refused trace is sent again before it is parked", zero=True)
-    sync_timeout_s: float = setting(10.0, "one request, from connecting to the last byte of its answer")
-    sync_backoff_s: float = setting(1.0, "pause after the first failure, doubled by each")
-    sync_backoff_max_s: float = setting(30.0, "the longest such pause")
-    sync_flush_s: float = setting(
-        2.0,
-        "how long closing waits for what is still to be sent; the rest goes out at the next start",
-        zero=True,
-    )
     # Records
     record_runs: bool = setting(
         False, "write a run folder for every execution, not only for those that ask for one"
     )
     runs_dir: str = setting(
         "", "where run folders go; empty: `runs` beside the database, or in the user's data folder"
-    )
-    evidence_max_bytes: int = setting(
-        MIB, "what a run folder keeps of one piece of evidence: code, output, failure"
     )
     log_wait_s: float = setting(
         1.0, "how long a row waits for a locked database before it goes to the spool file"
@@ -219,13 +211,13 @@ class Config:
         zero=True,
         shown="keeps of all runs the newest",
     )
-    retention_interval_s: float = setting(3600.0, "pause between two rounds of deleting by itself")
     sql_row_limit: int = setting(1000, "rows that a SQL tool returns")
     synchronous: Literal["NORMAL", "FULL"] = setting(
-        "NORMAL", "SQLite's own: NORMAL loses nothing on kill -9, FULL nothing on a power cut either"
+        "NORMAL",
+        "SQLite's own: NORMAL loses nothing on kill -9, FULL nothing on a power cut either",
+        choices=("NORMAL", "FULL"),
     )
     # On screen
-    show_outputs: bool = setting(True, "display a tool's outputs in the notebook's cell")
     explain: ExplainLevel = setting(
         "fix",
         "how far a failure is explained: off, what, where, why, hint or fix; a class that is to find the mistake "
@@ -249,15 +241,13 @@ class Config:
     heal_advisors: tuple[str, ...] = setting(
         ("peers", "rules", "search", "model"), "who is asked for a patch, in this order"
     )
-    heal_budget_s: float = setting(30.0, "how long a healing may take")
     # The collector
     collect_db: str = setting(
         "", "the collector's database, a URL or a path; empty: the same one as everywhere", hidden=True
     )
-    collect_max_bytes: int = setting(5_000_000, "what one request may hold, unpacked")
-    collect_rate_per_s: float = setting(50.0, "requests from one client in the long run")
-    collect_burst: int = setting(100, "requests from one client at once")
-    collect_timeout_s: float = setting(30.0, "how long the body of a request may take to arrive")
+    collect_rate_per_s: float = setting(
+        50.0, "requests from one client in the long run; twice as many at once"
+    )
     # OpenTelemetry
     otel: bool = setting(
         False, "export executions as OpenTelemetry spans too (healkit[otel]), to where its own variables say"
@@ -287,28 +277,20 @@ class Config:
     )
     heal_model_max_tokens: int = setting(8192, "the longest answer, in tokens")
     heal_model_attempts: int = setting(4, "answers that one healing asks for")
-    heal_model_retries: int = setting(
-        3, "how often a request is repeated while the server is busy or away", zero=True
-    )
-    heal_model_backoff_s: float = setting(
-        1.0, "the first pause between them, doubled by each; what the server asks for counts more"
-    )
     heal_model_input_max_bytes: int = setting(
         100_000, "what one request may hold of code, failure and examples"
     )
     heal_model_values: bool = setting(
         False, "send the failed run's local variables with their values, cleaned, and not only their types"
     )
-    heal_model_input_usd_per_mtok: float = setting(
-        0.0, "cost of a million tokens sent, for the report", zero=True
+    heal_model_usd_per_mtok: tuple[float, float] = setting(
+        (0.0, 0.0), "cost of a million tokens sent, and of a million received, for the report"
     )
-    heal_model_output_usd_per_mtok: float = setting(0.0, "cost of a million tokens received", zero=True)
 
     def __post_init__(self) -> None:
         """Refuse what could not work; raise `ConfigError`."""
         for each in settings():
-            if each.choices:
-                each.check(getattr(self, each.name))
+            each.check(getattr(self, each.name))
         object.__setattr__(self, "sync_token", Secret(self.sync_token))
         _check_url("sync_url", self.sync_url, "https://collector.example:8008", "as sync_token")
         _check_url("heal_model_url", self.heal_model_url, "http://localhost:11434/v1", "in HEALKIT_MODEL_KEY")
@@ -321,8 +303,6 @@ class Config:
                 f"sync_batch={self.sync_batch!r} is more than a collector takes at once.",
                 hint=f"At most {SYNC_BATCH_MAX}.",
             )
-        for each in settings():
-            each.check(getattr(self, each.name))
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Config:

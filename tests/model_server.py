@@ -21,6 +21,9 @@ from typing import Any
 
 from healkit.config import Config
 from healkit.errors import WorkerStartFailed
+from healkit.language_models import client
+
+client.BACKOFF_S = 0.01  # pauses that a test can wait for
 
 SECRET_KEY = "xk-" + "7Qm2vT9bLw4zR8nA"
 
@@ -61,11 +64,15 @@ class ModelServer(ThreadingHTTPServer):
         return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
 
     def config(self, provider: str = "openai", **more: Any) -> Config:
-        """Settings that ask this server, with pauses that a test can wait for."""
-        quick = {"heal_model_timeout_s": 20.0, "heal_model_backoff_s": 0.01}
+        """Settings that ask this server."""
         url = f"{self.url}/v1" if provider == "openai" else self.url
-        named = {"heal_model": "teacher-1", "heal_model_url": url, "heal_model_provider": provider}
-        return Config(**{**quick, **named, **more})
+        named = {
+            "heal_model_timeout_s": 20.0,
+            "heal_model": "teacher-1",
+            "heal_model_url": url,
+            "heal_model_provider": provider,
+        }
+        return Config(**{**named, **more})
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print nothing where a client has hung up."""

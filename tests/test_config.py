@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
+from healkit import Healkit
 from healkit.config import Config, settings
 from healkit.errors import ConfigError
 
@@ -19,16 +23,28 @@ def test_the_help_of_the_class_names_every_setting_with_unit_and_default() -> No
     told = Config.__doc__ or ""
     for setting in settings():
         assert f"\n{setting.name}: {setting.help}" in told
-    assert "memory_mb: address space that a tool may add to the bare worker (MiB). Default: 1024." in told
+    assert "views_mb: frames and arrays kept beside the database; 0 keeps none (MiB). Default: 2048." in told
 
 
 def test_every_default_is_read_back_from_its_variable() -> None:
-    def text(value: object) -> str:
-        return ",".join(value) if isinstance(value, tuple) else str(value)
+    def as_text(value: object) -> str:
+        return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
-    environ = {setting.variable: text(setting.default) for setting in settings()}
+    environ = {setting.variable: as_text(setting.default) for setting in settings()}
     assert environ["HEALKIT_HEAL_ADVISORS"] == "peers,rules,search,model"
     assert Config.from_environment(environ) == Config()
+
+
+def test_numbers_are_read_from_one_variable() -> None:
+    read = Config.from_environment({"HEALKIT_HEAL_MODEL_USD_PER_MTOK": "3, 15"})
+    assert read.heal_model_usd_per_mtok == (3.0, 15.0)
+
+
+def test_every_setting_is_named_on_a_page() -> None:
+    root = Path(__file__).parents[1]
+    pages = "\n".join(page.read_text() for page in [root / "README.md", *(root / "docs").glob("*.md")])
+    words = set(re.findall(r"\w+", pages))
+    assert [one.name for one in settings() if not {one.name, one.variable} & words] == []
 
 
 @pytest.mark.parametrize(
@@ -40,6 +56,12 @@ def test_every_default_is_read_back_from_its_variable() -> None:
             "isolation",
             "none",
             "isolation='none' is not a tier.",
+        ),
+        ("synchronous", "OFF", "synchronous='OFF' is not a choice."),
+        (
+            "heal_model_usd_per_mtok",
+            (3.0,),
+            "heal_model_usd_per_mtok=(3.0,) must be 2 numbers, 0 or greater.",
         ),
         ("sync_batch", 101, "sync_batch=101 is more than a collector takes at once."),
     ],
@@ -65,3 +87,13 @@ def test_the_status_lists_a_setting_only_where_it_is_set() -> None:
     assert Config().shown() == {}
     url = "https://collector.example"
     assert Config(sync_url=url).shown() == {"collector": url}
+
+
+def test_the_settings_of_the_database_reach_it(tmp_path: Path) -> None:
+    with Healkit(tmp_path / "healkit.db", config=Config(sql_row_limit=2, synchronous="FULL")) as healkit:
+        healkit.vault.add("rows", "SELECT 1 AS n UNION SELECT 2 UNION SELECT 3", type="sql")
+        result = healkit.execute_tool("rows")
+        with healkit.database.write() as session:
+            (mode,) = session.execute(text("PRAGMA synchronous")).one()
+    assert (result["rows"], result["truncated"]) == ([[1], [2]], True)
+    assert mode == 2

@@ -103,6 +103,8 @@ def connection_limit() -> int:
     return MAX_CONNECTIONS if files < 0 else max(8, min(MAX_CONNECTIONS, files // 2))
 
 
+#: What the body of one request may hold, unpacked, and how long the largest may take to arrive, in seconds.
+BODY_MAX_BYTES, BODY_TIMEOUT_S = 5_000_000, 30.0
 #: The number of buckets that are kept.
 MAX_CLIENTS = 10_000
 #: zlib's window bits for a gzip header and trailer (zlib's manual, inflateInit2).
@@ -155,7 +157,7 @@ def too_large(limit: int) -> RequestRefused:
     return RequestRefused(
         "BODY_TOO_LARGE",
         f"The body has more than {limit:,} bytes.",
-        hint="Send fewer traces at once, or raise HEALKIT_COLLECT_MAX_BYTES on the server.",
+        hint="Send fewer traces at once.",
     )
 
 

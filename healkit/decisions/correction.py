@@ -9,15 +9,12 @@ revision. Whether a state is the intended one, code says.
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import pandas as pd
 
 from healkit.contracts.decisions import Entity, EntityQuestion, ExecuteDataOp, Intended, StateGap
-from healkit.contracts.healing import HealReportData
-from healkit.contracts.vault import VaultEntry
 from healkit.decisions.performing import Attempt, ChoiceRefused, Workshop
 from healkit.decisions.record import DecideRecord, StepResult
 from healkit.decisions.telling import KnownNames, distinct_values, folded, is_text
@@ -29,15 +26,6 @@ Ask = Callable[[EntityQuestion], Any]
 HealConsent = bool | Callable[..., Any]
 #: Replaced entities that the audit's sentence names.
 _NAMED_MAX = 10
-
-
-class Heals(Protocol):
-    """Part of healing that a decision uses."""
-
-    def heal(
-        self, tool_name: str, persona: str = ..., *, auto: bool = ..., log_id: int | None = ..., confirm: Any = ...,
-        stop: threading.Event | None = ...,
-    ) -> HealReportData: ...  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,12 +44,9 @@ class Corrected:
 class Corrector:
     """Corrects the data operations of one decision."""
 
-    def __init__(
-        self, shop: Workshop, record: DecideRecord, heals: Heals, lookup: Callable[[str], VaultEntry],
-        aliases: Mapping[str, Sequence[str]], consent: HealConsent, ask: Ask | None, stop: threading.Event,
-    ) -> None:  # fmt: skip
-        self._shop, self._record, self._heals, self._lookup = shop, record, heals, lookup
-        self._aliases, self._consent, self._ask, self._stop = aliases, consent, ask, stop
+    def __init__(self, shop: Workshop, record: DecideRecord) -> None:
+        self._shop, self._record = shop, record
+        self._aliases, self._ask = shop.asked.aliases, shop.asked.options.ask
 
     def resolve(self, choice: ExecuteDataOp, missing: Sequence[Missing]) -> Corrected:
         """Look for what the missing entities are called in the data, and retry with it."""
@@ -102,14 +87,15 @@ class Corrector:
 
     def heal(self, choice: ExecuteDataOp, attempt: Attempt) -> Corrected | None:
         """Have the failing tool healed where the caller consents, and retry; None where nothing is tried."""
-        if self._consent is False or attempt.log_id is None:
+        options = self._shop.asked.options
+        if options.heal is False or attempt.log_id is None:
             return None
         entry = self._shop.tools[choice.tool]
-        confirm = None if self._consent is True else self._consent
+        confirm = None if options.heal is True else options.heal
         try:
-            report = self._heals.heal(
-                choice.tool, entry.persona, auto=self._consent is True, log_id=attempt.log_id, confirm=confirm,
-                stop=self._stop,
+            report = self._shop.hk.heal(
+                choice.tool, entry.persona, auto=options.heal is True, log_id=attempt.log_id, confirm=confirm,
+                stop=options.stop,
             )  # fmt: skip
         except HealkitError as error:
             self._failed(choice, f"Healing was not possible ({error.code}).")
@@ -118,7 +104,7 @@ class Corrector:
         if report.outcome != "kept":
             self._failed(choice, f"Healing ended: {report.outcome}.", healing=healing)
             return Corrected(False)
-        self._shop.tools[choice.tool] = self._lookup(choice.tool)
+        self._shop.tools[choice.tool] = self._shop.lookup(choice.tool)
         retried = self._shop.perform(choice.tool, choice.params)
         if retried.frame is None:
             self._failed(choice, "The retry with the new revision failed.", retried, healing=healing)

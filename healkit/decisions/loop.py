@@ -6,9 +6,8 @@ writes it down before the next turn.
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,26 +25,23 @@ from healkit.contracts.decisions import (
     Intended,
     StateGap,
     StepFacts,
-    ToolFacts,
     Turn,
 )
-from healkit.contracts.runs import Halt
-from healkit.decisions.choosers import Chooser
+from healkit.contracts.runs import Halt, PolicyDefaults
 from healkit.decisions.correction import Corrected, Corrector, Missing, actual_state, entities_of, gap_of
 from healkit.decisions.decision import INTERRUPTED
 from healkit.decisions.performing import (
+    Asked,
     Attempt,
     ChoiceRefused,
     HeldView,
     Workshop,
     kind_of,
-    text_form,
     unique_counts,
 )
-from healkit.decisions.record import DecideRecord, DoneStep, Resumed, StepResult, StepType
+from healkit.decisions.record import DecideRecord, DoneStep, Resumed, StepResult, StepType, text_form
 from healkit.decisions.telling import as_frame, tell
 from healkit.errors import HealkitError, PolicyHalted
-from healkit.runtime.runs import OpenRun
 
 #: The same choice that halts the decision when it is made that often, and the bytes of one.
 REPEATED_MAX, CHOICE_MAX_BYTES = 10, 64 * 1024
@@ -63,21 +59,16 @@ class Ended(NamedTuple):
 class DecideLoop:
     """Loop of one decision."""
 
-    def __init__(
-        self, question: str, chooser: Chooser, shop: Workshop, corrector: Corrector, record: DecideRecord,
-        tools: list[ToolFacts], shared: tuple[str, ...], hard_cap: int, stop: threading.Event,
-        effects_of: Callable[[str], str],
-    ) -> None:  # fmt: skip
+    def __init__(self, asked: Asked, shop: Workshop, record: DecideRecord) -> None:
         self.sent: list[Turn] = []
         self.marked: list[str] = []
-        self._question, self._chooser, self._shop = question, chooser, shop
-        self._corrector, self._record, self._run = corrector, record, record.run
-        self._tools, self._shared, self._hard_cap, self._stop = tools, shared, hard_cap, stop
-        self._in_full = bool(getattr(chooser, "told_in_full", False))
+        self._asked, self._shop, self._record = asked, shop, record
+        self._corrector = Corrector(shop, record)
+        self._tools = asked.offered
+        self._in_full = bool(getattr(asked.chooser, "told_in_full", False))
         self._steps: list[StepFacts] = []
         self._problem: str | None = None
         self._made: Counter[bytes] = Counter()
-        self._effects_of = effects_of
 
     def restore(self, resumed: Resumed) -> None:
         """Take the turns and the steps of the run that is resumed as this one's own; raise as `views.load` does."""
@@ -108,18 +99,19 @@ class DecideLoop:
             return Ended("stopped", INTERRUPTED)
 
     def _turns(self) -> Ended:
-        problem = self._problem
+        problem, stop = self._problem, self._asked.options.stop
+        hard_cap = (self._asked.options.policy or PolicyDefaults()).hard_cap_steps
         while True:
-            if self._stop.is_set():
+            if stop.is_set():
                 return Ended("stopped", "It was stopped by the caller.")
-            if len(self.sent) >= self._hard_cap:
-                said = f"The decision has taken {self._hard_cap} turns, which is all it may take."
-                return self._halt("hard_cap_steps", said, len(self.sent), self._hard_cap)
+            if len(self.sent) >= hard_cap:
+                said = f"The decision has taken {hard_cap} turns, which is all it may take."
+                return self._halt("hard_cap_steps", said, len(self.sent), hard_cap)
             turn = self._turn(problem)
             try:
-                chosen = self._chooser.choose(turn)
+                chosen = self._asked.chooser.choose(turn)
             except HealkitError as error:
-                if self._stop.is_set():
+                if stop.is_set():
                     return Ended("stopped", "It was stopped by the caller.")
                 return Ended("halted", f"The chooser failed ({error.code}): {error.message}")
             if chosen is None:
@@ -154,13 +146,13 @@ class DecideLoop:
     def _turn(self, problem: str | None) -> Turn:
         views = [held.facts for held in self._shop.views.values()]
         facts = Turn(
-            self._question,
+            self._asked.question,
             len(self.sent) + 1,
             views,
             self._tools,
             list(self._steps),
             problem,
-            list(self._shared),
+            list(self._asked.share),
         )
         origins = {name: held.origin for name, held in self._shop.views.items()}
         turn = tell(facts, origins, in_full=self._in_full)
@@ -196,7 +188,7 @@ class DecideLoop:
                 f"The tool {choice.tool!r} is not among the tools: {', '.join(self._shop.tools)}."
             )
         self._shop.bound(choice.tool, choice.params)
-        if isinstance(choice, GatherInfo) and (why := self._effects_of(choice.tool)):
+        if isinstance(choice, GatherInfo) and (why := self._shop.effects_of(choice.tool)):
             raise ChoiceRefused(f"gather_info only looks, and {choice.tool} {why}.")
         if isinstance(choice, ExecuteDataOp) and choice.view_name in views:
             raise ChoiceRefused(f"The view {choice.view_name!r} exists already; views are written once.")
@@ -376,7 +368,7 @@ class DecideLoop:
                 step,
                 None if view is None else view.kept_as,
                 "" if view is None else text_form(view.value, view.texts),
-                f"{self._run.run_id}/{written}" if written else None,
+                f"{self._record.run.run_id}/{written}" if written else None,
                 self._shop.run_files.get(written),
                 self._shop.keep_stand_ins(step.number, stand_ins),
             )
@@ -387,12 +379,8 @@ class DecideLoop:
         return choice.params if self._shop.tools[choice.tool].logged else {}
 
     def _halt(self, rule: str, reason: str, found: int, cap: int) -> Ended:
-        _halt(self._run, Halt(rule, reason, found, cap))
+        self._record.run.halt(Halt(rule, reason, found, cap), None, None, None)
         return Ended("halted", reason)
-
-
-def _halt(run: OpenRun, halt: Halt) -> None:
-    run.halt(halt, None, None, None)
 
 
 def _found_of(intended: Intended | None, missing: Sequence[Missing]) -> FoundEntities | None:

@@ -15,17 +15,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import pandas as pd
 
-from healkit.contracts.data import DataView
-from healkit.contracts.decisions import Candidate, Entity, FoundEntities, ViewFacts
+from healkit.contracts.decisions import Candidate, Entity, FoundEntities, ToolFacts, ViewFacts
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
 from healkit.decisions.operations import Operation, built_in, write_output
-from healkit.decisions.record import TextForm
+from healkit.decisions.record import Resumed, TextForm
 from healkit.decisions.telling import (
     COLUMNS_MAX,
     Counts,
@@ -48,9 +47,14 @@ from healkit.decisions.telling import (
 from healkit.errors import HealkitError, PolicyHalted, ViewError
 from healkit.runtime.execution import Execution
 from healkit.runtime.executor import ExecutionRequest
-from healkit.runtime.runner import Runner
 from healkit.runtime.runs import OpenRun
 from healkit.sanitizer.cleaner import Cleaner
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+    from healkit.decisions.analysis import Analyst
+    from healkit.decisions.choosers import Chooser
+    from healkit.decisions.service import DecideOptions
 
 #: Column of a view of texts; values that names of ours stand for, in a step.
 TEXT_COLUMN, CANDIDATES_MAX = "text", 20
@@ -73,14 +77,6 @@ _TEXTS = {
     "json": ".json",
     "svg": ".svg",
 }
-
-
-class Keeps(Protocol):
-    """Part of `hk.views` that a decision uses."""
-
-    def put(self, value: Any, name: str, *, created_by: str = ...) -> DataView: ...
-    def get(self, name: str) -> DataView: ...
-    def load(self, name: str) -> Any: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,9 +143,33 @@ class Given(NamedTuple):
         return self.value if self.texts is None else self.frame
 
 
-def text_form(value: Any, texts: Sequence[str] | None) -> TextForm:
-    """Return how a view of texts is kept apart from a table in the record of a decision."""
-    return "" if texts is None else "text" if isinstance(value, str) else "texts"
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Decision that is asked for: what was given, checked.
+
+    question: cleaned. tools: vault entries by name; offered: what a chooser is told of them. shared: columns and texts
+    whose values it is told; share: the same in the caller's words. files: what an earlier run of it wrote. options: the
+    arguments as they were given.
+    """
+
+    question: str
+    chooser: Chooser
+    analyst: Analyst | None
+    tools: Mapping[str, VaultEntry]
+    offered: list[ToolFacts]
+    data: Mapping[str, Given]
+    shared: Sequence[Shared]
+    share: tuple[str, ...]
+    aliases: Mapping[str, Sequence[str]]
+    cleaner: Cleaner
+    resumed: Resumed | None
+    files: Sequence[Path]
+    options: DecideOptions
+
+    @property
+    def persona(self) -> str:
+        """Persona of the tools."""
+        return self.options.persona
 
 
 def as_texts(kept: Any, form: TextForm) -> tuple[pd.DataFrame, Any, Sequence[str]]:
@@ -172,22 +192,21 @@ class ChoiceRefused(Exception):
 class Workshop:
     """Views and tools of one decision."""
 
-    def __init__(
-        self, runner: Runner, keeps: Keeps, run: OpenRun, cleaner: Cleaner, tools: Mapping[str, VaultEntry],
-        shared: Sequence[Shared], persona: str, timeout_s: float | None,
-    ) -> None:  # fmt: skip
+    def __init__(self, hk: Healkit, run: OpenRun, asked: Asked) -> None:
+        self.hk = hk
+        self.asked = asked
         self.views: dict[str, HeldView] = {}
-        self.tools = dict(tools)
-        self.names = KnownNames(cleaner)
-        self.files: list[Path] = []
+        self.tools = dict(asked.tools)
+        self.names = KnownNames(asked.cleaner)
+        self.files = list(asked.files)
         #: Files of the run's folder with the SHA-256 of what was written.
         self.run_files: dict[str, str] = {}
-        self._runner, self._keeps, self._run, self._cleaner = runner, keeps, run, cleaner
-        self._shared, self._persona, self._timeout_s = shared, persona, timeout_s
+        self._run, self._cleaner = run, asked.cleaner
         self._shared_values: dict[str, list[tuple[set[Any], list[Any]]]] = {}
 
-    def begin(self, data: Mapping[str, Given]) -> None:
+    def begin(self) -> None:
         """Take the caller's data by name."""
+        data, shared = self.asked.data, self.asked.shared
         frames = [given.frame for given in data.values()]
         labels = [
             label
@@ -195,13 +214,13 @@ class Workshop:
             for label in set(frame.columns[:COLUMNS_MAX]) - look_like_cells(frame.iloc[:, :COLUMNS_MAX])
         ]
         self.names.admit(labels, values_among(frames, labels))
-        self.names.share(one.column for one in self._shared if one.column is not None)
+        self.names.share(one.column for one in shared if one.column is not None)
         for name, given in data.items():
             values = {}
-            for one in self._shared:
+            for one in shared:
                 if one.view == name and one.column is not None:
                     values[one.column] = self._share(one.column, given.frame)
-            shares_text = any(one.view == name and one.column is None for one in self._shared)
+            shares_text = any(one.view == name and one.column is None for one in shared)
             told = frozenset(label for label in given.frame.columns if self.names.knows(label))
             facts = facts_of(name, given.frame, self.names, told, values)
             if given.texts is not None:
@@ -289,6 +308,14 @@ class Workshop:
             )
         return self.names.restored(value)
 
+    def lookup(self, tool: str) -> VaultEntry:
+        """Return the vault's entry of a tool, its active revision; raise as `vault.lookup` does."""
+        return self.hk.vault.lookup(tool, self.asked.persona)
+
+    def effects_of(self, tool: str) -> str:
+        """Say why a tool does more than look, in words that follow its name; empty where it does not."""
+        return effects_of(self.tools[tool], self.lookup)
+
     def inputs(self, tool: str, params: Mapping[str, Any]) -> list[pd.DataFrame]:
         """Return the frames that a choice names."""
         return [held.frame for held in self.bound(tool, params).views]
@@ -297,17 +324,11 @@ class Workshop:
         """Run a tool as a step of the run; raise `PolicyHalted` where no step may begin, and `ChoiceRefused`."""
         arguments = self.bound(tool, params).arguments
         try:
-            execution = self._runner.perform(
-                ExecutionRequest(
-                    tool,
-                    self._persona,
-                    arguments,
-                    timeout_s=self._timeout_s,
-                    origin="decide",
-                    on_output=_discard,
-                    record=self._run,
-                )
-            )
+            request = ExecutionRequest(
+                tool, self.asked.persona, arguments, timeout_s=self.asked.options.timeout, origin="decide",
+                on_output=_discard, record=self._run,
+            )  # fmt: skip
+            execution = self.hk.runner.perform(request)
         except PolicyHalted:
             raise
         except HealkitError as error:
@@ -337,7 +358,7 @@ class Workshop:
 
     def restore(self, name: str, tool: str, params: Mapping[str, Any], kept_as: str, texts: TextForm) -> None:
         """Hold a view that an earlier run of the decision made; raise as `views.load` does, and `ViewError`."""
-        value = self._keeps.load(kept_as)
+        value = self.hk.views.load(kept_as)
         frame, value, found = as_texts(value, texts) if texts else (as_frame(value), value, None)
         if frame is None:
             raise ViewError(f"The view {kept_as!r} is no table.")
@@ -356,7 +377,7 @@ class Workshop:
 
     def restore_stand_ins(self, kept_as: str) -> None:
         """Let the names of an earlier run's step stand for what they stood for; raise as `views.load` does."""
-        behind = self._keeps.load(kept_as)
+        behind = self.hk.views.load(kept_as)
         for name, value in zip(behind["name"], behind["value"], strict=True):
             self.names.stand_in(name, value)
 
@@ -483,10 +504,10 @@ class Workshop:
         return file
 
     def _keep(self, name: str, value: Any, created_by: str) -> str:
-        return self._keeps.put(value, f"{self._run.run_id}/{name}", created_by=created_by).name
+        return self.hk.views.put(value, f"{self._run.run_id}/{name}", created_by=created_by).name
 
     def _file_name(self, kept_as: str) -> str:
-        view = self._keeps.get(kept_as)
+        view = self.hk.views.get(kept_as)
         return view.file.name if view.file else view.sha256
 
     def _attempt(self, execution: Execution, tool: str, params: Mapping[str, Any]) -> Attempt:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -21,10 +21,15 @@ from healkit.contracts.audit import AuditMetadata
 from healkit.contracts.decisions import ANALYSIS_LABEL, Intended, StepFacts, Turn
 from healkit.contracts.execution import utc_now
 from healkit.contracts.runs import EventType, Run, TraceEvent, error_object
+from healkit.decisions.choosers import Plan
 from healkit.errors import RunLocked, UsageInvalid, catalogue
 from healkit.plain_text import count
 from healkit.runtime.run_audit import StepOf, Told, entries_of
 from healkit.runtime.runs import OpenRun
+
+if TYPE_CHECKING:
+    from healkit.decisions.analysis import Analysis
+    from healkit.decisions.performing import Asked, HeldView
 from healkit.tracing.reader import read_run
 from healkit.tracing.run_folders import find_run, is_being_written
 
@@ -74,32 +79,26 @@ class DecideRecord:
     def __init__(self, run: OpenRun) -> None:
         self.run = run
 
-    def begun(
-        self,
-        question: str,
-        chooser: str,
-        views: Mapping[str, str],
-        tools: Sequence[str],
-        shared: Sequence[str],
-        view_files: Mapping[str, str],
-        more: Mapping[str, Any],
-    ) -> None:
-        """Record what is asked, of whom, over which views, and which columns' values it is told.
-
-        more: what else it takes to resume the decision.
-        """
-        known = {"question": question, "chooser": chooser, "views": dict(views), "tools": list(tools)}
-        self.run.append(
-            "observation_captured",
-            metadata={
-                "kind": "decision",
-                "phase": "before",
-                **known,
-                "shared": list(shared),
-                "view_files": dict(view_files),
-                **more,
-            },
-        )
+    def begun(self, asked: Asked, views: Mapping[str, HeldView]) -> None:
+        """Record what is asked, of whom, over which views, which columns' values it is told, and how to resume it."""
+        chooser = asked.chooser
+        texts = {name: form for name, one in views.items() if (form := text_form(one.value, one.texts))}
+        metadata = {
+            "kind": "decision",
+            "phase": "before",
+            "question": asked.question,
+            "chooser": chooser.name,
+            "views": {name: held.kept_as for name, held in views.items()},
+            "tools": list(asked.tools),
+            "shared": list(asked.share),
+            "view_files": {held.kept_as: held.file_name for held in views.values()},
+            "persona": asked.persona,
+            "plan": chooser.steps if isinstance(chooser, Plan) else None,
+            "texts": texts,
+        }
+        if asked.resumed is not None:
+            metadata["resumes"] = asked.resumed.run_id
+        self.run.append("observation_captured", metadata=metadata)
 
     def sent(self, turn: Turn) -> None:
         """Keep what a chooser is told, before it is told."""
@@ -109,14 +108,12 @@ class DecideRecord:
         """Keep a step that needs not be taken again, where the decision is resumed."""
         self.run.keep([("report", msgspec.to_builtins(done))])
 
-    def analysed(
-        self, analyst: str, turn_number: int, text: str, filled: int, struck: int, problem: str
-    ) -> None:
+    def analysed(self, analyst: str, turn: Turn, analysis: Analysis, problem: str) -> None:
         """Record that an analysis was asked for, and keep its text with its label."""
-        if text:
-            self.run.keep([("report", f"{ANALYSIS_LABEL}\n\n{text}")])
-        known = {"kind": "analysis", "phase": "after", "analyst": analyst, "turn": turn_number}
-        counts = {"filled": filled, "struck": struck, "problem": problem}
+        if analysis.text:
+            self.run.keep([("report", f"{ANALYSIS_LABEL}\n\n{analysis.text}")])
+        known = {"kind": "analysis", "phase": "after", "analyst": analyst, "turn": turn.number}
+        counts = {"filled": analysis.filled, "struck": len(analysis.struck), "problem": problem}
         self.run.append("observation_captured", metadata={**known, **counts})
 
     def step(self, kind: StepType, result: StepResult, *, in_run: bool = True) -> None:
@@ -233,6 +230,11 @@ _TOLD: dict[str, Callable[[TraceEvent], Told | None]] = {
 
 #: How a view of texts is had again: one text, or several; empty for a table.
 TextForm = Literal["", "text", "texts"]
+
+
+def text_form(value: object, texts: Sequence[str] | None) -> TextForm:
+    """Return how a view of texts is kept apart from a table in the record of a decision."""
+    return "" if texts is None else "text" if isinstance(value, str) else "texts"
 
 
 class DoneStep(msgspec.Struct, frozen=True, omit_defaults=True, tag="step", tag_field="kind"):
@@ -388,11 +390,3 @@ def written_files(runs_dir: Path, done: list[DoneStep]) -> list[Path]:
             ) from None
         found.append(runs_dir / run_id / name)
     return found
-
-
-def refused(given: Mapping[str, Any]) -> None:
-    """Raise `UsageInvalid` for arguments of `decide` that a decision has already."""
-    if names := [name for name, value in given.items() if value]:
-        raise UsageInvalid(
-            f"A decision that is resumed has its {' and '.join(names)} already.", hint="Leave that out."
-        )

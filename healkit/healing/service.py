@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from healkit.config import HEAL_BUDGET_S
 from healkit.contracts.runs import PolicyDefaults
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class HealService:
             advisors=config.heal_advisors if advisors is None else tuple(advisors),
             advisors_named=advisors is not None,
             auto=auto,
-            budget_s=config.heal_budget_s if budget_s is None else budget_s,
+            budget_s=HEAL_BUDGET_S if budget_s is None else budget_s,
             log_id=log_id,
             ask=ask,
             confirm=confirm,

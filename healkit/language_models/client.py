@@ -44,6 +44,9 @@ from healkit.language_models.protocols import (
 from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.tracing.delivery import DaemonExecutor, readable, retry_after_s
 
+#: How often a request is repeated while the server is busy or away, and the first pause before that, doubled by each;
+#: what the server asks for counts more.
+RETRIES, BACKOFF_S = 3, 1.0
 #: Interval at which the budget and Stop are checked.
 _POLL_S = 0.05
 #: Time by which a request outlasts the budget: the thread that waits for it ends it first.
@@ -74,12 +77,12 @@ class ModelClient:
 
     def ask(self, prompt: Prompt, attempt: int) -> Reply:
         """Return the model's answer; raise `BudgetSpent`, or `ModelError` and its kinds."""
-        for tries in range(self._config.heal_model_retries + 1):
+        for tries in range(RETRIES + 1):
             self._on_progress(Progress(attempt))
             try:
                 return self._supported(prompt, attempt)
             except TransientError as passing:
-                if tries == self._config.heal_model_retries:
+                if tries == RETRIES:
                     raise passing.error from None
                 self._wait(passing, tries, attempt)
         raise AssertionError("the last try returns or raises")
@@ -132,7 +135,7 @@ class ModelClient:
 
     def _wait(self, passing: TransientError, tries: int, attempt: int) -> None:
         """Pause before the next try: as long as the server asks for, else longer each time."""
-        wait_s = passing.wait_s or pause_s(tries + 1, self._config.heal_model_backoff_s, least=0.5)
+        wait_s = passing.wait_s or pause_s(tries + 1, BACKOFF_S, least=0.5)
         left_s = self._left_s()
         if 0 < left_s <= wait_s:
             raise ModelUnavailable(

@@ -16,6 +16,8 @@ from healkit.config import Config
 from healkit.errors import HealkitError
 from healkit.store.database import Database
 
+#: Pause between two rounds, in seconds.
+INTERVAL_S = 3600.0
 #: Time before the first round, in seconds: a command that ends at once deletes nothing.
 _FIRST_AFTER_S = 30.0
 #: Time that closing waits for the batch in progress, in seconds.
@@ -48,9 +50,9 @@ class AutoRetention:
 
     def _serve(self) -> None:
         """Do a round after each pause; the thread's target."""
-        pause_s = min(_FIRST_AFTER_S, self._config.retention_interval_s)
+        pause_s = min(_FIRST_AFTER_S, INTERVAL_S)
         while not self._closing.wait(pause_s):
-            pause_s = self._config.retention_interval_s
+            pause_s = INTERVAL_S
             try:
                 self._round()
                 self.problem = ""

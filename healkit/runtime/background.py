@@ -222,7 +222,7 @@ async def retained_worker(trace_id: str, *, hold: bool = False) -> RetainedWorke
         reason = reason or pool.retained.reason(trace_id)
     raise PostMortemGone(
         f"The worker of that run is not there to be asked: {reason or _NOT_KNOWN}.",
-        hint="Run the tool again; HEALKIT_POST_MORTEM_KEPT and HEALKIT_POST_MORTEM_S say how many are kept, how long.",
+        hint="Run the tool again; HEALKIT_POST_MORTEM_KEPT says how many are kept.",
     )
 
 

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 
 _NAME_MAX_CHARS, _CONDITION_MAX_CHARS = 200, 1000
+#: Calls that one execution may make.
+CALLS_MAX = 10_000
 #: Limit of a decision's arguments, in bytes.
 _DECISION_MAX_BYTES = 64 * 1024
 _decision = msgspec.json.Decoder(rpc.Decision).decode

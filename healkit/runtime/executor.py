@@ -47,7 +47,7 @@ from healkit.errors import (
     named,
 )
 from healkit.plain_text import count
-from healkit.runtime.calls import CallContext, Caller, CallRouter, Provider, allows, bounded
+from healkit.runtime.calls import CALLS_MAX, CallContext, Caller, CallRouter, Provider, allows, bounded
 from healkit.runtime.events import (
     UNRECORDED,
     Acted,
@@ -300,8 +300,8 @@ class Executor:
             self.providers,
             entry.grants,
             announcing(request.on_call, recording.record),
-            self._config.max_calls,
-            self._config.trace_max_decisions,
+            CALLS_MAX,
+            self._config.trace_max_tasks,
         )
         # Skip proxy definitions for code that never mentions `mcp`.
         known = await asyncio.to_thread(router.definitions, entry.code) if "mcp" in entry.code else []
@@ -483,8 +483,8 @@ def _init(call: _Call, definitions: list[ToolDefinition], config: Config) -> Ini
         memory_bytes=(entry.grants.memory_mb or config.memory_mb) * MIB,
         cpu_s=entry.grants.cpu_s or config.cpu_s,
         result_max_bytes=config.result_max_bytes,
-        output_max_bytes=config.output_max_bytes,
+        output_max_bytes=config.result_max_bytes,
         exact=True,
         contents=regions.places_of(call.arguments.contents),
-        data_max_bytes=config.data_mb * MIB,
+        data_max_bytes=config.memory_mb * MIB,
     )

@@ -103,7 +103,7 @@ def failure_of(outcome: Outcome, init: Init) -> Failure | None:
             return _observed("TOOL_KILLED", "Stopped", "the run was stopped by the user", "", outcome, init)
         case "output_limit":
             message = outcome.detail or f"it displayed more than {init.output_max_bytes:,} bytes"
-            hint = "Let it show less; HEALKIT_OUTPUT_MAX_BYTES is the limit."
+            hint = "Let it show less; HEALKIT_RESULT_MAX_BYTES is the limit."
             return _observed("TOOL_OUTPUT_LIMIT", "OutputLimit", message, hint, outcome, init)
         case "disk_limit":
             message = "it filled its scratch folder beyond what it may"

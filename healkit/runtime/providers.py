@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from healkit.store.vault import Vault
 
 
+#: How deep vault tools may call each other.
+MAX_DEPTH = 8
 #: What most functions return; to ask whether it is awaitable takes longer than the call of a small function.
 _NOT_AWAITABLE = frozenset({type(None), bool, int, float, str, list, dict, tuple})
 
@@ -106,11 +108,9 @@ class VaultTools:
         self,
         vault: Callable[[], Vault],
         execute: Callable[[str, dict[str, Any], CallContext], Any],
-        max_depth: int,
     ) -> None:
         self._vault = vault
         self._execute = execute
-        self._max_depth = max_depth
 
     def definitions(self, persona: str) -> list[ToolDefinition]:
         """Every tool that persona would find; called by the router."""
@@ -133,10 +133,10 @@ class VaultTools:
 
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """Execute the tool and return its value; called by the router on a bridge thread, which waits."""
-        if context.depth + 1 >= self._max_depth:
+        if context.depth + 1 >= MAX_DEPTH:
             raise CallRefused(
-                f"Tools are calling each other {self._max_depth} deep; mcp.vault.{tool} is not called.",
-                hint="Break the circle, or set HEALKIT_MAX_DEPTH.",
+                f"Tools are calling each other {MAX_DEPTH} deep; mcp.vault.{tool} is not called.",
+                hint="Break the circle.",
             )
         try:
             return self._execute(tool, arguments, context)

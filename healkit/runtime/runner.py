@@ -258,7 +258,7 @@ class Runner:
     def perform(self, request: ExecutionRequest) -> Execution:
         """Wait for a request's outcome, recorded as a step of a run where one is wanted."""
         on_output = request.on_output
-        if on_output is None and self._config.show_outputs:
+        if on_output is None:
             on_output = background.notebook_display()
         with self._runs.step(request.record, request.kind, request.earlier, request.retry) as first:
             sink = first

@@ -64,14 +64,13 @@ class Settings(msgspec.Struct, frozen=True):
 
     isolation: Tier
     scratch_mb: int
-    open_files: int
     preload: tuple[str, ...]
     start_timeout_s: float
 
     @classmethod
     def of(cls, config: Config, tier: Tier) -> Settings:
         """Take them from the host's configuration, of which nothing else is sent."""
-        return cls(tier, config.scratch_mb, config.open_files, config.preload, config.start_timeout_s)
+        return cls(tier, config.scratch_mb, config.preload, config.start_timeout_s)
 
 
 class Share(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -138,7 +137,7 @@ def run_share(payload: bytes) -> bytes:
     settings = share.settings
     try:
         config = Config(
-            isolation=settings.isolation, scratch_mb=settings.scratch_mb, open_files=settings.open_files,
+            isolation=settings.isolation, scratch_mb=settings.scratch_mb,
             preload=settings.preload, start_timeout_s=settings.start_timeout_s,
         )  # fmt: skip
         tier = achieved_tier(config)

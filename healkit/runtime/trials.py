@@ -347,10 +347,10 @@ def _init(trial: Trial, sent: bytes, exact: bool, config: Config) -> Init:
         memory_bytes=config.memory_mb * MIB,
         cpu_s=config.cpu_s,
         result_max_bytes=config.result_max_bytes,
-        output_max_bytes=config.output_max_bytes,
+        output_max_bytes=config.result_max_bytes,
         call=trial.call,
         exact=exact,
-        data_max_bytes=config.data_mb * MIB,
+        data_max_bytes=config.memory_mb * MIB,
     )
 
 
@@ -543,7 +543,7 @@ class Searches:
             every=every,
             memory_bytes=self._config.memory_mb * MIB,
             result_max_bytes=self._config.result_max_bytes,
-            output_max_bytes=self._config.output_max_bytes,
+            output_max_bytes=self._config.result_max_bytes,
         )
 
     def _init(self, entry: EntryRef, code: str, check: Check, limit_s: float, *, watch: bool) -> Init:
@@ -558,11 +558,11 @@ class Searches:
             memory_bytes=config.memory_mb * MIB,
             cpu_s=config.cpu_s,
             result_max_bytes=config.result_max_bytes,
-            output_max_bytes=config.output_max_bytes,
+            output_max_bytes=config.result_max_bytes,
             call=check.call,
             watch=watch,
             exact=is_exact(check),
-            data_max_bytes=config.data_mb * MIB,
+            data_max_bytes=config.memory_mb * MIB,
         )
 
     @contextlib.asynccontextmanager

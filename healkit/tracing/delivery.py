@@ -19,7 +19,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -41,6 +41,18 @@ _LEASE_MARGIN_S = 20.0
 _END_S = 2.0
 
 
+class Pace(NamedTuple):
+    """Times of a sender, in seconds: of one request, of the first pause and the longest, of what closing sends."""
+
+    request_s: float = 10.0
+    backoff_s: float = 1.0
+    backoff_max_s: float = 30.0
+    flush_s: float = 2.0
+
+
+PACE = Pace()
+
+
 class Outbox(Protocol):
     """Queue of traces to send; the store's `Outbox` is one. All methods may raise `DatabaseError`."""
 
@@ -58,12 +70,13 @@ class Outbox(Protocol):
 
 
 class Syncer:
-    """Sender of an outbox to the collector at `config.sync_url`, from `start` to `close`."""
+    """Sender of an outbox to the collector at `config.sync_url`, from `start` to `close`; pace: by default `PACE`."""
 
-    def __init__(self, outbox: Outbox, config: Config) -> None:
+    def __init__(self, outbox: Outbox, config: Config, pace: Pace | None = None) -> None:
+        self._pace = pace or PACE
         self._outbox = outbox
         self._config = config
-        self._policy = RetryPolicy(config.sync_retries, config.sync_backoff_s, config.sync_backoff_max_s)
+        self._policy = RetryPolicy(config.sync_retries, self._pace.backoff_s, self._pace.backoff_max_s)
         self._pid = os.getpid()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -112,7 +125,7 @@ class Syncer:
         done.wait(max(0.0, give_up - time.monotonic()))
 
     def close(self) -> None:
-        """Send what can be sent of this process's traces within `sync_flush_s`, and end; safe to call twice.
+        """Send what can be sent of this process's traces within two seconds, and end; safe to call twice.
 
         The rest waits for the next start.
         """
@@ -120,7 +133,7 @@ class Syncer:
             return  # after a fork, the thread and its traces are the parent's
         self._closing = True
         self._call(self._begin_end)
-        self._thread.join(timeout=self._config.sync_flush_s + _END_S)
+        self._thread.join(timeout=self._pace.flush_s + _END_S)
         self._thread = None
 
     def _call(self, function: Callable[[], object]) -> None:
@@ -133,7 +146,7 @@ class Syncer:
     def _begin_end(self) -> None:
         self._wake.set()
         if self._main is not None and self._loop is not None:
-            self._loop.call_later(self._config.sync_flush_s, self._main.cancel)
+            self._loop.call_later(self._pace.flush_s, self._main.cancel)
 
     def _serve(self) -> None:
         """Run the loop; the thread's target."""
@@ -144,9 +157,7 @@ class Syncer:
     async def _run(self) -> None:
         self._loop, self._main = asyncio.get_running_loop(), asyncio.current_task()
         self._sending = asyncio.Lock()
-        self._client = CollectorClient(
-            self._config.sync_url, self._config.sync_token, self._config.sync_timeout_s
-        )
+        self._client = CollectorClient(self._config.sync_url, self._config.sync_token, self._pace.request_s)
         self._release()
         if self._closing:  # closed before there was a loop to tell
             self._begin_end()
@@ -208,7 +219,7 @@ class Syncer:
             while not self._stopped:
                 if only_full and self._news < self._config.sync_batch:
                     return True
-                lease_s = self._config.sync_timeout_s + _LEASE_MARGIN_S
+                lease_s = self._pace.request_s + _LEASE_MARGIN_S
                 try:
                     batch = self._outbox.claim(self._limit, _BATCH_MAX_CHARS, lease_s)
                     if not batch:

@@ -236,6 +236,8 @@ def _unwritable(runs_dir: Path, error: OSError) -> RunFolderError:
 
 #: Settings that a run's executions depend on, listed with its profile.
 _PARAMETERS = ("isolation", "timeout_s", "cpu_s", "memory_mb", "scratch_mb")
+#: What a run folder keeps of one piece of evidence: code, output, failure.
+_EVIDENCE_MAX_BYTES = 1024 * 1024
 #: Digits of a commit's hash; git's own default is shorter, and grows with the repository.
 _COMMIT_DIGITS = 12
 
@@ -273,7 +275,7 @@ def manifest_for(
         redaction_policy=RedactionPolicy(
             "raw" if config.trace_raw else "sanitised",
             config.payload_max_bytes,
-            config.evidence_max_bytes,
+            _EVIDENCE_MAX_BYTES,
             cleaner.rule_set_version,
             list(cleaner.custom_rules),
         ),

@@ -356,6 +356,8 @@ def _merge(outputs: list[dict[str, Any]], output: dict[str, Any]) -> bool:
 # Kernels of failed runs, kept to be asked.
 
 
+#: How long a worker is kept after its run or the last question, in seconds.
+KEPT_S = 600.0
 #: Time beyond the question's own limit, for a busy machine.
 _GRACE_S = 3.0
 #: Number of gone workers whose reason is remembered.
@@ -500,7 +502,7 @@ class RetainedWorkers:
             oldest = next(iter(self._retained))
             self.let_go(oldest, f"newer failures took its place ({config.post_mortem_kept} are kept)")
         self._retained[trace_id] = RetainedWorker(worker, lambda reason: self.let_go(trace_id, reason))
-        self._set_timer(trace_id, config.post_mortem_s)
+        self._set_timer(trace_id, KEPT_S)
         self._watches[trace_id] = asyncio.create_task(self._limit_disk(trace_id))
         worker.process.exited.add_done_callback(
             lambda exited: self.let_go(trace_id, _of_death(exited.result()))

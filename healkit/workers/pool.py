@@ -168,7 +168,7 @@ class Pool:
         return worker
 
     def _sandbox(self, config: Config, tier: Tier, grants: Grants) -> Sandbox:
-        sandbox = Sandbox(tier, self._folders.next(), grants, config.scratch_mb, config.open_files)
+        sandbox = Sandbox(tier, self._folders.next(), grants, config.scratch_mb)
         sandbox.check_paths()
         return sandbox
 
@@ -177,10 +177,7 @@ class Pool:
             if not spare.alive:
                 self._spares[key].remove(spare)
                 self.retire(spare)
-            elif (spare.sandbox.scratch_mb, spare.sandbox.open_files) == (
-                config.scratch_mb,
-                config.open_files,
-            ):
+            elif spare.sandbox.scratch_mb == config.scratch_mb:
                 self._spares[key].remove(spare)
                 spare.adopt(config)
                 return spare

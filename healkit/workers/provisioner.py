@@ -195,7 +195,7 @@ class NotebookKernel:
         self._memory_bytes = (grants.memory_mb or config.memory_mb) * MIB
         folder = os.path.realpath(folder)
         self._work_folder = folder if _within(folder, (*grants.read, *grants.write)) else ""
-        self.sandbox = Sandbox(tier, self._folders.next(), grants, config.scratch_mb, config.open_files)
+        self.sandbox = Sandbox(tier, self._folders.next(), grants, config.scratch_mb)
         self.popen: subprocess.Popen[bytes] | None = None
         self._closed = threading.Event()
 

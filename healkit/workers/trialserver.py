@@ -188,8 +188,8 @@ class TrialServer:
 
     def serves(self, tier: Tier, config: Config) -> bool:
         """Return whether it is what these settings ask for."""
-        own = (self.sandbox.tier, self.sandbox.scratch_mb, self.sandbox.open_files, self.preload)
-        return own == (tier, config.scratch_mb, config.open_files, config.preload)
+        own = (self.sandbox.tier, self.sandbox.scratch_mb, self.preload)
+        return own == (tier, config.scratch_mb, config.preload)
 
     async def close(self) -> None:
         """Kill it and remove its folder; safe to call twice."""
@@ -255,7 +255,7 @@ class TrialServers:
                 return server
         starting = next((task for task, asked in self._unwanted.items() if asked == (tier, config)), None)
         if starting is None:
-            sandbox = Sandbox(tier, self._folders.next(), Grants(), config.scratch_mb, config.open_files)
+            sandbox = Sandbox(tier, self._folders.next(), Grants(), config.scratch_mb)
             starting = asyncio.create_task(TrialServer.start(sandbox, config))
             self._starting.add(starting)
             starting.add_done_callback(self._starting.discard)

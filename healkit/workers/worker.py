@@ -30,6 +30,10 @@ OnOutput = Callable[[dict[str, Any]], None]
 
 #: Characters at the end of the output that are kept with a failure.
 LAST_CHARS = 4000
+#: What a tool gets after its timeout to unwind before it is killed.
+GRACE_S = 0.4
+#: Calls of one execution at the same time.
+_CALLS_IN_FLIGHT_MAX = 16
 _TICK_S = 0.1
 #: Time from the end of the bridge to that of the process on a busy machine; a tool that closed the bridge lives longer.
 _DEATH_S = 3.0
@@ -125,7 +129,7 @@ class Worker:
         if not init.exact:
             self._bridge.send(init)
             return
-        self._results = regions.empty(self.config.data_mb * MIB)
+        self._results = regions.empty(self.config.memory_mb * MIB)
         if not contents:
             self._bridge.send(init, [self._results])
             await self._tell_sent([])
@@ -162,7 +166,7 @@ class Worker:
         """Take another caller's time limits; for a spare that was started with the pool's."""
         self.config = config
         if self._bridge is not None:
-            self._bridge.limit(config.rpc_timeout_s, config.max_calls_in_flight)
+            self._bridge.limit(config.rpc_timeout_s, _CALLS_IN_FLIGHT_MAX)
 
     @property
     def alive(self) -> bool:
@@ -197,7 +201,7 @@ class Worker:
                 self._on_message,
                 lambda problem: self._post(self._protocol, problem),
                 rpc_timeout_s=self.config.rpc_timeout_s,
-                max_in_flight=self.config.max_calls_in_flight,
+                max_in_flight=_CALLS_IN_FLIGHT_MAX,
             )
             self.process = await self._launch(theirs.fileno())
         events: list[asyncio.Future[Any]] = [self._ready, self.process.exited, self._protocol]
@@ -238,7 +242,7 @@ class Worker:
         if stop is not None:
             background.append(asyncio.create_task(stop.wait()))  # type: ignore[arg-type]  # its value is not looked at
             watched[background[-1]] = "stopped"
-        deadline = self._loop.time() + init.timeout_s + self.config.grace_s
+        deadline = self._loop.time() + init.timeout_s + GRACE_S
         try:
             while (left_s := deadline - self._loop.time()) > 0:
                 done, _ = await asyncio.wait(
@@ -272,7 +276,7 @@ class Worker:
         if ending == "died":
             # Its last message may still be on its way through the bridge's thread; behind it comes the bridge's end.
             said = (self._complete, self._protocol)
-            await asyncio.wait(said, timeout=self.config.grace_s, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(said, timeout=GRACE_S, return_when=asyncio.FIRST_COMPLETED)
             if self._complete.done():
                 return "complete", ""
             if self.fork_server is not None and not self.fork_server.alive:

@@ -239,7 +239,7 @@ def test_a_model_that_cannot_answer_halts_the_decision_with_its_code(
 
 def test_a_dead_server_halts_the_decision(deciding: Healkit, sales: pd.DataFrame) -> None:
     with model_server() as server:
-        config = server.config(heal_model_retries=1)
+        config = server.config()
     chooser = ModelChooser(config, environ=KEY)
     decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser)
     assert (decision.outcome, "(MODEL_UNAVAILABLE)" in decision.reason) == ("halted", True), decision.reason

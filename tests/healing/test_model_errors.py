@@ -49,6 +49,7 @@ from healkit.errors import (
 )
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor, Progress
+from healkit.language_models import client
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 ANSWER = "It divided by zero.\n```python\ndef halve(n):\n    return n / 2\n```\n"
@@ -146,9 +147,12 @@ PASSING: dict[str, Turn] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("turn", PASSING.values(), ids=PASSING)
-def test_a_transient_error_is_retried_and_then_raised(server: ModelServer, turn: Turn) -> None:
+def test_a_transient_error_is_retried_and_then_raised(
+    server: ModelServer, turn: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "RETRIES", 2)
     server.plan.extend([turn, says(ANSWER), turn, turn, turn])
-    config = server.config(heal_model_retries=2, heal_model_attempts=1)
+    config = server.config(heal_model_attempts=1)
     told: list[Progress] = []
     (patch,) = ModelAdvisor(config, environ={}, on_progress=told.append).propose(CASE, Budget())
     assert patch.code.endswith("return n / 2\n")
@@ -171,12 +175,15 @@ def test_an_overload_in_the_middle_of_a_stream_is_retried(server: ModelServer, p
 
 
 @PROVIDERS
-def test_half_an_answer_is_never_used(server: ModelServer, provider: str) -> None:
+def test_half_an_answer_is_never_used(
+    server: ModelServer, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "RETRIES", 1)
     path = "/v1/messages" if provider == "anthropic" else "/v1/chat/completions"
     whole = events(path, ANSWER)
     cut = whole[: whole.rindex(b"finish_reason" if provider == "openai" else b"message_stop") - 200]
     server.plan.extend([sends(cut)] * 2)
-    raised = asked(server.config(provider, heal_model_retries=1))
+    raised = asked(server.config(provider))
     assert "broke off after" in raised.message
 
 
@@ -286,13 +293,12 @@ def test_a_redirect_does_not_get_the_key(server: ModelServer) -> None:
         assert not elsewhere.requests
 
 
-def test_an_unreachable_server_is_named_by_address() -> None:
+def test_an_unreachable_server_is_named_by_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "RETRIES", 1)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        raised = asked(
-            Config(heal_model="m", heal_model_url=url, heal_model_retries=1, heal_model_backoff_s=0.01)
-        )
+        raised = asked(Config(heal_model="m", heal_model_url=url))
     assert isinstance(raised, ModelUnavailable)
     assert_says(raised, "127.0.0.1:.*cannot be reached.*heal_model_url")
 

@@ -41,8 +41,7 @@ def test_a_streamed_answer_becomes_a_patch_with_its_author_and_its_cost(
     server.plan.append(says(ANSWER))
     config = server.config(
         provider,
-        heal_model_input_usd_per_mtok=3.0,
-        heal_model_output_usd_per_mtok=15.0,
+        heal_model_usd_per_mtok=(3.0, 15.0),
         heal_model_attempts=1,
     )
     advisor = ModelAdvisor(config, environ={"HEALKIT_MODEL_KEY": SECRET_KEY})
@@ -190,7 +189,7 @@ def test_openai_itself_gets_the_newer_name_of_the_limit() -> None:
         ({"heal_model_url": "ftp://x"}, "heal_model_url='ftp://x' is no http"),
         ({"heal_model_url": "https://me:pw@x.example/v1"}, "HEALKIT_MODEL_KEY"),
         ({"heal_model_attempts": 0}, "greater than 0"),
-        ({"heal_model_output_usd_per_mtok": -1.0}, "0 or greater"),
+        ({"heal_model_usd_per_mtok": (0.0, -1.0)}, "0 or greater"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_by_name(wrong: dict[str, object], why: str) -> None:

@@ -37,10 +37,15 @@ def threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name == "healkit-retention"]
 
 
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("healkit.runtime.auto_retention.INTERVAL_S", 0.05)
+
+
 @pytest.mark.requirement("LOG-12")
 def test_executions_beyond_a_limit_go_by_themselves(database: Path) -> None:
     """C5: a limit did nothing until a person called `log.prune`."""
-    config = Config(retention_rows=5, retention_interval_s=0.05)
+    config = Config(retention_rows=5)
     with Healkit(database, config=config) as healkit:
         wait_until(lambda: healkit.log.count() == 5)
         assert healkit.status().settings == {"keeps of all runs the newest": "5"}
@@ -51,7 +56,7 @@ def test_executions_beyond_a_limit_go_by_themselves(database: Path) -> None:
 @pytest.mark.requirement("LOG-12")
 def test_nothing_is_deleted_without_a_limit(database: Path) -> None:
     """C5: not even a thread is there."""
-    with Healkit(database, config=Config(retention_interval_s=0.01)) as healkit:
+    with Healkit(database) as healkit:
         assert threads() == []
         assert healkit.log.count() == 20
 
@@ -59,7 +64,7 @@ def test_nothing_is_deleted_without_a_limit(database: Path) -> None:
 @pytest.mark.requirement("LOG-12")
 def test_a_round_that_fails_is_told_and_tried_again(database: Path) -> None:
     """C5: a database that others hold is no reason to give up."""
-    config = Config(retention_rows=5, retention_interval_s=0.05, log_wait_s=0.05)
+    config = Config(retention_rows=5, log_wait_s=0.05)
     with Database(str(database)).write() as session:
         session.connection()  # before the first round, which a busy machine may have ended by the next line
         with Healkit(database, config=config) as healkit:

@@ -183,8 +183,9 @@ def test_a_failure_in_a_called_tool_reaches_the_caller_with_both_tracebacks(heal
 
 
 @pytest.mark.requirement("WORK-9")
-def test_a_circle_of_tools_ends_at_the_depth_limit(tmp_path: Path) -> None:
-    with Healkit(tmp_path / "x.db", config=Config(max_depth=3, start_timeout_s=30)) as healkit:
+def test_a_circle_of_tools_ends_at_the_depth_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("healkit.runtime.providers.MAX_DEPTH", 3)
+    with Healkit(tmp_path / "x.db", config=Config(start_timeout_s=30)) as healkit:
         healkit.vault.add("again", "def again():\n    return mcp.vault.again()\n")
         failure = healkit.execute("again").failure
         assert "calling each other 3 deep" in failure.traceback
@@ -192,7 +193,10 @@ def test_a_circle_of_tools_ends_at_the_depth_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("WORK-8", "WORK-10")
-def test_the_host_decides_what_may_be_called_and_how_often(tmp_path: Path) -> None:
+def test_the_host_decides_what_may_be_called_and_how_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("healkit.runtime.executor.CALLS_MAX", 3)
     ask = (
         "import msgspec\nfrom healkit.contracts import rpc\n"
         "def ask(server: str, tool: str) -> str:\n"
@@ -200,7 +204,7 @@ def test_the_host_decides_what_may_be_called_and_how_often(tmp_path: Path) -> No
         "    answer = endpoint.call(server, tool, msgspec.Raw(b'{}'))\n"
         "    return 'done' if answer.success else answer.error.code + ': ' + answer.error.message\n"
     )
-    with Healkit(tmp_path / "x.db", config=Config(max_calls=3, start_timeout_s=30)) as healkit:
+    with Healkit(tmp_path / "x.db", config=Config(start_timeout_s=30)) as healkit:
         healkit.vault.add("ask", ask)
         for server, tool, expected in [
             ("healkit", "last_error", "may not call mcp.healkit.last_error"),

@@ -278,7 +278,7 @@ def test_many_empty_displays_have_a_limit_too(healkit: Healkit) -> None:
     body = (
         "for _ in range(30_000):\n    publish('display_data', {'data': {}, 'metadata': {}})\ntime.sleep(30)"
     )
-    config = Config(output_max_bytes=1_000_000, timeout_s=100)
+    config = Config(result_max_bytes=1_000_000, timeout_s=100)
     with Healkit(healkit.url, config=config) as small:
         small.vault.add("tool", tool(body))
         execution = small.execute("tool")

@@ -60,9 +60,11 @@ def test_a_bounded_number_is_kept_and_the_oldest_goes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-5")
-def test_each_is_kept_for_a_bounded_time_that_a_question_renews(tmp_path: Path) -> None:
-    config = Config.from_environment({**os.environ, "HEALKIT_POST_MORTEM_S": "1.0"})
-    with Healkit(tmp_path / "healkit.db", config=config) as healkit:
+def test_each_is_kept_for_a_bounded_time_that_a_question_renews(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("healkit.workers.kernel.KEPT_S", 1.0)
+    with Healkit(tmp_path / "healkit.db") as healkit:
         healkit.vault.add("tool", "import os\n\ndef tool():\n    return 1 / 0\n")
         execution = healkit.execute("tool")
         asked = execution.post_mortem()

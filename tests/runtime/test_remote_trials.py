@@ -100,7 +100,7 @@ def test_a_worker_is_sent_what_its_trials_need_and_nothing_else(tmp_path: Path, 
     function, (payload,) = pickle.loads(executor.given[0])
     assert function is run_share
     assert set(msgspec.json.decode(payload)["settings"]) == {
-        "isolation", "scratch_mb", "open_files", "preload", "start_timeout_s"
+        "isolation", "scratch_mb", "preload", "start_timeout_s"
     }  # fmt: skip
 
 

@@ -127,9 +127,7 @@ def test_stored_traces_survive_a_kill(tmp_path: Path) -> None:
     sent: set[str] = set()
     chance = random.Random(4)
     for _ in range(6):
-        server = Collecting(
-            tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="10000", HEALKIT_COLLECT_BURST="10000"
-        )
+        server = Collecting(tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="10000")
         stop = threading.Event()
 
         def send(server: Collecting = server, stop: threading.Event = stop) -> None:

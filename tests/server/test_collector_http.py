@@ -273,11 +273,11 @@ def test_answers_cannot_be_rendered_as_pages(collector: Collecting) -> None:
 @pytest.mark.slow
 @TRACE_4
 def test_too_frequent_requests_get_retry_after(tmp_path) -> None:
-    with collecting(tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="0.5", HEALKIT_COLLECT_BURST="3") as server:
+    with collecting(tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="1.5") as server:
         answers = [server.post(trace()) for _ in range(5)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
         assert error(answers[-1])["code"] == "RATE_LIMITED"
-        assert 1 <= int(answers[-1].headers["Retry-After"]) <= 2
+        assert int(answers[-1].headers["Retry-After"]) == 1
         # Guessing tokens is limited too, and apart from those who know it.
         with httpx.Client(base_url=server.url) as guesser:
             codes = [
@@ -289,7 +289,7 @@ def test_too_frequent_requests_get_retry_after(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_slow_and_lost_clients_are_dropped(tmp_path) -> None:
-    with collecting(tmp_path / "h.db", HEALKIT_COLLECT_TIMEOUT_S="0.5") as server:
+    with collecting(tmp_path / "h.db") as server:
         host, _, port = server.url.removeprefix("http://").partition(":")
         head = f"POST /api/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 100\r\n\r\n["
         began = time.monotonic()
@@ -298,7 +298,7 @@ def test_slow_and_lost_clients_are_dropped(tmp_path) -> None:
             with socket.create_connection((host, int(port)), timeout=30) as gone:
                 gone.sendall(head.encode())
             assert slow.recv(1000) == b""
-        assert time.monotonic() - began > 0.4
+        assert time.monotonic() - began > 4
         alone = "requests_in_flight 1.0"  # the one that asks
         wait_until(lambda: alone in server.client.get("/api/metrics").text)
         assert 'route="traces",status="499"} 2.0' in server.client.get("/api/metrics").text

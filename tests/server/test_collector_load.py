@@ -14,7 +14,7 @@ from waiting import wait_until
 
 from healkit.collector.service import STORING_THREADS
 
-RATE = {"HEALKIT_COLLECT_RATE_PER_S": "100000", "HEALKIT_COLLECT_BURST": "100000"}
+RATE = {"HEALKIT_COLLECT_RATE_PER_S": "100000"}
 
 
 def costly(seed: int, count: int) -> list[dict[str, object]]:

@@ -134,9 +134,7 @@ def test_traces_without_ids_arrive_once_through_kills_of_the_collector(tmp_path:
                 told[number] = answers[0]
 
     def start() -> Collecting:
-        return Collecting(
-            tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="10000", HEALKIT_COLLECT_BURST="10000"
-        )
+        return Collecting(tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="10000")
 
     server = start()
     address.append(server.url)

@@ -23,6 +23,7 @@ import httpx  # noqa: F401 - so that no host has to import it
 from healkit import Config, Healkit
 from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.store.arguments import validate_arguments
+from healkit.tracing import delivery
 
 SLEEPS = """
 import time
@@ -34,10 +35,10 @@ def sleeps(n: int):
 
 
 def config(url: str) -> Config:
+    delivery.PACE = delivery.Pace(request_s=20.0, backoff_s=0.05, backoff_max_s=0.5)
     return Config(
-        isolation="process", nursery=False, spares=0, start_timeout_s=60.0, log_wait_s=5.0, show_outputs=False,
-        sync_url=url, sync_token=os.environ["HEALKIT_COLLECT_TOKEN"], sync_interval_s=0.02, sync_backoff_s=0.05,
-        sync_backoff_max_s=0.5, sync_timeout_s=20.0,
+        isolation="process", nursery=False, spares=0, start_timeout_s=60.0, log_wait_s=5.0,
+        sync_url=url, sync_token=os.environ["HEALKIT_COLLECT_TOKEN"], sync_interval_s=0.02,
     )  # fmt: skip
 
 

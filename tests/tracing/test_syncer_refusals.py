@@ -135,7 +135,7 @@ def test_a_long_outage_parks_nothing(sender: Sender, collector: Collector, tmp_p
     words = itertools.cycle(["503", "reset", "500", "html"])
     collector.otherwise = lambda: next(words)
     ids = sender.record(3)
-    with sender.syncing(sync_backoff_max_s=0.02):
+    with sender.syncing(backoff_max_s=0.02):
         wait_until(lambda: len(collector.requests) > 40)
         assert set(sender.states().values()) == {"pending"}
         assert sender.outbox.state().problem
@@ -155,7 +155,7 @@ def test_one_bad_trace_does_not_hold_up_the_others(sender: Sender, collector: Co
         return (500, b"oops") if poison.encode() in body else take(body, headers)
 
     collector.take = broken_by_poison
-    with sender.syncing(sync_backoff_max_s=0.02):
+    with sender.syncing(backoff_max_s=0.02):
         wait_until(lambda: len(collector.stored) == 11)
         # Nothing else is to be sent now, so nothing proves that the collector works.
         while sender.states()[poison] == "pending":

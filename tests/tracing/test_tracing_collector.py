@@ -186,7 +186,7 @@ def floods():
     return answers
 import msgspec
 """
-    with opened(tmp_path / "healkit.db", trace_max_decisions=10) as hk:
+    with opened(tmp_path / "healkit.db", trace_max_tasks=10) as hk:
         hk.vault.add("floods", code)
         execution = hk.execute("floods")
         assert execution.value == ["CALL_REFUSED"] * 4

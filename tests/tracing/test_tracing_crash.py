@@ -83,7 +83,7 @@ def test_a_hundred_kills_lose_no_row_and_double_no_trace(
         from crash_host import SLEEPS
 
         healkit.vault.add("sleeps", SLEEPS)
-    environ = {"HEALKIT_COLLECT_RATE_PER_S": "100000", "HEALKIT_COLLECT_BURST": "100000"}
+    environ = {"HEALKIT_COLLECT_RATE_PER_S": "100000"}
     with collector_samples.collecting(tmp_path / "collector.db", **environ) as server:
         kill_many(database, server.url, promises)
         promised = dict(line.split() for line in promises.read_text().splitlines())
@@ -142,7 +142,7 @@ def test_every_trace_arrives_once_after_an_outage_and_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    environ = {"HEALKIT_COLLECT_RATE_PER_S": "100000", "HEALKIT_COLLECT_BURST": "100000"}
+    environ = {"HEALKIT_COLLECT_RATE_PER_S": "100000"}
     with (
         collector_samples.collecting(tmp_path / "collector.db", **environ) as server,
         collecting(server.url) as proxy,
@@ -164,7 +164,7 @@ def test_every_trace_arrives_once_after_an_outage_and_a_restart(
 
 def run_through(path: Path, proxy: Collector, trouble: Callable[[], str]) -> list[str]:
     """Executions before, during and after the outage, by a client that is closed and opened again in its middle."""
-    changes = {"sync_token": collector_samples.TOKEN, "sync_timeout_s": 0.5}
+    changes = {"sync_token": collector_samples.TOKEN}
     config = Config(sync_url=proxy.url, **{**QUICK, **changes})
     ids: list[str] = []
     pause = threading.Event()
@@ -179,11 +179,11 @@ def run_through(path: Path, proxy: Collector, trouble: Callable[[], str]) -> lis
     def troubles(count: int) -> Callable[[], bool]:
         return lambda: len({*TROUBLES} & {*proxy.words()}) >= count
 
-    with contextlib.closing(Sender(path, config)) as sender, sender.syncing(sync_flush_s=0.3):
+    with contextlib.closing(Sender(path, config)) as sender, sender.syncing(request_s=0.5, flush_s=0.3):
         record_until(sender, lambda: "accept" in proxy.words())
         proxy.otherwise = trouble
         record_until(sender, troubles(len(TROUBLES) // 2))
-    with contextlib.closing(Sender(path, config)) as sender, sender.syncing(sync_flush_s=0.3):
+    with contextlib.closing(Sender(path, config)) as sender, sender.syncing(request_s=0.5, flush_s=0.3):
         record_until(sender, troubles(len(TROUBLES)))
         proxy.otherwise = lambda: "accept"
         ids.extend(sender.record(5))

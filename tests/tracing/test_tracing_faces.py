@@ -21,6 +21,7 @@ from healkit.errors import ConfigError
 from healkit.rendering import listings
 from healkit.rendering.to_html import html_of
 from healkit.rendering.to_text import text_of
+from healkit.tracing.delivery import Pace
 
 TRACE_3 = pytest.mark.requirement("TRACE-3")
 
@@ -97,8 +98,11 @@ def test_status_names_the_collectors_fault_in_any_process(database: Path, collec
 
 @pytest.mark.slow
 @TRACE_3
-def test_an_unreachable_collector_is_tried_until_the_timeout(database: Path) -> None:
-    config = Config(sync_url="http://127.0.0.1:9", sync_backoff_s=0.05)
+def test_an_unreachable_collector_is_tried_until_the_timeout(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("healkit.tracing.delivery.PACE", Pace(backoff_s=0.05))
+    config = Config(sync_url="http://127.0.0.1:9")
     with Healkit(database, config=config) as opened:
         state = opened.traces.sync(local=True, timeout_s=2)
         assert (state.pending, state.parked) == (3, 0)

@@ -89,7 +89,7 @@ def test_traces_arrive_once_whatever_the_collector_does(
     collector.otherwise = lambda: word
     ids = sender.record(12)
     # On a busy machine an answer may take a second, and what is given up before it comes is sent again.
-    with sender.syncing(sync_timeout_s=60.0) as syncer:
+    with sender.syncing(request_s=60.0) as syncer:
         wait_until(lambda: syncer.problem)
         wait_until(lambda: len(collector.requests) >= 5)
         collector.otherwise = lambda: "accept"
@@ -106,12 +106,12 @@ def test_traces_arrive_once_whatever_the_collector_does(
 def test_a_silent_collector_is_tried_again(sender: Sender, collector: Collector, word: str) -> None:
     collector.otherwise = lambda: word
     ids = sender.record(12)
-    with sender.syncing(sync_timeout_s=0.1, sync_flush_s=0.1) as syncer:
+    with sender.syncing(request_s=0.1, flush_s=0.1) as syncer:
         wait_until(lambda: len(collector.requests) >= 2)
         assert "did not answer within 0.1 s" in syncer.problem
     assert set(sender.states().values()) == {"pending"}
     collector.otherwise = lambda: "accept"
-    with sender.syncing(sync_timeout_s=60.0):
+    with sender.syncing(request_s=60.0):
         wait_until(everything_sent(sender))
     assert collector.taken == dict.fromkeys(ids, 1)
 
@@ -143,7 +143,7 @@ def test_several_senders_on_one_database_send_each_trace_once(sender: Sender, co
 
 def send_and_wait(path: Path, url: str) -> None:
     """Record three executions and send them, until killed."""
-    sender = Sender(path, Config(sync_url=url, **{**QUICK, "sync_timeout_s": 60.0}))
+    sender = Sender(path, Config(sync_url=url, **QUICK))
     sender.record(3)
     with sender.syncing():
         signal.pause()
@@ -170,7 +170,7 @@ def test_the_next_process_sends_a_killed_ones_traces_at_once(sender: Sender, col
 
 @TRACE_3
 def test_closing_sends_what_is_left(sender: Sender, collector: Collector) -> None:
-    with sender.syncing(sync_interval_s=60.0, sync_flush_s=10.0):
+    with sender.syncing(sync_interval_s=60.0, flush_s=10.0):
         ids = sender.record(25)
     assert set(collector.stored) == set(ids)
     assert everything_sent(sender)()
@@ -182,7 +182,7 @@ def test_closing_does_not_wait_for_a_silent_collector(
     sender: Sender, collector: Collector, word: str
 ) -> None:
     collector.otherwise = lambda: word
-    with sender.syncing(sync_interval_s=60.0, sync_flush_s=0.3, sync_timeout_s=600.0, sync_backoff_s=600.0):
+    with sender.syncing(sync_interval_s=60.0, flush_s=0.3, request_s=600.0, backoff_s=600.0):
         sender.record(3)
     collector.otherwise = lambda: "accept"
     with sender.syncing():
@@ -217,7 +217,7 @@ def processor_s_of(pause_s: float) -> float:
 def test_an_idle_syncer_does_nothing(sender: Sender, collector: Collector, word: str) -> None:
     collector.otherwise = lambda: word
     sender.record()
-    with sender.syncing(sync_backoff_s=0.02, sync_backoff_max_s=0.02) as syncer:
+    with sender.syncing(backoff_s=0.02, backoff_max_s=0.02) as syncer:
         wait_until(lambda: collector.requests)
         wait_until(lambda: syncer.problem or everything_sent(sender)())
         # Another process has sent it meanwhile.
@@ -258,7 +258,7 @@ def test_a_backlog_goes_out_in_requests_of_bounded_size(sender: Sender, collecto
 
     collector.take = measured
     sender.record(300, arguments=payload)
-    with sender.syncing(sync_batch=100, sync_timeout_s=20.0):
+    with sender.syncing(sync_batch=100, request_s=20.0):
         wait_until(everything_sent(sender))
     assert max(sizes) < 2_000_000
     assert len(collector.stored) == 300

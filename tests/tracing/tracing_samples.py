@@ -19,16 +19,16 @@ from healkit.runtime.recording import Recorder
 from healkit.store.database import Database
 from healkit.store.models import TRACES
 from healkit.store.traces import Outbox
-from healkit.tracing.delivery import Syncer
+from healkit.tracing.delivery import Pace, Syncer
 from healkit.tracing.trace_collector import Tracer
 
 __all__ = ["QUICK", "Sender", "failed", "started", "succeeded", "trace_rows"]
 
 #: Everything that takes its time in real life, quick.
 QUICK: dict[str, Any] = {
-    "sync_interval_s": 0.05, "sync_backoff_s": 0.02, "sync_backoff_max_s": 0.1, "sync_timeout_s": 60.0,
-    "sync_token": "collector-token",
+    "sync_interval_s": 0.05, "sync_token": "collector-token",
 }  # fmt: skip
+PACE = Pace(request_s=60.0, backoff_s=0.02, backoff_max_s=0.1)
 
 
 class Sender:
@@ -57,8 +57,9 @@ class Sender:
 
     @contextlib.contextmanager
     def syncing(self, **changes: Any) -> Iterator[Syncer]:
-        """Run a syncer on this outbox, closed at the end."""
-        syncer = Syncer(Outbox(self.database), replaced(self.config, **changes))
+        """Run a syncer on this outbox, closed at the end; changes: settings, and fields of its pace."""
+        pace = PACE._replace(**{name: changes.pop(name) for name in Pace._fields if name in changes})
+        syncer = Syncer(Outbox(self.database), replaced(self.config, **changes), pace)
         self.notify = syncer.notify
         syncer.start()
         try:

@@ -29,7 +29,7 @@ def trip(city: str, days: int, token: str = ""):
 
 def opened(path: Path, **changes: Any) -> Healkit:
     """Open a Healkit with that tool, in the tier that is quickest to start."""
-    settings: dict[str, Any] = {"isolation": "process", "start_timeout_s": 30.0, "show_outputs": False}
+    settings: dict[str, Any] = {"isolation": "process", "start_timeout_s": 30.0}
     healkit = Healkit(path, config=Config(**(settings | changes)))
     healkit.provide(lambda city, days: {"sky": "clear", "api_key": KEY, "days": days}, "forecast")
     healkit.provide(lambda hotel: 1 / 0, "book")

@@ -23,7 +23,7 @@ _FILL = "for name in 'abc':\n        open(name, 'wb').write(bytes(6 << 20))\n"
 
 def small(tier: str) -> Config:
     """Settings with a small scratch folder."""
-    return Config(isolation=tier, scratch_mb=8, start_timeout_s=60, timeout_s=60, post_mortem_s=600)
+    return Config(isolation=tier, scratch_mb=8, start_timeout_s=60, timeout_s=60)
 
 
 @pytest.mark.slow

@@ -284,8 +284,7 @@ class Spending:
     """Sum of costs; `counts` has `requests`, and `input_tokens` and `output_tokens` as far as servers send them."""
 
     def __init__(self, config: Config) -> None:
-        self._input_usd = config.heal_model_input_usd_per_mtok
-        self._output_usd = config.heal_model_output_usd_per_mtok
+        self._input_usd, self._output_usd = config.heal_model_usd_per_mtok
         self.counts: dict[str, int] = {}
 
     def add(self, counts: dict[str, int]) -> None:

@@ -28,6 +28,7 @@ import traitlets
 from IPython.display import display
 
 from healkit.app import Healkit
+from healkit.config import HEAL_BUDGET_S
 from healkit.contracts.healing import VERDICTS, Answered, Attempt
 from healkit.contracts.runs import Run
 from healkit.contracts.vault import VaultEntry
@@ -76,7 +77,7 @@ class Healings:
         chosen = healkit.config.heal_advisors if advisors is None else advisors
         self._chosen = {one if isinstance(one, str) else one.name: one for one in chosen}
         self._named = advisors is not None
-        self._budget_s = healkit.config.heal_budget_s if budget_s is None else budget_s
+        self._budget_s = HEAL_BUDGET_S if budget_s is None else budget_s
         self._lock = threading.Lock()
         self._joined: dict[tuple[str, str], tuple[HealSession, Callable[[], object]]] = {}
 

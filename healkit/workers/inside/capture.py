@@ -223,7 +223,7 @@ def _classify(error: BaseException, timeout_s: float, facts: dict[str, str]) -> 
     if isinstance(error, OutputLimit):
         return (
             "TOOL_OUTPUT_LIMIT",
-            "Let it print less, or return what matters; HEALKIT_OUTPUT_MAX_BYTES is the limit.",
+            "Let it print less, or return what matters; HEALKIT_RESULT_MAX_BYTES is the limit.",
         )
     if isinstance(error, OSError) and facts.get("about") == "no_processes":
         return (
