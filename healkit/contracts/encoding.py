@@ -68,7 +68,7 @@ class Preview:
     `number` counts the previews of one record, from 0; the data itself may be kept as a view under it.
     """
 
-    def __init__(self, shown: Any, number: int = 0) -> None:
+    def __init__(self, shown: dict[str, Any], number: int = 0) -> None:
         self.shown, self.number = shown, number
 
     def __repr__(self) -> str:

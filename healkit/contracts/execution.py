@@ -241,7 +241,7 @@ def storable(record: AnyRecord) -> AnyRecord:
     return msgspec.convert(values, type(record))
 
 
-def finite(value: Any) -> Any:
+def finite(value: object) -> Any:
     """Return a value of JSON with NaN and the infinities, which JSON has no numbers for, as texts."""
     if isinstance(value, float):
         return value if math.isfinite(value) else json.dumps(value)
@@ -250,7 +250,7 @@ def finite(value: Any) -> Any:
     return [finite(item) for item in value] if isinstance(value, list) else value
 
 
-def escaped(value: Any) -> Any:
+def escaped(value: object) -> Any:
     """Return a text, or every text in a structure, with the characters that cannot be stored written as escapes."""
     if isinstance(value, str):
         return value.encode(errors="backslashreplace").decode().replace("\x00", "\\x00")
@@ -487,7 +487,7 @@ def takes_filters(*names: str, **defaults: Any) -> Callable[[Callable[..., Resul
 
     def decorate(method: Callable[..., Result]) -> Callable[..., Result]:
         @functools.wraps(method)
-        def with_filters(self: Any, *args: Any, filters: Filters | None = None, **options: Any) -> Result:
+        def with_filters(self: object, *args: Any, filters: Filters | None = None, **options: Any) -> Result:
             named = {name: options.pop(name) for name in known if name in options}
             chosen = dataclasses.replace(filters or Filters(**defaults), **named)
             if beyond := sorted(chosen.given.keys() - set(known)):

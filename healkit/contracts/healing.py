@@ -167,7 +167,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     unasked: bool = False
 
 
-def same_value(expected: Any, found: Any) -> bool:
+def same_value(expected: object, found: object) -> bool:
     """Compare two JSON values: numbers to nine digits (1 is 1.0, but True is not 1), the rest exactly."""
     if isinstance(expected, bool) or isinstance(found, bool):
         return expected is found

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -258,6 +258,6 @@ class FrameReader:
         return frame
 
 
-def raw(value: Any) -> msgspec.Raw:
+def raw(value: object) -> msgspec.Raw:
     """Return a JSON value as the raw bytes that travel inside a message."""
     return msgspec.Raw(_encoder.encode(value))

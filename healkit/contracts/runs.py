@@ -226,10 +226,10 @@ def sign(
     tool_name: str,
     persona: str,
     code_hash: str | None,
-    arguments: Any,
+    arguments: object,
     fingerprint: str | None = None,
-    outputs: Any = None,
-    worker: Any = None,
+    outputs: object = None,
+    worker: object = None,
 ) -> StateSignature:
     """Sign a state given by its parts: JSON values, and a failure's fingerprint or None."""
     tool = digest("tool", [tool_name, persona, code_hash])
@@ -252,7 +252,7 @@ def state_key(tool: str, failure: str | None, arguments: str) -> str:
     return digest("state", [tool, failure, arguments])
 
 
-def digest(field: str, value: Any) -> str:
+def digest(field: str, value: object) -> str:
     """Hash a JSON value as that field; equal for equal values whatever the order of their keys."""
     try:
         encoded = _encode(value)

@@ -209,7 +209,7 @@ def _completed(plain: dict[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def _completed_task(call: dict[str, Any], number: int, began: Any) -> dict[str, Any]:
+def _completed_task(call: dict[str, Any], number: int, began: object) -> dict[str, Any]:
     """Return a call's fields; one without a name of its own is the number it has, one without a time began at once."""
     plain = _named(call, _TASK_NAMES)
     when = _moment(plain.get("timestamp", began), f"$.taskResults[{number - 1}].timestamp")
@@ -218,7 +218,7 @@ def _completed_task(call: dict[str, Any], number: int, began: Any) -> dict[str, 
     }  # fmt: skip
 
 
-def _moment(value: Any, place: str) -> Any:
+def _moment(value: object, place: str) -> Any:
     """Read a number as milliseconds since 1970; leave anything else as it is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value

@@ -149,7 +149,7 @@ def checked_examples(examples: Iterable[Any], *, sql: bool = False) -> list[dict
     return found
 
 
-def _wrong(example: Any, sql: bool) -> str:
+def _wrong(example: object, sql: bool) -> str:
     """Return the fault of one example, or an empty text."""
     if not isinstance(example, Mapping):
         return f"it is a {type(example).__name__}, not a dict"
@@ -174,7 +174,7 @@ def _wrong(example: Any, sql: bool) -> str:
     return ""
 
 
-def _wrong_call(call: Any, *, valued: bool) -> str:
+def _wrong_call(call: object, *, valued: bool) -> str:
     if not isinstance(call, str):
         return f"its call is a {type(call).__name__}, not Python source"
     try:
@@ -188,7 +188,7 @@ def _wrong_call(call: Any, *, valued: bool) -> str:
     return ""
 
 
-def _shown(example: Any) -> str:
+def _shown(example: object) -> str:
     text = (
         json.dumps(example, ensure_ascii=False, default=repr)
         if isinstance(example, Mapping)

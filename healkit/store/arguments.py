@@ -157,7 +157,7 @@ def _clearly_valid(schema: Any, value: Any) -> bool:
     )
 
 
-def check_schema(schema: Any, tool_name: str) -> None:
+def check_schema(schema: object, tool_name: str) -> None:
     """Raise `SchemaInvalid` unless it is a schema, of draft 2020-12, of an object."""
     _load_jsonschema()
     from jsonschema import Draft202012Validator
@@ -201,7 +201,9 @@ def _validator(schema: str) -> Draft202012Validator:
     return found
 
 
-def _check_format(_validator: Any, name: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
+def _check_format(
+    _validator: object, name: object, value: object, _schema: object
+) -> Iterator[ValidationError]:
     from jsonschema.exceptions import ValidationError
 
     if name == "dataframe" and not values.is_frame_outline(value):
@@ -275,7 +277,7 @@ def _shown(error: ValidationError) -> str:
     return f"{text if len(text) <= 60 else text[:59] + '…'} ({kind})"
 
 
-def _references(schema: Any) -> Iterator[str]:
+def _references(schema: object) -> Iterator[str]:
     if isinstance(schema, dict):
         for key, value in schema.items():
             if key in {"$ref", "$dynamicRef"} and isinstance(value, str):

@@ -110,7 +110,7 @@ class Audit:
         choice_type: str,
         *,
         tool_name: str = "",
-        tool_params: Any = None,
+        tool_params: object = None,
         metadata: AuditMetadata | Mapping[str, Any] | None = None,
         description: str = "",
         run_id: str | None = None,
@@ -339,7 +339,7 @@ def _cleaned(step: AuditStep, make_cleaner: Callable[[], Cleaner]) -> tuple[Any,
     return params, metadata, said
 
 
-def _clean_alone(cleaner: Cleaner, part: Any) -> Any:
+def _clean_alone(cleaner: Cleaner, part: object) -> Any:
     if isinstance(part, list):  # names of columns, or parameters that are no object
         share = max(_NAME_MAX_CHARS, PAYLOAD_MAX_BYTES // len(part))
         return [clean_bounded(cleaner, item, share).value for item in part[:_COLUMNS_MAX]]
@@ -354,7 +354,7 @@ def _is_short(parts: list[Any]) -> bool:
         return False
 
 
-def _is_empty(part: Any) -> bool:
+def _is_empty(part: object) -> bool:
     return part is None or (type(part) in {str, dict, list} and not part)
 
 
@@ -472,7 +472,7 @@ def _invalid(said: str) -> AuditEntryInvalid:
     )
 
 
-def _as_object(cleaned: Any) -> dict[str, Any] | None:
+def _as_object(cleaned: object) -> dict[str, Any] | None:
     """Return a cleaned object; one that was too long is text by now, and kept under one name."""
     return cleaned if cleaned is None or isinstance(cleaned, dict) else {"…": cleaned}
 
@@ -572,7 +572,7 @@ class ChainWalk:
         head = AuditHead(str(self._chain), self.position, self._previous) if whole else None
         return AuditVerification(self.position, head, self._many_anchors, len(self._foreign), fault)
 
-    def _fault(self, row: tuple[Any, ...], position: int, previous: Any, seq: int) -> AuditFault | None:
+    def _fault(self, row: tuple[Any, ...], position: int, previous: object, seq: int) -> AuditFault | None:
         """Say what is wrong with a row, the cause before what follows from it; None for nothing."""
         kind: FaultKind
         if row[0] < position:
@@ -621,5 +621,5 @@ def _named(row: tuple[Any, ...]) -> str:
     return f"Entry {row[0]!r} (number {row[3]!r} of {row[1]!r}, {row[5]!r})"
 
 
-def _number(seq: Any) -> int | None:
+def _number(seq: object) -> int | None:
     return seq if isinstance(seq, int) else None

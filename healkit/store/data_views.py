@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from healkit import plain_files
@@ -75,7 +75,7 @@ class DataViews:
         self._checked: dict[str, tuple[int, ...] | None] = {}
 
     def keep(
-        self, value: Any, *, created_by: str = _BY_USER, name: str | None = None, use: Use | None = None
+        self, value: object, *, created_by: str = _BY_USER, name: str | None = None, use: Use | None = None
     ) -> str:
         """Keep a frame, an array or a table, and return its SHA-256.
 
@@ -257,7 +257,9 @@ class DataViews:
             session.execute(insert(VIEWS).values(own))
         return True
 
-    def _select(self, session: Session, *where: Any, limit: int | None = None) -> builtins.list[DataView]:
+    def _select(
+        self, session: Session, *where: ColumnElement[bool], limit: int | None = None
+    ) -> builtins.list[DataView]:
         uses = select(func.count()).where(USES.c.sha256 == VIEWS.c.sha256).scalar_subquery()
         newest = (
             select(VIEWS, uses.label("uses"))
@@ -266,7 +268,7 @@ class DataViews:
         )
         return [self._view(row) for row in session.execute(newest.limit(limit))]
 
-    def _view(self, row: Any) -> DataView:
+    def _view(self, row: Row[*tuple[Any, ...]]) -> DataView:
         return DataView(
             row.view_name, row.kind, tuple(row.shape), [ViewColumn(*column) for column in row.columns],
             row.created_by, row.created_at, row.sha256, row.size_bytes,
@@ -290,7 +292,7 @@ class DataViews:
             self._checked[name] = stamp
         return True
 
-    def _is_there(self, row: Any) -> bool:
+    def _is_there(self, row: Row[*tuple[Any, ...]]) -> bool:
         try:
             plain_files.opened(self.folder, _file_name(row)).close()
         except OSError:
@@ -352,7 +354,7 @@ def _refer(session: Session, use: Use | None, digest: str) -> None:
         session.execute(insert(USES).values(sha256=digest, **use._asdict()))
 
 
-def _file_name(row: Any) -> str:
+def _file_name(row: Row[*tuple[Any, ...]]) -> str:
     """Return the name of a view's file, made of its digest, whatever a row that was changed says."""
     own = f"{row.sha256}.parquet"
     for name in (row.file_name, own):

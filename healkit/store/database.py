@@ -29,12 +29,14 @@ from healkit.errors import DatabaseFull, DatabaseMissing, DatabaseReadOnly
 from healkit.plain_text import shown_url
 from healkit.store import migrate
 from healkit.store.database_errors import is_full, mapped
-from healkit.store.locations import file_id, is_writable, resolve_url, server_engine, sqlite_path, sqlite_uri
+from healkit.store.locations import is_writable, resolve_url, server_engine, sqlite_path, sqlite_uri
 from healkit.store.statements import prepared, rows_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
+    from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.orm import Session
+    from sqlalchemy.pool import ConnectionPoolEntry
 
 
 __all__ = ["Database", "resolve_url"]
@@ -260,7 +262,13 @@ class Database:
 
     def file_id(self) -> tuple[int, int] | None:
         """Return what tells the file that is there now from another of that name; None for no file, or a server."""
-        return None if self._file is None else file_id(self._file)
+        if self._file is None:
+            return None
+        try:
+            found = os.stat(self._file)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def check_still(self, file: tuple[int, int] | None) -> None:
         """Raise `DatabaseMissing` unless that file is still the database; what went into another is lost."""
@@ -270,10 +278,10 @@ class Database:
                 hint="Put it back, or a copy of it, or open the database again to start with a new one.",
             )
 
-    def _note_file(self, _connection: Any, record: Any) -> None:
+    def _note_file(self, _connection: object, record: ConnectionPoolEntry) -> None:
         record.info["file"] = self.file_id(), self.without_room
 
-    def _check_file(self, _connection: Any, record: Any, _proxy: Any) -> None:
+    def _check_file(self, _connection: object, record: ConnectionPoolEntry, _proxy: object) -> None:
         """Have the pool open another connection where this one holds a file that is not there any more."""
         from sqlalchemy.exc import DisconnectionError
 
@@ -403,7 +411,7 @@ def _close(kept: list[tuple[int, Hashable, sqlite3.Connection]]) -> None:
 
 
 @contextmanager
-def closed_on_error(connection: Any) -> Iterator[None]:
+def closed_on_error(connection: DBAPIConnection | sqlite3.Connection) -> Iterator[None]:
     """Close a new connection that cannot be set up: a full disk or a lost file fails its first statement."""
     try:
         yield
@@ -412,7 +420,7 @@ def closed_on_error(connection: Any) -> Iterator[None]:
         raise
 
 
-def wait_at_most(connection: Any, wait_s: float) -> None:
+def wait_at_most(connection: DBAPIConnection, wait_s: float) -> None:
     """Bound the wait for a locked table, for reading too; called with each new connection to a server."""
     with closing(connection.cursor()) as cursor:
         cursor.execute(f"SET lock_timeout = {max(1, int(wait_s * 1000))}")

@@ -131,15 +131,6 @@ def views_folder(path: Path | None, url: str) -> Path:
     return Path(platformdirs.user_data_dir("healkit", appauthor=False)) / "views" / name
 
 
-def file_id(path: str | Path) -> tuple[int, int] | None:
-    """Return what tells the file that is there now from another of that name; None where there is none."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
 def sqlite_uri(path: Path, mode: str) -> str:
     """Return SQLite's own URI of the file; `mode` is `ro`, `rw` or `rwc`.
 

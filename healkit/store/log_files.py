@@ -604,7 +604,7 @@ def _own_columns(table: Table) -> list[Column[Any]]:
     return [c for c in table.columns if c.name != "id" and not c.name.startswith("lease_")]
 
 
-def _outward(value: Any) -> Any:
+def _outward(value: object) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
@@ -677,7 +677,7 @@ def _number(where: str, column: Column[Any], value: float) -> float:
     raise LogFileError(f"{where}: {column.name!r} is out of range.", hint=_HINT)
 
 
-def _is_too_deep(value: Any) -> bool:
+def _is_too_deep(value: object) -> bool:
     """Return True for lists and objects in one another that no JSON encoder writes for sure."""
     level = [value]
     for _ in range(_MAX_DEPTH):

@@ -302,13 +302,13 @@ def status_is(status: str) -> ColumnElement[bool]:
     return LOG.c.status == literal_column(f"'{wanted}'")
 
 
-def refused(code: Any) -> ColumnElement[bool]:
+def refused(code: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return the condition on a failure's code that the call was refused, as the partial index has it."""
     found: ColumnElement[bool] = code.not_in([literal_column(f"'{ran}'") for ran in sorted(TOOL_CODES)])
     return found
 
 
-def ran(code: Any) -> ColumnElement[bool]:
+def ran(code: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return the condition on a failure's code that code ran; a row without one is from before there were codes."""
     return or_(code.is_(None), code.in_([literal_column(f"'{known}'") for known in sorted(TOOL_CODES)]))
 

@@ -26,7 +26,7 @@ from healkit.contracts.failure import Failure, fingerprint
 from healkit.errors import DatabaseError, DatabaseNewer
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
 VERSION_TABLE = "healkit_version"
 FOLDER = Path(__file__).parent / "migrations"
@@ -151,7 +151,7 @@ def _bring_back(connection: Connection, where: str) -> None:
     connection.exec_driver_sql(f"DROP TABLE {_ASIDE}")
 
 
-def _adopted(rows: Iterator[Any], where: str) -> Iterator[tuple[Any, ...]]:
+def _adopted(rows: Iterator[Row[*tuple[Any, ...]]], where: str) -> Iterator[tuple[Any, ...]]:
     for row in rows:
         status = str(row.status).upper()
         if status not in {"SUCCESS", "FAILURE"}:
@@ -172,7 +172,7 @@ def _adopted(rows: Iterator[Any], where: str) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def _time(row: Any, where: str) -> str:
+def _time(row: Row[*tuple[Any, ...]], where: str) -> str:
     """Return the row's time in UTC, as SQLAlchemy writes one on SQLite."""
     try:
         moment = datetime.fromisoformat(str(row.timestamp))

@@ -128,7 +128,7 @@ def run_sql(
         raise SqlFailed("An integer argument does not fit into 64 bits.", hint="Pass it as text.") from None
 
 
-def _check_node(node: Any) -> None:
+def _check_node(node: object) -> None:
     """Refuse a node of the tree that does more than read; raise `SqlNotAllowed`."""
     from sqlglot import exp
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
-from sqlalchemy import and_, func, select
+from sqlalchemy import Row, and_, func, select
 from sqlalchemy.orm import Session
 
 from healkit.contracts.execution import Filters, GroupInfo, Moment, ToolSummary
@@ -188,7 +188,7 @@ def read_groups(session: Session, filters: Filters, limit: int) -> Groups:
     return Groups([_info(row, successes) for row in found], left_out)
 
 
-def _info(row: Any, successes: _Successes) -> GroupInfo:
+def _info(row: Row[*tuple[Any, ...]], successes: _Successes) -> GroupInfo:
     return GroupInfo(
         fingerprint=row.fingerprint,
         tool_name=row.tool_name,
@@ -229,7 +229,7 @@ class _Successes:
         for tool, persona, revision in session.execute(succeeded):
             self._revisions.setdefault(self._entry(tool, persona), set()).add(revision)
 
-    def cure_of(self, group: Any) -> int | None:
+    def cure_of(self, group: Row[*tuple[Any, ...]]) -> int | None:
         """Return the first such revision after the last failing one that passed with arguments of the failure."""
         entry = self._entry(group.tool_name, group.persona)
         numbers = self._revisions.get(entry, set())

@@ -19,7 +19,19 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, and_, func, insert, literal, or_, select, text, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Executable,
+    and_,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    text,
+    tuple_,
+    update,
+)
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.orm import Session, aliased
 
@@ -188,7 +200,7 @@ def _is_due(now: datetime) -> ColumnElement[bool]:
     )
 
 
-def _past(column: Any, now: datetime) -> ColumnElement[bool]:
+def _past(column: ColumnElement[Any], now: datetime) -> ColumnElement[bool]:
     return or_(column.is_(None), column <= now, column > now + LONGEST)
 
 
@@ -371,7 +383,7 @@ def _write(
     return refused
 
 
-def _attempt(session: Session, statement: Any, values: Any) -> bool:
+def _attempt(session: Session, statement: Executable, values: list[dict[str, Any]] | dict[str, Any]) -> bool:
     """Run a statement in a savepoint of its own; return False if the database refused the values for good."""
     first: Exception | None = None
     try:

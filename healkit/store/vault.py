@@ -40,7 +40,7 @@ from healkit.store.entries import (
 )
 from healkit.store.fast_reads import EntryLookup
 from healkit.store.models import CodeVault, ToolRegistry
-from healkit.store.vault_rows import CodeChange
+from healkit.store.vault_rows import CodeChange, ToolSettings
 
 __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
 
@@ -98,14 +98,11 @@ class Vault:
         vault_rows.check_words(type, author)
         given = msgspec.to_builtins(grants) if isinstance(grants, Grants) else grants or {}
         granted = self._checked(given)
-        tool = vault_rows.new_tool(
-            name, persona, code, type, description, input_schema, examples, self._database.dialect_name, draft
-        )
-        tool.group_name = group
-        tool.grants = msgspec.to_builtins(granted)
-        tool.flags = {"side_effects": side_effects, **tool.flags, **({} if log else {"log": False})}
+        flags = {"side_effects": side_effects, **({} if log else {"log": False})}
+        settings = ToolSettings(description, input_schema, examples, group, granted, flags)
+        change = CodeChange(code, author, reason, draft=draft)
+        tool = vault_rows.new_tool(name, persona, type, change, settings, self._database.dialect_name)
         with self._database.write() as session:
-            change = CodeChange(code, author, reason, draft=draft)
             rows, known = vault_rows.register(session, tool, change, type)
             entry = self._entry(rows)
             if known:

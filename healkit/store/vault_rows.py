@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Text, and_, case, cast, func, or_, select,
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from healkit.contracts.execution import utc_now
+from healkit.contracts.execution import Grants, utc_now
 from healkit.contracts.tools import EntryRef, revision_label
 from healkit.contracts.vault import (
     DEFAULT_PERSONA,
@@ -238,36 +238,62 @@ def active_rows(session: Session, persona: str | None, *, removed: bool = False)
         yield EntryRows(*rows)
 
 
+@dataclasses.dataclass(frozen=True)
+class CodeChange:
+    """Other code for a tool, and where it comes from.
+
+    parent: the number of the revision that it was made from; None is the active one. motivating_log_id: the failure
+    that it answers. draft: it gets a number, but the active revision stays. grants: changed along with the code.
+    """
+
+    code: str
+    author: str = "person"
+    reason: str = ""
+    parent: int | None = None
+    motivating_log_id: int | None = None
+    draft: bool = False
+    grants: Mapping[str, Any] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ToolSettings:
+    """Settings that a new tool is given; an empty description, schema or list of examples is read off its code."""
+
+    description: str
+    input_schema: dict[str, Any] | None
+    examples: Iterable[Any]
+    group: str
+    grants: Grants
+    flags: Mapping[str, bool]
+
+
 def new_tool(
-    name: str,
-    persona: str,
-    code: str,
-    kind: str,
-    description: str,
-    input_schema: dict[str, Any] | None,
-    examples: Iterable[Any],
-    dialect: str,
-    draft: bool,
+    name: str, persona: str, kind: CodeType, change: CodeChange, given: ToolSettings, dialect: str
 ) -> ToolRegistry:
-    """Make the row of a tool, with what is not given read off its code; `derived` says which."""
-    digest = code_hash(code)
-    described = describe(code, kind, EntryRef(name, persona, 1, digest), dialect, draft=draft)
-    declared = stored_examples(examples, sql=kind == "sql") or described.examples
-    derived = [n for n, given in (("input_schema", input_schema), ("description", description)) if not given]
-    derived += ["examples"] if declared and declared is described.examples else []
-    schema = described.input_schema if input_schema is None else input_schema
+    """Make the row of a tool; `derived` says what was read off its code."""
+    digest = code_hash(change.code)
+    ref = EntryRef(name, persona, 1, digest)
+    described = describe(change.code, kind, ref, dialect, draft=change.draft)
+    declared = stored_examples(given.examples, sql=kind == "sql")
+    read_off = {
+        "input_schema": not given.input_schema,
+        "description": not given.description,
+        "examples": not declared and bool(described.examples),
+    }
+    schema = described.input_schema if given.input_schema is None else given.input_schema
     check_schema(schema, name)
     now = utc_now()
     return ToolRegistry(
         tool_name=name,
         target_persona=persona,
-        description=description or described.description,
+        description=given.description or described.description,
         input_schema=schema,
         active_hash=digest,
         active_revision=1,
-        flags={"derived": derived},
-        grants={},
-        examples=declared,
+        group_name=given.group,
+        flags={**given.flags, "derived": [setting for setting, was_read in read_off.items() if was_read]},
+        grants=msgspec.to_builtins(given.grants),
+        examples=declared or described.examples,
         created_at=now,
         updated_at=now,
     )
@@ -346,23 +372,6 @@ def _described(session: Session, tool: ToolRegistry, dialect: str) -> Described:
 
 # Revisions are added by a patch, compared and undone. `Vault.patch` and the acceptance of a patch request share
 # `apply_patch`, so that each is one transaction with all else that it changes.
-
-
-@dataclasses.dataclass(frozen=True)
-class CodeChange:
-    """Other code for a tool, and where it comes from.
-
-    parent: the number of the revision that it was made from; None is the active one. motivating_log_id: the failure
-    that it answers. draft: it gets a number, but the active revision stays. grants: changed along with the code.
-    """
-
-    code: str
-    author: str = "person"
-    reason: str = ""
-    parent: int | None = None
-    motivating_log_id: int | None = None
-    draft: bool = False
-    grants: Mapping[str, Any] | None = None
 
 
 def apply_patch(
