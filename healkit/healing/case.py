@@ -89,7 +89,7 @@ def checks_of(entry: VaultEntry) -> list[Check]:
     ]
 
 
-def _declared_check(example: Any, sql: bool) -> Check | None:
+def _declared_check(example: object, sql: bool) -> Check | None:
     try:
         (found,) = checked_examples([example], sql=sql)
     except ExamplesInvalid:

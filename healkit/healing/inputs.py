@@ -26,6 +26,8 @@ from healkit.pysource.nodes import stored_names
 from healkit.store.arguments import validate_arguments
 
 Accepts = Callable[[dict[str, Any]], bool]
+#: A frame, a series or an array; pandas and numpy are loaded only where a tool has one.
+Table = Any
 #: Values for an empty list, text or dict whose items are not described.
 FILLED: dict[type, tuple[Any, ...]] = {
     list: ([1], [2, 1, 3], ["b", "a"]),
@@ -103,13 +105,13 @@ def variants(
     return list(itertools.islice(filter(accepts, sorted(found, key=size)), limit))
 
 
-def size(arguments: Any) -> tuple[int, str]:
+def size(arguments: object) -> tuple[int, str]:
     """Return a sort key by how much there is to read in an input; equal inputs have equal keys."""
     text = json.dumps(arguments, sort_keys=True, default=str)
     return len(text), text
 
 
-def _key(arguments: Any) -> str:
+def _key(arguments: object) -> str:
     return json.dumps(arguments, sort_keys=True, default=str)
 
 
@@ -183,7 +185,7 @@ def frame_variants(kept: dict[str, Any], numbers: tuple[float, ...] = ()) -> lis
     return list(_frame_variants(json.dumps(kept), numbers))
 
 
-def sample(value: Any, items_max: int) -> Any:
+def sample(value: Table, items_max: int) -> Table:
     """Return a long frame, series or array with rows at even distances, the first and the last among them.
 
     items_max: how many items it may have. Any other value comes back as it is.
@@ -198,7 +200,7 @@ def sample(value: Any, items_max: int) -> Any:
 def without_columns(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield kept arguments with one column of a frame left out."""
     for name, kept in arguments.items():
-        known: Any = values.remade(kept) if values.has_tags(kept) else None
+        known: Table = values.remade(kept) if values.has_tags(kept) else None
         if type(known).__name__ == "DataFrame" and known.shape[1] > 1:
             for place in range(min(known.shape[1], _COLUMNS_MAX)):
                 fewer = known.drop(columns=known.columns[place])
@@ -219,19 +221,19 @@ def _frame_variants(text: str, numbers: tuple[float, ...]) -> tuple[Any, ...]:
     known = values.remade(json.loads(text))
     if not _is_known(known):
         return ()
-    found = {json.dumps(made): made for made in map(values.kept, _changed_frames(known, numbers))}
+    found = {json.dumps(made): made for made in map(values.kept, _changed_tables(known, numbers))}
     found.pop(text, None)
     return tuple(found.values())
 
 
-def _is_known(value: Any) -> bool:
+def _is_known(value: Table) -> bool:
     package, name = type(value).__module__.partition(".")[0], type(value).__name__
     if package == "pandas":
         return name in {"DataFrame", "Series"}
     return package == "numpy" and name == "ndarray" and value.ndim > 0
 
 
-def _rows_at(known: Any, places: Any) -> Any:
+def _rows_at(known: Table, places: Iterable[int]) -> Table:
     """Return these rows of it; an index that only counts them counts anew."""
     chosen = list(places)
     if not hasattr(known, "iloc"):
@@ -240,7 +242,7 @@ def _rows_at(known: Any, places: Any) -> Any:
     return rows.reset_index(drop=True) if type(known.index).__name__ == "RangeIndex" else rows
 
 
-def _changed_frames(known: Any, numbers: tuple[float, ...]) -> Iterator[Any]:
+def _changed_tables(known: Table, numbers: tuple[float, ...]) -> Iterator[Table]:
     known = _rows_at(known, range(min(len(known), _HEAD_ROWS)))
     count = len(known)
     places = range(count)
@@ -261,7 +263,7 @@ def _changed_frames(known: Any, numbers: tuple[float, ...]) -> Iterator[Any]:
             yield from _with_cell(known, None, *cell)
 
 
-def _with_other_cells(frame: Any, numbers: tuple[float, ...]) -> Iterator[Any]:
+def _with_other_cells(frame: Table, numbers: tuple[float, ...]) -> Iterator[Table]:
     small = _rows_at(frame, range(min(len(frame), 3)))
     for source in (small, frame) if len(small) < len(frame) else (frame,):
         for place in range(min(source.shape[1], _COLUMNS_MAX)):
@@ -269,7 +271,7 @@ def _with_other_cells(frame: Any, numbers: tuple[float, ...]) -> Iterator[Any]:
                 yield from _with_cell(source, place, *cell)
 
 
-def _other_cells(column: Any, numbers: tuple[float, ...]) -> Iterator[tuple[int, Any]]:
+def _other_cells(column: Table, numbers: tuple[float, ...]) -> Iterator[tuple[int, Any]]:
     """Yield rows and other values for them: another row's, a number nearby, a missing one where some are."""
     items = column[:3].tolist() if column.ndim == 1 else list(column[:3])
     kind = getattr(column.dtype, "kind", "O")
@@ -285,7 +287,7 @@ def _other_cells(column: Any, numbers: tuple[float, ...]) -> Iterator[tuple[int,
             yield row, float("nan") if kind == "f" else None
 
 
-def _with_cell(known: Any, column: int | None, row: int, value: Any) -> Iterator[Any]:
+def _with_cell(known: Table, column: int | None, row: int, value: object) -> Iterator[Table]:
     """Yield a copy with that cell changed; nothing where the dtype does not hold the value."""
     made = known.copy()
     with contextlib.suppress(Exception):  # pandas raises errors of many kinds, some of its own
@@ -340,9 +342,9 @@ def edges(checks: Sequence[Check], most: int) -> list[Check]:
     return found[:most]
 
 
-def _edges_of(value: Any) -> list[Any]:
+def _edges_of(value: object) -> list[object]:
     if values.has_tags(value):
-        return frame_edges(value) if values.TAG in value else []
+        return frame_edges(value) if isinstance(value, dict) and values.TAG in value else []
     if isinstance(value, bool) or value is None:
         return []
     if isinstance(value, list | str):
@@ -398,7 +400,7 @@ def _other_arguments(arguments: dict[str, Any], chance: random.Random) -> dict[s
     return {**arguments, name: _other_value(value, chance)}
 
 
-def _scalars(value: Any) -> Iterator[Any]:
+def _scalars(value: object) -> Iterator[object]:
     if isinstance(value, dict) and values.TAG in value:
         return
     if isinstance(value, dict | list):

@@ -21,6 +21,7 @@ from healkit.contracts.runs import (
     EvidenceRef,
     Observation,
     PolicyVerdict,
+    Severity,
     Stage,
     StateSignature,
     TraceEvent,
@@ -87,7 +88,7 @@ class HealRecord:
         if failure is not None:
             frame = failure.tool_frame
             details = {"ename": failure.ename, "line": frame.lineno if frame else None, "log_id": log_id}
-            error = error_object(failure.code, "observation", failure.summary, utc_now(), details=details)
+            error = _fault(failure.code, failure.summary, "observation", details)
             self.run.append("error_raised", step_id=step, before=before, error=error)
             pieces.append(
                 (
@@ -128,7 +129,7 @@ class HealRecord:
 
     def refused(self, step: str, patch: Patch, error: HealkitError) -> None:
         """Record a patch that cannot be run as this tool at all."""
-        fault = error_object(str(error.code), "proposal", error.message, utc_now(), details=details_of(error))
+        fault = _fault(str(error.code), error.message, "proposal", details_of(error))
         self.run.append("proposal_rejected", step_id=step, error=fault, metadata={"verdict": "not_cured"})
         self._ended_in(step, patch, str(error))
         self._observe(step, patch, str(error))
@@ -254,10 +255,7 @@ class HealRecord:
 
     def error_raised(self, step: str | None, error: HealkitError) -> None:
         """Record that an advisor or a part of the loop failed; the loop goes on."""
-        details = details_of(error)
-        fault = error_object(
-            str(error.code), "proposal", error.message, utc_now(), severity="warning", details=details
-        )
+        fault = _fault(str(error.code), error.message, "proposal", details_of(error), severity="warning")
         self.run.append("error_raised", step_id=step, error=fault)
 
     def _inspect(self, step: str | None, known: dict[str, Any]) -> None:
@@ -358,8 +356,10 @@ def _uri(refs: Sequence[EvidenceRef], kind: str) -> str | None:
     return next((ref.uri for ref in refs if ref.kind == kind), None)
 
 
-def _fault(code: str, message: str, stage: Stage, details: dict[str, Any] | None = None) -> ErrorObject:
-    return error_object(code, stage, message, utc_now(), details=details)
+def _fault(
+    code: str, message: str, stage: Stage, details: dict[str, Any], *, severity: Severity = "error"
+) -> ErrorObject:
+    return error_object(code, stage, message, utc_now(), severity=severity, details=details)
 
 
 def _state(case: Case, signature: StateSignature) -> dict[str, Any]:
@@ -401,7 +401,8 @@ def heal_steps(tool_name: str, *, contents: bool, is_clean: bool) -> StepOf:
     """
 
     def tell(event: TraceEvent) -> Told | None:
-        facts = _TOLD.get(event.event_type, _nothing)(event)
+        told = _TOLD.get(event.event_type)
+        facts = None if told is None else told(event)
         if facts is None:
             return None
         params, metadata, description = facts
@@ -412,10 +413,6 @@ def heal_steps(tool_name: str, *, contents: bool, is_clean: bool) -> StepOf:
         return Told(event.event_type, tool_name, params, metadata, description)
 
     return entries_of("heal", tell, is_clean=is_clean)
-
-
-def _nothing(_: TraceEvent) -> None:
-    return None
 
 
 def _observed(event: TraceEvent) -> _Facts | None:

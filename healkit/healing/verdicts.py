@@ -269,7 +269,7 @@ def _content(place: ast.expr) -> ast.expr:
     return place
 
 
-def _is_telling(value: Any, chosen: bool) -> bool:
+def _is_telling(value: object, chosen: bool) -> bool:
     """Return False for a value that much code returns as a constant."""
     if isinstance(value, bool) or value is None:
         return False
@@ -427,7 +427,7 @@ def _allowed(node: ast.expr) -> frozenset[str]:
     return frozenset()
 
 
-def _has_float(value: Any) -> bool:
+def _has_float(value: object) -> bool:
     if isinstance(value, list | dict):
         return any(map(_has_float, value.values() if isinstance(value, dict) else value))
     return isinstance(value, float)

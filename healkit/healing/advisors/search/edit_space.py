@@ -260,7 +260,7 @@ def _space(code: str, hints: Hints, suspicion: Suspicion, seen: set[int]) -> Edi
         return None
 
 
-def _cells(check: Check, wrong: Any) -> int:
+def _cells(check: Check, wrong: object) -> int:
     """Return how many values of an expected frame or array were wrong, at least one and at most three."""
     if not values.has_tags(check.expected):
         return 1
@@ -271,7 +271,7 @@ def _cells(check: Check, wrong: Any) -> int:
     return min(max(wrong_cells, 1), _CELLS_MAX)
 
 
-def _items(value: Any) -> list[Any]:
+def _items(value: object) -> list[object]:
     if isinstance(value, dict):
         value = list(value.values())
     return [item for part in value for item in _items(part)] if isinstance(value, list) else [value]

@@ -276,7 +276,7 @@ class Program:
         return seen.get(name, frozenset())
 
 
-def _is_docstring(field: str, child: Any) -> bool:
+def _is_docstring(field: str, child: object) -> bool:
     """Return whether a node is a string for the reader, such as a docstring."""
     return (
         field == "body"
@@ -405,16 +405,16 @@ def frame_columns(checks: list[Check]) -> tuple[str, ...]:
     return tuple(found)[:_MOST_COLUMNS]
 
 
-def _column_names(value: Any) -> list[str]:
+def _column_names(value: object) -> list[str]:
     names = list(getattr(value, "columns", ())) if type(value).__name__ == "DataFrame" else []
     return [name for name in names if isinstance(name, str)]
 
 
-def _is_short_text(value: Any) -> bool:
+def _is_short_text(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _GIVEN_MAX_CHARS
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _leaves(value: object) -> Iterator[object]:
     if isinstance(value, dict):
         for key, inside in value.items():
             yield key
@@ -432,7 +432,7 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield from re.findall(r"[^\w\s]+ ?", value)[:3]
 
 
-def _keys(value: Any, depth: int = 0) -> Iterator[str]:
+def _keys(value: object, depth: int = 0) -> Iterator[str]:
     """Yield the keys of the records in a tool's arguments; the names of the arguments are left out."""
     if isinstance(value, dict):
         if depth:
