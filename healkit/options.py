@@ -1,13 +1,14 @@
-"""Options that the command line and the magics have in common.
+"""Options of commands and magics, each a row.
 
-Each is a row here: its name, type, help and default. `cli.command.typed` makes a typer option of it, and
-`notebook.magic_parsers.MagicParser.take` an argparse one. So both faces read and explain it in the same way. Options
-that only one face has are defined there.
+A row has an option's name, type, help and default. `cli.command.typed` makes a typer option of it, and
+`notebook.magic_parsers.MagicParser.take` an argparse one. So both faces read and explain it in the same way. What
+several commands take is defined here, and the rest beside the command that takes it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from healkit.contracts.execution import STATUSES
@@ -19,7 +20,9 @@ class Option:
 
     name: what the value is called in code. help: without a capital and a full stop, which the faces add as they write.
     flag: where it is not `--name`. type: of one value; bool makes a switch. many: whether it may be given again.
-    choices: the only values there are, in any case.
+    choices: the only values there are, in any case. positional: it has no flag. both: a switch that `--no-…` turns off.
+    least, most: the smallest and the largest number. default_help: what stands for a default that is found when the
+    command runs. read: makes what a command gets of what was typed, before anything is done.
     """
 
     name: str
@@ -30,6 +33,12 @@ class Option:
     flag: str = ""
     many: bool = False
     choices: tuple[str, ...] = ()
+    positional: bool = False
+    both: bool = False
+    least: float | None = None
+    most: float | None = None
+    default_help: str = ""
+    read: Callable[[Any], Any] | None = None
 
     @property
     def long_flag(self) -> str:
@@ -44,6 +53,19 @@ class Option:
     def replace(self, **changes: Any) -> Option:
         """Return the option with another help, default or so, for one command."""
         return dataclasses.replace(self, **changes)
+
+
+@dataclasses.dataclass(frozen=True)
+class OptionGroup:
+    """Options that are read together; a command gets what `read` makes of them by name."""
+
+    rows: tuple[Option, ...]
+    read: Callable[[Mapping[str, Any]], Any]
+
+
+def word(about: str, metavar: str = "", **more: Any) -> Option:
+    """Return the row of a word that is typed without a flag."""
+    return Option("", about, metavar=metavar, positional=True, **more)
 
 
 # The tool and how it is run.

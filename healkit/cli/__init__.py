@@ -1,7 +1,7 @@
 """Command line: the commands, by name.
 
-Each command is in the module of its name; demo and seed are in `run`, errors in `log`, doctor in `status`. `command`
-has what they share. Results go to stdout and everything about them to stderr, so that each command works in a pipe.
+What a notebook has too is in `healkit.commands`, and what needs a terminal is here. `command` makes typer's commands of
+both. Results go to stdout and everything about them to stderr, so that each command works in a pipe.
 """
 
 from __future__ import annotations
@@ -15,34 +15,27 @@ from typing import Annotated, Any
 import typer
 
 from healkit import __version__
-from healkit.cli.command import (
-    GROUPS,
-    HELP_OPTIONS,
-    INTERRUPTED,
-    OK,
-    command,
-    error_json,
-    refuse,
-    say,
-)
-from healkit.errors import UsageInvalid
+from healkit.cli.command import GROUPS, HELP_OPTIONS, INTERRUPTED, error_json, group_of, refuse, register, say
+from healkit.commands.table import OK, Command
+from healkit.errors import HealkitError, UsageInvalid
 
 #: What typer raises for a line that it cannot read, of the copy of click that it carries; it exports a subclass only.
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
-#: Command → its module, in the order of `healkit --help`. A module's function of that name is the command, with what
-#: its REGISTRATION says; for a group of commands it is the module's `app`.
-_COMMANDS = {
-    "run": "run",
-    "demo": "run",
-    "lab": "lab",
-    "seed": "run",
-    "heal": "heal",
-    "decide": "decide",
-    "errors": "log",
-    "doctor": "status",
-    "collect": "collect",
-    "status": "status",
-    "summarize": "summarize",
+#: Command or group → the module that has it, in the order of `healkit --help`.
+_HOMES = {
+    "run": "cli.run",
+    "demo": "cli.run",
+    "lab": "cli.lab",
+    "seed": "commands.reports",
+    "heal": "cli.heal",
+    "decide": "cli.decide",
+    "errors": "commands.log",
+    "doctor": "commands.reports",
+    "collect": "cli.collect",
+    "status": "commands.reports",
+    "summarize": "commands.reports",
+    **{name: f"commands.{name}" for name in GROUPS},
+    "kernelspec": "cli.kernelspec",
 }
 #: Group → whether that word after it is one to show: `healkit log 3`, `healkit trace last`.
 _SHOWN_ALONE: dict[str, Callable[[str], bool]] = {"log": str.isdecimal, "trace": "last".__eq__}
@@ -71,13 +64,12 @@ def command_line(wanted: str = "") -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_options)
-    known = (*_COMMANDS, *GROUPS)
-    for name in [wanted] if wanted in known else known:
-        module = importlib.import_module(f"healkit.cli.{_COMMANDS.get(name, name)}")
+    for name in [wanted] if wanted in _HOMES else _HOMES:
+        module = importlib.import_module(f"healkit.{_HOMES[name]}")
         if name in GROUPS:
-            app.add_typer(module.app, name=name)
+            app.add_typer(group_of(module.GROUP), name=name)
         else:
-            command(app, name, **getattr(module, "REGISTRATION", {}).get(name, {}))(getattr(module, name))
+            register(app, name, module.COMMANDS[name])
     return app
 
 
@@ -121,10 +113,12 @@ def _run(words: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # which typer does not export
             typer.echo(error.format_message(), nl=False)  # empty where rich has printed the help already
             return OK
-        on_error = None
+        on_error: Callable[[HealkitError], object] | None = None
         if "--json" in words:
-            module = importlib.import_module(f"healkit.cli.{_COMMANDS.get(wanted, 'command')}")
-            on_error = getattr(module, "REGISTRATION", {}).get(wanted, {}).get("on_error", error_json)
+            on_error = error_json
+            if wanted in _HOMES and wanted not in GROUPS:
+                own: Command = importlib.import_module(f"healkit.{_HOMES[wanted]}").COMMANDS[wanted]
+                on_error = own.refusal or error_json
         return refuse(_told(error), on_error)
 
 

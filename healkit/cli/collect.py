@@ -7,34 +7,29 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from healkit.cli.command import OK, say
+from healkit.cli.command import say
+from healkit.commands.table import DB, Answer, Command
 from healkit.config import Config
+from healkit.options import Option
+
+_HOST = Option("host", "the address to listen on", default="127.0.0.1")
+_PORT = Option("port", "the port; 0 takes any that is free", int, default=8008, least=0, most=65535)
+_DB = DB.replace(default_help="HEALKIT_COLLECT_DB, then as everywhere")
+_TOKEN_FILE = Option(
+    "token_file",
+    "a file with the token that clients must send",
+    metavar="FILE",
+    default_help="HEALKIT_COLLECT_TOKEN, else made up",
+)
 
 
 def collect(
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8008,
-    db: Annotated[
-        str | None,
-        typer.Option(
-            "--db",
-            metavar="URL",
-            help="The database: a path or a URL.",
-            show_default="HEALKIT_COLLECT_DB, then as everywhere",
-        ),
-    ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A file with the token that clients must send.",
-            show_default="HEALKIT_COLLECT_TOKEN, else made up",
-        ),
-    ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log each request on stderr.")] = False,
-) -> int:
+    host: Annotated[str, _HOST] = "127.0.0.1",
+    port: Annotated[int, _PORT] = 8008,
+    db: Annotated[str | None, _DB] = None,
+    token_file: Annotated[Path | None, _TOKEN_FILE] = None,
+    verbose: Annotated[bool, Option("verbose", "log each request on stderr")] = False,
+) -> Answer:
     """Collect the traces that other healkits send, until stopped.
 
     POST /api/traces stores them; GET /api/traces, /api/traces/ID, /api/health and /api/metrics read.
@@ -50,4 +45,7 @@ def collect(
             say(f"The token, made up for this run and not shown again: {made_up}")
 
     serve(Config.from_environment(), db, Address(host, port), given_token(token_file, os.environ), announce)
-    return OK
+    return Answer()
+
+
+COMMANDS = {"collect": Command(collect, json=False)}

@@ -1,8 +1,7 @@
-"""Shared parts of all commands: options, exit codes, JSON."""
+"""Terminal's side of a command: options, exit codes, JSON."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import itertools
@@ -11,85 +10,169 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
+from collections.abc import Callable
+from typing import Annotated, Any, TextIO, get_args
 
 import typer
 
-from healkit import options
-from healkit.config import Config
+from healkit.commands.table import DB, Answer, Command, Group, open_healkit, row_of
 from healkit.crossing.values import readable
 from healkit.errors import HealkitError, UsageInvalid
-from healkit.options import Option
+from healkit.options import Option, OptionGroup
 from healkit.plain_text import seen_json, visible
 
-if TYPE_CHECKING:
-    from healkit.app import Healkit
-    from healkit.contracts.failure import Failure
-    from healkit.runtime.execution import Execution
-
-OK, TOOL_FAILED, WRONG_CALL, INTERRUPTED = 0, 1, 2, 130
-_FIRST_START_S = 60.0
+WRONG_CALL, INTERRUPTED = 2, 130
 #: Commands that have subcommands.
 GROUPS = ("log", "vault", "requests", "views", "audit", "kernelspec", "trace")
 #: A line or cell that begins with a sign → its colour; the lines of a diff, likewise.
 _SIGNS = {"32": re.compile(r"(?m)^✓ .*$|(?<=  )✓ \S+"), "31": re.compile(r"(?m)^✗ .*$|(?<=  )✗ \S+")}
 _SIDES = {"32": re.compile(r"(?m)^\+.*$"), "31": re.compile(r"(?m)^-.*$"), "36": re.compile(r"(?m)^@@.*$")}
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+_JSON = typer.Option("--json", help="Print JSON on stdout and nothing else.")
 
 
-def typed(option: Option, *, both: bool = False, **more: Any) -> Any:
-    """Return a row of the option table as typer takes it.
+def group_of(group: Group) -> typer.Typer:
+    """Return a group of commands as typer takes it.
 
-    both: a switch that can be turned off by `--no-…` too. more: typer's own arguments, such as `min`.
+    Options before a subcommand would not reach it, so they are refused.
     """
-    flag = f"{option.long_flag}/--no-{option.name}" if both else option.long_flag
-    text = f"{option.text[0].upper()}{option.text[1:]}."
-    return typer.Option(
-        flag, metavar=option.metavar or None, help=text, show_default=both or bool(option.default), **more
-    )
+    app = typer.Typer(help=group.help, context_settings=HELP_OPTIONS)
+    own = group.commands[group.alone] if isinstance(group.alone, str) else group.alone
+    function = for_terminal(own)
+
+    @functools.wraps(function)
+    def callback(context: typer.Context, **given: Any) -> None:
+        if context.invoked_subcommand is None:
+            return function(**given)
+        sources = {name: context.get_parameter_source(name) for name in context.params}
+        before = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+        if before:
+            flag = "--json" if before[0] == "as_json" else f"--{before[0].replace('_', '-')}"
+            said = f"The options of `{context.command_path}` stand after its subcommand."
+            as_json = error_json if given.get("as_json") else None
+            raise typer.Exit(refuse(UsageInvalid(said, hint=f"Move {flag} to the end."), as_json))
+        return None
+
+    first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    signature = inspect.signature(function)
+    callback.__signature__ = signature.replace(parameters=[first, *signature.parameters.values()])  # type: ignore[attr-defined]  # read by typer
+    app.callback(invoke_without_command=True)(callback)
+    for name, command in group.commands.items():
+        register(app, name, command)
+    return app
 
 
-def takes(name: str, group: Sequence[Option], read: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
-    """Give a command a group of options in place of its parameter of that name; it gets what `read` makes of them."""
-
-    def decorate(function: Callable[..., int]) -> Callable[..., int]:
-        @functools.wraps(function)
-        def with_options(**options: Any) -> int:
-            given = {option.name: options.pop(option.name) for option in group}
-            return function(**options, **{name: read(given)})
-
-        signature = inspect.signature(function, eval_str=True)
-        parameters: list[inspect.Parameter] = []
-        for parameter in signature.parameters.values():
-            if parameter.name != name:
-                parameters.append(parameter)
-                continue
-            for option in group:
-                kind = list[option.type] if option.many else option.type  # type: ignore[name-defined]  # made at run time
-                annotation = Annotated[kind | None, typed(option)]  # type: ignore[valid-type]  # made at run time
-                parameters.append(parameter.replace(name=option.name, annotation=annotation, default=None))
-        with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # read by typer
-        return with_options
-
-    return decorate
+def register(app: typer.Typer, name: str, command: Command) -> None:
+    """Add a command."""
+    passes_on = {"ignore_unknown_options": True, "allow_extra_args": True} if command.passes_on else {}
+    app.command(name, context_settings={**HELP_OPTIONS, **passes_on})(for_terminal(command))
 
 
-DbOption = Annotated[
-    str | None,
-    typer.Option(
-        "--db",
-        metavar="URL",
-        help="The database: a path or a URL.",
-        show_default="HEALKIT_DB, then healkit.db",
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
-PersonaOption = Annotated[str, typed(options.PERSONA)]
-PERSONA = options.PERSONA.default
+def for_terminal(command: Command) -> Callable[..., None]:
+    """Return the function that typer calls: it opens the database, prints the answer and exits with its code.
 
-ErrorJson = Callable[[HealkitError], Any]
+    A `HealkitError` is printed on stderr (with `--json` as JSON on stdout too, with its code) and exits 2; Ctrl-C exits
+    130.
+    """
+
+    def run(**given: Any) -> None:
+        as_json, db = given.pop("as_json", False), given.get("db")
+        try:
+            wanted = {**command.read(given), **command.of_face("healkit ", as_json=as_json)}
+            if command.takes_healkit:
+                with open_healkit(db, create=command.creates) as healkit:
+                    answer = command.function(healkit, **wanted)
+                    show(answer, as_json)
+            else:
+                answer = command.function(**wanted)
+                show(answer, as_json)
+            code = answer.exit_code
+        except HealkitError as error:
+            code = refuse(error, (command.refusal or error_json) if as_json else None)
+        except (KeyboardInterrupt, typer.Abort):  # Abort: at a question
+            say("Stopped.")
+            code = INTERRUPTED
+        if code:
+            raise typer.Exit(code)
+
+    parameters = []
+    for name, (parameter, kind) in command.parameters().items():
+        row = row_of(kind)
+        if isinstance(row, OptionGroup):
+            parameters += [_parameter(one.name, _typer_type(one), typed(one), None) for one in row.rows]
+        else:
+            own, about = _taken(kind, row, parameter)
+            parameters.append(_parameter(name, own, about, parameter.default))
+    if command.takes_healkit:
+        parameters.append(_parameter("db", str | None, typed(DB), None))
+    if command.json:
+        has_db = bool(parameters) and parameters[-1].name == "db"
+        parameters.insert(len(parameters) - has_db, _parameter("as_json", bool, _JSON, False))
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by typer
+    run.__doc__ = command.function.__doc__
+    run.__name__ = command.function.__name__
+    return run
+
+
+def _parameter(name: str, kind: Any, about: Any, default: Any) -> inspect.Parameter:
+    annotation = kind if about is None else Annotated[kind, about]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _taken(kind: Any, row: Option | None, parameter: inspect.Parameter) -> tuple[Any, Any]:
+    """Return what typer reads a parameter as: where the command gets something else, the row says what is typed."""
+    if row is None:
+        return kind, None
+    own = get_args(kind)[0]
+    if row.read is not None:
+        own = _typer_type(row) if parameter.default is None else row.type
+    return own, typed(row)
+
+
+def _typer_type(row: Option) -> Any:
+    return (list[row.type] if row.many else row.type) | None  # type: ignore[name-defined]  # made at run time
+
+
+def typed(row: Option) -> Any:
+    """Return a row of the option table as typer takes it."""
+    text = row.text if row.text[-1:] == "]" else f"{row.text}."
+    limits = {"min": row.least, "max": row.most}
+    more = {name: limit for name, limit in limits.items() if limit is not None}
+    about: dict[str, Any] = {"metavar": row.metavar or None, "help": f"{text[0].upper()}{text[1:]}", **more}
+    shown = row.default_help or row.both or bool(row.default)
+    if row.positional:
+        return typer.Argument(**about, show_default=shown)
+    flag = f"{row.long_flag}/--no-{row.long_flag.removeprefix('--')}" if row.both else row.long_flag
+    return typer.Option(flag, **about, show_default=shown)
+
+
+def show(answer: Answer, as_json: bool) -> None:
+    """Print an answer: on stdout what was asked for, on stderr what there is to say about it."""
+    if as_json:
+        if answer.data is not None:
+            print_json(answer.data(), exact=answer.exact)
+    else:
+        _put_answer(answer)
+    for line in answer.notes if as_json else (*answer.hints, *answer.notes):
+        say(line)
+
+
+def _put_answer(answer: Answer) -> None:
+    if answer.text is not None:
+        put(answer.text, exact=True)
+    elif answer.said:
+        put(answer.said)
+    elif answer.shown is not None:
+        from healkit.rendering import plain
+        from healkit.rendering.to_text import text_of
+
+        shown = answer.shown()
+        if isinstance(shown, str):
+            put(shown)
+        elif answer.clipped:
+            put(plain.clipped(text_of(shown), terminal_width()))
+        else:
+            put(text_of(shown, terminal_width() if answer.table else None))
 
 
 def error_json(error: HealkitError) -> dict[str, Any]:
@@ -104,43 +187,7 @@ def error_json(error: HealkitError) -> dict[str, Any]:
     }
 
 
-def command(
-    target: typer.Typer, name: str, *, on_error: ErrorJson = error_json, context: dict[str, Any] | None = None
-) -> Any:
-    """Register a command whose function returns its exit code.
-
-    A `HealkitError` is printed on stderr (with `--json` as JSON on stdout too, with its code) and exits 2; Ctrl-C exits
-    130.
-    `context` is more of typer's context settings.
-    """
-
-    def register(function: Callable[..., int]) -> Callable[..., None]:
-        wrapped = guarded(function, on_error)
-        target.command(name, context_settings={**HELP_OPTIONS, **(context or {})})(wrapped)
-        return wrapped
-
-    return register
-
-
-def guarded(function: Callable[..., int], on_error: ErrorJson = error_json) -> Callable[..., None]:
-    """Wrap a command: print its errors, exit with its code; for `command`, and for groups that do work."""
-
-    @functools.wraps(function)
-    def wrapped(**options: Any) -> None:
-        try:
-            code = function(**options)
-        except HealkitError as error:
-            code = refuse(error, on_error if options.get("as_json") else None)
-        except (KeyboardInterrupt, typer.Abort):  # Abort: at a question
-            say("Stopped.")
-            code = INTERRUPTED
-        if code:
-            raise typer.Exit(code)
-
-    return wrapped
-
-
-def refuse(error: HealkitError, as_json: ErrorJson | None) -> int:
+def refuse(error: HealkitError, as_json: Callable[[HealkitError], object] | None) -> int:
     """Print an error in a terminal's words, with `as_json` as JSON too; return the exit code."""
     from healkit.rendering.hints import rephrase
 
@@ -155,49 +202,6 @@ def _command_typed() -> list[str]:
     """Return the command on this process's line: a word, or a group and its subcommand."""
     words = [*itertools.takewhile(str.isalpha, sys.argv[1:3])]
     return words if words[:1] and words[0] in GROUPS else words[:1]
-
-
-def alone(app: typer.Typer, function: Callable[..., int]) -> None:
-    """Have a group without a subcommand do what this function does, which is one of its commands.
-
-    Options before a subcommand would not reach it, so they are refused.
-    """
-
-    @functools.wraps(function)
-    def callback(context: typer.Context, **options: Any) -> int:
-        if context.invoked_subcommand is None:
-            return function(**options)
-        sources = {name: context.get_parameter_source(name) for name in context.params}
-        given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
-        if given:
-            flag = "--json" if given[0] == "as_json" else f"--{given[0].replace('_', '-')}"
-            wrong(
-                f"The options of `{context.command_path}` stand after its subcommand.",
-                f"Move {flag} to the end.",
-            )
-        return OK
-
-    signature = inspect.signature(function, eval_str=True)
-    first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    callback.__signature__ = signature.replace(parameters=[first, *signature.parameters.values()])  # type: ignore[attr-defined]  # read by typer
-    app.callback(invoke_without_command=True)(guarded(callback))
-
-
-def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> Healkit:
-    """Open the Healkit of `--db`; a command that only reads passes create=False and never makes a database.
-
-    many_runs: for the demo. It executes several times, so that workers are worth keeping warm, and it may be the very
-    first start on a slow machine, which reads everything from disk.
-    """
-    from healkit.app import Healkit  # here, not above: `--help` needs no database
-
-    config = dataclasses.replace(Config.from_environment(), post_mortem_kept=0)
-    if many_runs:
-        config = dataclasses.replace(config, start_timeout_s=max(config.start_timeout_s, _FIRST_START_S))
-    else:
-        # One tool is run and the process ends: what would be kept warm for the next one is of no use to it.
-        config = dataclasses.replace(config, nursery=False, spares=0)
-    return Healkit(db, config=config, create=create)
 
 
 def say(text: str) -> None:
@@ -232,10 +236,6 @@ def _coloured(text: str, stream: TextIO) -> str:
     return text
 
 
-#: Keys of what the vault holds, which programs read back.
-CODE = ("code", "diff")
-
-
 def print_json(value: Any, *, exact: tuple[str, ...] = (), whole: bool = False) -> None:
     """Print the value on stdout, without secrets, as JSON that any terminal can show, in its encoding.
 
@@ -257,51 +257,3 @@ def print_json(value: Any, *, exact: tuple[str, ...] = (), whole: bool = False) 
 def terminal_width() -> int | None:
     """Return the terminal's width, or None where stdout is no terminal and nothing should be cut."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def read_code(source: str) -> str:
-    """Read the text of a file, or of stdin for `-`; raise `UsageInvalid` where that fails."""
-    try:
-        return sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageInvalid(
-            f"Cannot read {source!r}: {reason}.", hint="Name a file, or - for stdin."
-        ) from None
-
-
-def failure_json(failure: Failure | None) -> dict[str, str] | None:
-    """Return a failure as `{code, ename, evalue, traceback}`."""
-    if failure is None:
-        return None
-    return {
-        "code": failure.code,
-        "ename": failure.ename,
-        "evalue": failure.evalue,
-        "traceback": failure.traceback,
-    }
-
-
-def execution_json(execution: Execution) -> dict[str, Any]:
-    """Return a row of the log as JSON."""
-    return {
-        "log_id": execution.log_id,
-        "timestamp": execution.timestamp.isoformat(),
-        "tool_name": execution.tool_name,
-        "persona": execution.persona,
-        "revision": execution.revision,
-        "status": execution.status,
-        "arguments": readable(execution.arguments)[0],
-        "result_summary": execution.result_summary,
-        "duration_ms": execution.duration_ms,
-        "isolation": execution.isolation,
-        "origin": execution.origin,
-        "trace_id": execution.trace_id,
-        "run_id": execution.run_id,
-        "error": failure_json(execution.failure),
-    }
-
-
-def wrong(message: str, hint: str = "") -> NoReturn:
-    """Refuse the call."""
-    raise UsageInvalid(message, hint=hint)

@@ -9,54 +9,37 @@ from typing import Annotated, Any
 import typer
 
 from healkit import options
-from healkit.cli.command import (
-    INTERRUPTED,
-    OK,
-    PERSONA,
-    TOOL_FAILED,
-    DbOption,
-    JsonOption,
-    PersonaOption,
-    open_healkit,
-    print_json,
-    put,
-    read_code,
-    say,
-    typed,
-    wrong,
-)
-from healkit.cli.summarize import KINDS, read_source
+from healkit.cli.command import INTERRUPTED, say
+from healkit.commands.reports import KINDS, read_source
+from healkit.commands.table import DB, FAILED, OK, Answer, Command, open_healkit, wrong
+from healkit.commands.vault import read_code
+from healkit.options import Option, word
 from healkit.parsing import chooser_of, read_aliases, read_steps, split_commas
 
 #: Endings of files of text.
 _TEXTS = (".txt", ".md")
-_DATA_HELP = "A file (.csv, .tsv, .parquet, .txt, .md) or a data view, and its name in the decision"
+_DATA_HELP = "a file (.csv, .tsv, .parquet, .txt, .md) or a data view, and its name in the decision"
 _NO_DATA = ("A decision needs data.", "Write healkit decide QUESTION --data NAME=FILE --chooser person")
 
 
 def decide(
-    question: Annotated[str | None, typer.Argument(help="The question, in quotes.")] = None,
-    named: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME=SOURCE]…", help=f"{_DATA_HELP}; or --data.", show_default=False),
-    ] = None,
-    data: Annotated[
-        list[str] | None,
-        typer.Option("--data", metavar="NAME=SOURCE", help=f"{_DATA_HELP}; may be repeated."),
-    ] = None,
-    tools: Annotated[str | None, typed(options.TOOLS)] = None,
-    plan: Annotated[str | None, typed(options.PLAN)] = None,
-    chooser: Annotated[str | None, typed(options.CHOOSER)] = None,
-    resume: Annotated[str | None, typed(options.RESUME)] = None,
-    share: Annotated[list[str] | None, typed(options.SHARE)] = None,
-    alias: Annotated[list[str] | None, typed(options.ALIAS)] = None,
-    heal: Annotated[bool, typed(options.HEAL_TOOLS)] = False,
-    analysis: Annotated[bool, typed(options.ANALYSIS)] = False,
-    persona: PersonaOption = PERSONA,
-    timeout: Annotated[float | None, typed(options.TIMEOUT)] = None,
-    as_json: JsonOption = False,
-    db: DbOption = None,
-) -> int:
+    question: Annotated[str | None, word("the question, in quotes")] = None,
+    named: Annotated[list[str] | None, word(f"{_DATA_HELP}; or --data", "[NAME=SOURCE]…")] = None,
+    data: Annotated[list[str] | None, Option("data", _DATA_HELP, metavar="NAME=SOURCE", many=True)] = None,
+    tools: Annotated[str | None, options.TOOLS] = None,
+    plan: Annotated[str | None, options.PLAN] = None,
+    chooser: Annotated[str | None, options.CHOOSER] = None,
+    resume: Annotated[str | None, options.RESUME] = None,
+    share: Annotated[list[str] | None, options.SHARE] = None,
+    alias: Annotated[list[str] | None, options.ALIAS] = None,
+    heal: Annotated[bool, options.HEAL_TOOLS] = False,
+    analysis: Annotated[bool, options.ANALYSIS] = False,
+    persona: Annotated[str, options.PERSONA] = "default",
+    timeout: Annotated[float | None, options.TIMEOUT] = None,
+    db: Annotated[str | None, DB] = None,
+    *,
+    as_json: bool,
+) -> Answer:
     """Answer a question about data by tools, chosen by metadata alone. Exit 0: it ended in a view; 1: it did not."""
     from healkit.decisions.choosers import Person, ask_person
 
@@ -82,19 +65,18 @@ def decide(
             analyst="model" if analysis else None,
             timeout=timeout,
         )
-    if as_json:
-        print_json(decision.to_json())
-    else:
-        put(str(decision))
-        view = (
-            ""
-            if decision.raw_data_view_name is None
-            else f"healkit views show {decision.raw_data_view_name} · "
-        )
-        say(f"Next: {view}healkit audit show {decision.run.run_id}")
-    if decision.interrupted:
-        return INTERRUPTED
-    return OK if decision.ok else TOOL_FAILED
+    name = decision.raw_data_view_name
+    view = "" if name is None else f"healkit views show {name} · "
+    code = OK if decision.ok else FAILED
+    return Answer(
+        lambda: str(decision),
+        decision.to_json,
+        hints=[f"Next: {view}healkit audit show {decision.run.run_id}"],
+        exit_code=INTERRUPTED if decision.interrupted else code,
+    )
+
+
+COMMANDS = {"decide": Command(decide)}
 
 
 def _data(given: list[str], resume: str | None) -> dict[str, Any] | None:

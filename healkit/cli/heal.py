@@ -8,76 +8,68 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from healkit import options
-from healkit.cli.command import (
-    CODE,
-    INTERRUPTED,
-    OK,
-    PERSONA,
-    TOOL_FAILED,
-    DbOption,
-    JsonOption,
-    PersonaOption,
-    open_healkit,
-    print_json,
-    put,
-    say,
-    typed,
-)
+from healkit.cli.command import INTERRUPTED, say
+from healkit.commands.table import CODE, FAILED, OK, Answer, Command, Json
 from healkit.errors import UsageInvalid
+from healkit.options import word
 from healkit.parsing import ANSWER_PROMPT, DECISION_PROMPT, parse_decision, split_label
 from healkit.plain_files import temporary_folder
 from healkit.plain_text import untick
 
 if TYPE_CHECKING:
+    from healkit.app import Healkit
     from healkit.contracts.healing import Attempt
     from healkit.healing.advisor import Advisor, Case
-    from healkit.healing.questions import Answer, Question
+    from healkit.healing.questions import Answer as PersonsAnswer
+    from healkit.healing.questions import Question
     from healkit.healing.report import HealReport
 
 
 def heal(
-    tool: Annotated[str, typer.Argument(help="The tool's name.")],
-    persona: PersonaOption = PERSONA,
-    advisors: Annotated[str | None, typed(options.ADVISORS)] = None,
-    budget: Annotated[float | None, typed(options.BUDGET)] = None,
-    auto: Annotated[bool, typed(options.AUTO)] = False,
-    dry_run: Annotated[bool, typed(options.DRY_RUN)] = False,
-    log_id: Annotated[int | None, typed(options.LOG_ID)] = None,
-    as_json: JsonOption = False,
-    db: DbOption = None,
-) -> int:
+    healkit: Healkit,
+    tool: Annotated[tuple[str, str | None, int | None], word("the tool's name", read=split_label)],
+    persona: Annotated[str, options.PERSONA] = "default",
+    advisors: Annotated[str | None, options.ADVISORS] = None,
+    budget: Annotated[float | None, options.BUDGET] = None,
+    auto: Annotated[bool, options.AUTO] = False,
+    dry_run: Annotated[bool, options.DRY_RUN] = False,
+    log_id: Annotated[int | None, options.LOG_ID] = None,
+    *,
+    as_json: bool,
+) -> Answer:
     """Look for a patch of a failing tool, and keep it with your consent. Exit 0: kept, or nothing to fix; 1: not."""
-    name, in_label, _ = split_label(tool)
     alone = as_json or not sys.stdin.isatty()
-    with open_healkit(db, create=False) as healkit:
-        report = healkit.heal(
-            name,
-            in_label or persona,
-            advisors=None if advisors is None else _advisors(advisors, alone=alone),
-            auto=auto,
-            budget_s=budget,
-            log_id=log_id,
-            dry_run=dry_run,
-            ask=None if alone else _ask,
-            confirm=None if alone else _confirm,
-            progress=None if as_json else lambda sentence: say(f"· {untick(sentence)}"),
-        )
-    if as_json:
-        print_json(report_json(report), exact=CODE)
-    else:
-        put(str(report))
-    if report.outcome == "stopped":
-        return INTERRUPTED
-    return OK if report.ok else TOOL_FAILED
+    report = healkit.heal(
+        tool[0],
+        tool[1] or persona,
+        advisors=None if advisors is None else _advisors(advisors, alone=alone),
+        auto=auto,
+        budget_s=budget,
+        log_id=log_id,
+        dry_run=dry_run,
+        ask=None if alone else _ask,
+        confirm=None if alone else _confirm,
+        progress=None if as_json else lambda sentence: say(f"· {untick(sentence)}"),
+    )
+    code = OK if report.ok else FAILED
+    return Answer(
+        lambda: str(report),
+        lambda: report_json(report),
+        exact=CODE,
+        exit_code=INTERRUPTED if report.outcome == "stopped" else code,
+    )
 
 
-def report_json(report: HealReport) -> dict[str, Any]:
+COMMANDS = {"heal": Command(heal)}
+
+
+def report_json(report: HealReport) -> Json:
     """Return the report of a healing as JSON."""
     best = report.best
     return {
@@ -140,7 +132,7 @@ def _edited(code: str, suffix: str) -> str | None:
         return file.read_text() if saved else None
 
 
-def _ask(question: Question) -> Answer | None:
+def _ask(question: Question) -> PersonsAnswer | None:
     """Ask on the terminal; a number chooses, other text is the value itself, and an empty line is no answer."""
     from healkit.healing.questions import answer_of
     from healkit.rendering.healing import question_text

@@ -6,73 +6,54 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from healkit.commands.table import Answer, Command, Group, wrong
+from healkit.options import Option
 
-from healkit.cli.command import HELP_OPTIONS, OK, JsonOption, alone, command, print_json, put, say, wrong
-
-app = typer.Typer(
-    help='The kernel "Python 3 (restricted)", for whole notebooks; without a command, the list.',
-    context_settings=HELP_OPTIONS,
-)
-
-NameOption = Annotated[str, typer.Option("--name", help="The kernel's name for programs.")]
-UserOption = Annotated[bool, typer.Option("--user", help="In your own Jupyter data folder.")]
-SysPrefixOption = Annotated[
-    bool, typer.Option("--sys-prefix", help="In healkit's own Python environment; the default.")
-]
-PrefixOption = Annotated[
-    str | None, typer.Option("--prefix", metavar="P", help="In P/share/jupyter.", show_default=False)
-]
-ReadOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="PATH",
-        help="What notebooks may read; may be repeated. Relative: beside the notebook, so . is its folder.",
-        show_default=False,
-    ),
-]
-WriteOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="PATH", help="What they may read and write; the same.", show_default=False),
-]
-MemoryOption = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="MB", help="Memory of a notebook. [default: HEALKIT_MEMORY_MB, then 1024]"),
-]
-CpuOption = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="S", help="Processor time of a notebook.", show_default="no limit"),
-]
 #: The same as in `workers.kernelspec`; named here so that `--help` need not import Jupyter.
 _NAME, _DISPLAY_NAME = "healkit-restricted", "Python 3 (restricted)"
 
 
-def list_kernels(as_json: JsonOption = False) -> int:
+Name = Annotated[str, Option("name", "the kernel's name for programs", default=_NAME)]
+User = Annotated[bool, Option("user", "in your own Jupyter data folder")]
+Prefix = Annotated[str | None, Option("prefix", "in P/share/jupyter", metavar="P")]
+SysPrefix = Annotated[bool, Option("sys_prefix", "in healkit's own Python environment; the default")]
+_FROM_SYS_PREFIX = Option("sys_prefix", "from healkit's own environment")
+_DISPLAYED = Option("display_name", "its name in a launcher", default=_DISPLAY_NAME)
+_READ = Option(
+    "read",
+    "what notebooks may read; may be repeated. Relative: beside the notebook, so . is its folder",
+    metavar="PATH",
+)
+_WRITE = Option("write", "what they may read and write; the same", metavar="PATH")
+_MEMORY = Option(
+    "memory", "memory of a notebook. [default: HEALKIT_MEMORY_MB, then 1024]", int, metavar="MB", least=1
+)
+_CPU = Option("cpu", "processor time of a notebook", int, metavar="S", least=1, default_help="no limit")
+
+
+def list_kernels() -> Answer:
     """List the restricted kernels that Jupyter finds here."""
     from healkit.workers import kernelspec
 
     found = kernelspec.installed()
-    if as_json:
-        print_json([{"name": folder.name, "path": str(folder)} for folder in found])
-    elif found:
-        put("\n".join(f"{folder.name}  {folder}" for folder in found))
-    else:
-        put("No restricted kernel is installed. healkit kernelspec install --user installs one.")
-    return OK
+    return Answer(
+        said="\n".join(f"{folder.name}  {folder}" for folder in found)
+        or "No restricted kernel is installed. healkit kernelspec install --user installs one.",
+        data=lambda: [{"name": folder.name, "path": str(folder)} for folder in found],
+    )
 
 
 def install(
-    user: UserOption = False,
-    sys_prefix: SysPrefixOption = False,
-    prefix: PrefixOption = None,
-    name: NameOption = _NAME,
-    display_name: Annotated[str, typer.Option(help="Its name in a launcher.")] = _DISPLAY_NAME,
-    read: ReadOption = None,
-    write: WriteOption = None,
-    memory: MemoryOption = None,
-    cpu: CpuOption = None,
-    as_json: JsonOption = False,
-) -> int:
+    user: User = False,
+    sys_prefix: SysPrefix = False,
+    prefix: Prefix = None,
+    name: Name = _NAME,
+    display_name: Annotated[str, _DISPLAYED] = _DISPLAY_NAME,
+    read: Annotated[list[str] | None, _READ] = None,
+    write: Annotated[list[str] | None, _WRITE] = None,
+    memory: Annotated[int | None, _MEMORY] = None,
+    cpu: Annotated[int | None, _CPU] = None,
+) -> Answer:
     """Let Jupyter, nbclient and papermill run whole notebooks restricted.
 
     They get no network, no files but what is granted here, and no other processes.
@@ -83,35 +64,31 @@ def install(
     grants = {key: value for key, value in given.items() if value}
     folder = _folder(user, sys_prefix, prefix) or kernelspec.kernels_folder()
     target = kernelspec.install(kernelspec.kernel_json(display_name, grants), name, folder)
-    if as_json:
-        print_json({"name": target.name, "path": str(target), "grants": grants})
-    else:
-        put(f"{display_name} installed as {target.name}")
-        for key, value in grants.items():
-            put(f"  {key}  {', '.join(map(_explained, value)) if isinstance(value, list) else value}")
-    if not kernelspec.is_found(target):
-        say(
-            f"Jupyter does not take it from {target.parent} yet: put {target.parent.parent} into JUPYTER_PATH."
-        )
-    return OK
+    told = [
+        f"  {key}  {', '.join(map(_explained, value)) if isinstance(value, list) else value}"
+        for key, value in grants.items()
+    ]
+    unseen = (
+        f"Jupyter does not take it from {target.parent} yet: put {target.parent.parent} into JUPYTER_PATH."
+    )
+    return Answer(
+        said="\n".join([f"{display_name} installed as {target.name}", *told]),
+        data=lambda: {"name": target.name, "path": str(target), "grants": grants},
+        notes=() if kernelspec.is_found(target) else [unseen],
+    )
 
 
 def remove(
-    user: UserOption = False,
-    sys_prefix: Annotated[bool, typer.Option("--sys-prefix", help="From healkit's own environment.")] = False,
-    prefix: PrefixOption = None,
-    name: NameOption = _NAME,
-    as_json: JsonOption = False,
-) -> int:
+    user: User = False,
+    sys_prefix: Annotated[bool, _FROM_SYS_PREFIX] = False,
+    prefix: Prefix = None,
+    name: Name = _NAME,
+) -> Answer:
     """Remove it from that place, or else from where Jupyter finds it first."""
     from healkit.workers import kernelspec
 
     target = kernelspec.remove(name, _folder(user, sys_prefix, prefix))
-    if as_json:
-        print_json({"name": target.name, "path": str(target)})
-    else:
-        put(f"{target.name} removed")
-    return OK
+    return Answer(said=f"{target.name} removed", data=lambda: {"name": target.name, "path": str(target)})
 
 
 def _folder(user: bool, sys_prefix: bool, prefix: str | None) -> Path | None:
@@ -139,7 +116,7 @@ def _explained(path: str) -> str:
     return "the notebook's folder" if path == "." else f"{path} beside the notebook"
 
 
-alone(app, list_kernels)
-command(app, "list")(list_kernels)
-command(app, "install")(install)
-command(app, "remove")(remove)
+GROUP = Group(
+    'The kernel "Python 3 (restricted)", for whole notebooks; without a command, the list.',
+    {"list": Command(list_kernels), "install": Command(install), "remove": Command(remove)},
+)

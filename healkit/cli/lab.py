@@ -7,12 +7,12 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
 
 import healkit
-from healkit.cli.command import DbOption, open_healkit, say, wrong
+from healkit.cli.command import say
+from healkit.commands.table import DB, Answer, Command, open_healkit, wrong
+from healkit.options import Option, word
 from healkit.plain_text import count
 
 if TYPE_CHECKING:
@@ -25,17 +25,15 @@ _CHECKOUT = Path(healkit.__file__).parent.parent / "notebooks"
 #: Sub-folder of your own folder that they are copied to.
 LESSONS = "healkit-lessons"
 _FIRST = "01_first_repair.ipynb"
-#: Options that are not ours are JupyterLab's.
-REGISTRATION = {"lab": {"context": {"ignore_unknown_options": True, "allow_extra_args": True}}}
 
 
 def lab(
-    port: Annotated[int | None, typer.Option(help="The server's port.", show_default=False)] = None,
-    browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
-    lessons: Annotated[bool, typer.Option("--lessons", help="Open the lessons alone.")] = False,
-    extra: Annotated[list[str] | None, typer.Argument(help="Any other option goes to JupyterLab.")] = None,
-    db: DbOption = None,
-) -> int:
+    port: Annotated[int | None, Option("port", "the server's port", int)] = None,
+    browser: Annotated[bool, Option("browser", "open a browser window", both=True)] = True,
+    lessons: Annotated[bool, Option("lessons", "open the lessons alone")] = False,
+    extra: Annotated[list[str] | None, word("any other option goes to JupyterLab")] = None,
+    db: Annotated[str | None, DB] = None,
+) -> Answer:
     """Start JupyterLab in this folder, with the lessons in healkit-lessons.
 
     A vault without tools gets those of the lessons.
@@ -47,7 +45,11 @@ def lab(
         url = healkit.url
     place = lessons_alone() if lessons else own_folder(Path.cwd())
     say(f"{place.said} In a cell: %load_ext healkit")
-    return start_lab(url, lab_command(place, port=port, browser=browser, extra=extra or []))
+    start_lab(url, lab_command(place, port=port, browser=browser, extra=extra or []))
+
+
+#: Options that are not ours are JupyterLab's.
+COMMANDS = {"lab": Command(lab, json=False, passes_on=True)}
 
 
 def seeded(healkit: Healkit) -> str:
@@ -137,8 +139,8 @@ def lab_command(place: Place, *, port: int | None, browser: bool, extra: list[st
     return [*words, *extra]
 
 
-def start_lab(url: str, words: list[str]) -> int:
-    """Become JupyterLab, with the database in HEALKIT_DB for every kernel it starts; returns only if it cannot."""
+def start_lab(url: str, words: list[str]) -> NoReturn:
+    """Become JupyterLab, with the database in HEALKIT_DB for every kernel it starts."""
     sys.stdout.flush()
     sys.stderr.flush()
     # Not a child: Ctrl-C, signals and the exit code are then JupyterLab's own.

@@ -1,4 +1,4 @@
-"""Commands that run tools, or add some: run, demo, seed."""
+"""Commands that run tools: run, demo."""
 
 from __future__ import annotations
 
@@ -14,23 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from healkit import options
-from healkit.cli.command import (
-    INTERRUPTED,
-    OK,
-    PERSONA,
-    TOOL_FAILED,
-    DbOption,
-    JsonOption,
-    PersonaOption,
-    failure_json,
-    open_healkit,
-    print_json,
-    put,
-    say,
-    typed,
-    wrong,
-)
+from healkit.cli.command import INTERRUPTED, print_json, say
+from healkit.commands.log import failure_json
+from healkit.commands.table import DB, FAILED, OK, Answer, Command, Json, open_healkit, wrong
 from healkit.errors import ArgumentsInvalid, HealkitError
+from healkit.options import Option, word
 from healkit.parsing import given_arguments, sample_call, split_assignments, split_label, value_of
 from healkit.plain_files import temporary_folder
 from healkit.plain_text import drawn
@@ -39,26 +27,22 @@ if TYPE_CHECKING:
     from healkit.runtime.execution import Execution
 
 _COLOURS_OFF = "\x1b[0m"
+_MCP = Option("mcp", "MCP servers it may be granted: an mcpServers JSON", metavar="FILE")
+_RECORD = options.RECORD.replace(help=f"{options.RECORD.help}: `healkit trace show`")
 
 
 def run(
-    tool: Annotated[str, typer.Argument(help="The tool's name.")],
-    assigned: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME=VALUE]…", help="Its arguments; or --args.", show_default=False),
-    ] = None,
-    persona: PersonaOption = PERSONA,
-    args: Annotated[str | None, typed(options.ARGS)] = None,
-    timeout: Annotated[float | None, typed(options.TIMEOUT)] = None,
-    mcp: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="MCP servers it may be granted: an mcpServers JSON.")
-    ] = None,
-    record: Annotated[
-        bool, typed(options.RECORD.replace(help=f"{options.RECORD.help}: `healkit trace show`"))
-    ] = False,
-    as_json: JsonOption = False,
-    db: DbOption = None,
-) -> int:
+    tool: Annotated[str, word("the tool's name")],
+    assigned: Annotated[list[str] | None, word("its arguments; or --args", "[NAME=VALUE]…")] = None,
+    persona: Annotated[str, options.PERSONA] = "default",
+    args: Annotated[str | None, options.ARGS] = None,
+    timeout: Annotated[float | None, options.TIMEOUT] = None,
+    mcp: Annotated[Path | None, _MCP] = None,
+    record: Annotated[bool, _RECORD] = False,
+    db: Annotated[str | None, DB] = None,
+    *,
+    as_json: bool,
+) -> Answer:
     """Run a tool in a restricted worker. Exit 0: it returned; 1: it failed; 2: the call was wrong."""
     arguments = _arguments(tool, assigned or (), args)
     name, in_label, revision = split_label(tool)
@@ -85,7 +69,7 @@ def run(
                 error.hint = f"{error.hint} {write}".lstrip()
             raise
     outputs.end()
-    return _print_outcome(execution, as_json)
+    return Answer(exit_code=_print_outcome(execution, as_json))
 
 
 def _arguments(tool: str, assigned: Sequence[str], args: str | None) -> dict[str, Any]:
@@ -106,7 +90,7 @@ def _quoted(value: Any) -> str:
     return shlex.quote(text)
 
 
-def demo(db: DbOption = None) -> int:
+def demo(db: Annotated[str | None, DB] = None) -> Answer:
     """Play a story of nine steps, in about a minute: you fix a broken tool by hand, then healkit heals others."""
     from rich.console import Console
 
@@ -118,25 +102,7 @@ def demo(db: DbOption = None) -> int:
         )
         path = db or str(Path(folder) / "healkit.db")
         healkit = stack.enter_context(open_healkit(path, create=True, many_runs=True))
-        return OK if run_demo(Console(), healkit) else TOOL_FAILED
-
-
-def seed(
-    reset: Annotated[bool, typer.Option(help="Give every seeded tool its shipped code again.")] = False,
-    debug_tools_only: Annotated[bool, typer.Option(help="Only get_last_error and its siblings.")] = False,
-    as_json: JsonOption = False,
-    db: DbOption = None,
-) -> int:
-    """Add the debug tools, samples and broken lessons to the vault. A second time changes nothing."""
-    with open_healkit(db, create=True) as healkit:
-        report = healkit.seed(reset=reset, debug_tools_only=debug_tools_only)
-        if as_json:
-            import dataclasses
-
-            print_json({"db": healkit.database.shown_url, **dataclasses.asdict(report)})
-        else:
-            put(f"{healkit.database.shown_url}: {report}")
-    return OK
+        return Answer(exit_code=OK if run_demo(Console(), healkit) else FAILED)
 
 
 def _print_outcome(execution: Execution, as_json: bool) -> int:
@@ -158,10 +124,10 @@ def _print_outcome(execution: Execution, as_json: bool) -> int:
             say(f"{'':13}healkit log show {execution.log_id}")
     if execution.failure is not None and execution.failure.code == "TOOL_KILLED":
         return INTERRUPTED
-    return OK if execution.ok else TOOL_FAILED
+    return OK if execution.ok else FAILED
 
 
-def _outcome(execution: Execution) -> dict[str, Any]:
+def _outcome(execution: Execution) -> Json:
     return {
         "status": execution.status,
         "value": execution.value,
@@ -174,14 +140,14 @@ def _outcome(execution: Execution) -> dict[str, Any]:
     }
 
 
-def refusal(error: HealkitError) -> dict[str, Any]:
+def refusal(error: HealkitError) -> Json:
     """Return a call that ran nothing in the form of an outcome; its row, if it has one, says FAILURE too."""
     told = {"code": error.code, "ename": type(error).__name__, "evalue": str(error), "traceback": ""}
     nothing = dict.fromkeys(("trace_id", "duration_ms", "isolation"))
     return {"status": "FAILURE", "value": None, "log_id": error.log_id, **nothing, "error": told}
 
 
-REGISTRATION = {"run": {"on_error": refusal}}
+COMMANDS = {"run": Command(run, refusal=refusal), "demo": Command(demo, json=False)}
 
 
 def _print_value(value: Any) -> None:

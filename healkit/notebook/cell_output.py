@@ -20,6 +20,7 @@ from healkit.runtime import panels
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
+    from healkit.commands.table import Answer
     from healkit.runtime.execution import Executions
     from healkit.sanitizer.sanitizer import Sanitizer
 
@@ -78,6 +79,16 @@ class CellOutput:
     def of(cls, document: Document, panel: MakePanel | None = None) -> CellOutput:
         """Write a document in both forms."""
         return cls(text_of(document), html_of(document), panel)
+
+    @classmethod
+    def answered(cls, answer: Answer, healkit: Healkit) -> CellOutput:
+        """Show the answer of a command that a terminal has too."""
+        if answer.said:
+            return cls.done(answer.said)
+        assert answer.shown is not None
+        shown = answer.shown()
+        document = Card(parts=(shown,)) if isinstance(shown, str) else shown
+        return cls.of(document, panel_of(healkit, *answer.panel) if answer.panel else None)
 
     @classmethod
     def done(cls, said: str, *parts: Part) -> CellOutput:

@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from healkit.commands import log as commands
 from healkit.config import ExplainLevel
 from healkit.contracts.execution import Filters
 from healkit.errors import PostMortemError, UsageInvalid
@@ -15,7 +16,6 @@ from healkit.notebook import cards
 from healkit.notebook.cell_output import CellOutput, listed, panel_of
 from healkit.notebook.own_cells import FailedCell
 from healkit.parsing import check_tallied, read_filters
-from healkit.rendering import execution_card, listings
 from healkit.rendering import execution_card as rendered
 from healkit.rendering.document import Card, Code
 from healkit.rendering.execution_card import Aside
@@ -64,7 +64,7 @@ def last_error(
     aside = Aside(explained=explained)
     shown, _, _ = cards.without_secrets(execution, (), cards.cleaner_of(healkit))
     card = rendered.card(shown, frames=options.frames, note=note, aside=aside)
-    cards_shown = (card,) if asked is None else (card, execution_card.locals_card(asked))
+    cards_shown = (card,) if asked is None else (card, rendered.locals_card(asked))
     return CellOutput.of(cards_shown, panel_of(healkit, "TracebackView", execution))
 
 
@@ -101,11 +101,9 @@ def _stats(healkit: Healkit, options: Namespace, filters: Filters) -> CellOutput
     before = options.before is not None
     check_tallied(filters, group=options.group, summary=options.summary, before=before)
     if options.summary:
-        sums = healkit.log.summary(**filters.given).rows
-        return CellOutput.of(listings.summary(sums))
-    found = healkit.log.groups(**filters.given, limit=options.limit)
-    groups = healkit.history.shown_groups(found.rows)
-    return CellOutput.of(listings.groups(groups, left_out=found.left_out, ask="%executions --status refused"))
+        return CellOutput.answered(commands.tallied(healkit, filters), healkit)
+    answer = commands.grouped(healkit, filters, options.limit, "%executions --status refused")
+    return CellOutput.answered(answer, healkit)
 
 
 def export(

@@ -144,11 +144,11 @@ class HealkitMagics(Magics):
     @_answers_help
     def tool(self, line: str, cell: str) -> Any:
         """Save the cell's body in the vault as a tool."""
-        from healkit.notebook import vault_magic
+        from healkit.notebook import vault_magics
 
         options = magic_parsers.tool_parser().read(words_of(line, self.shell.user_ns))
         arguments = None if options.run is None else parse_arguments(options.run, "--run")
-        entry, said = vault_magic.save(self.healkit, options, cell)
+        entry, said = vault_magics.save(self.healkit, options, cell)
         self._show(said)
         if arguments is None:
             return None
@@ -192,24 +192,24 @@ class HealkitMagics(Magics):
     @_answers_help
     def heal(self, line: str) -> Any:
         """Look for a patch of a tool that failed; returns the report, which shows itself."""
-        from healkit.notebook import heal_magic
+        from healkit.notebook import asking_magics
 
         options = magic_parsers.heal_parser().read(words_of(line, self.shell.user_ns))
-        return heal_magic.heal(self.healkit, options, self.cells.last)
+        return asking_magics.heal(self.healkit, options, self.cells.last)
 
     @no_var_expand
     @line_magic
     @_answers_help
     def vault(self, line: str) -> None:
         """Look at the vault."""
-        from healkit.notebook import vault_magic
+        from healkit.notebook import vault_magics
 
         options = magic_parsers.vault_parser().read(words_of(line, self.shell.user_ns))
-        vault_magic.check_vault_words(options)
+        vault_magics.check_vault_words(options)
         if options.command == "show" and options.edit:
-            self.shell.set_next_input(vault_magic.editing_cell(self.healkit, options))
+            self.shell.set_next_input(vault_magics.editing_cell(self.healkit, options))
             return
-        vault_magic.VAULT[options.command](self.healkit, options).show()
+        vault_magics.vault(self.healkit, options).show()
 
     @no_var_expand
     @line_magic
@@ -235,40 +235,42 @@ class HealkitMagics(Magics):
     @_answers_help
     def decide(self, line: str, cell: str | None = None) -> Any:
         """Answer a question about data, with the cell's body as the plan; returns the decision, which shows itself."""
-        from healkit.notebook import decide_magic
+        from healkit.notebook import asking_magics
 
         words, data = take_assignments(words_of(line, self.shell.user_ns), self.shell.user_ns)
         options = magic_parsers.decide_parser().read(words)
-        plan = None if cell is None else decide_magic.plan_in(cell, self.shell.user_ns)
+        plan = None if cell is None else asking_magics.plan_in(cell, self.shell.user_ns)
         has_page = getattr(self.shell, "kernel", None) is not None and self.healkit.config.panels
-        return decide_magic.decide(self.healkit, options, data, plan, has_page=has_page)
+        return asking_magics.decide(self.healkit, options, data, plan, has_page=has_page)
 
     @no_var_expand
     @line_magic
     @_answers_help
     def views(self, line: str) -> None:
         """List the data that tools were given or returned, or show one piece of it."""
+        from healkit.commands.views import GROUP
         from healkit.notebook.cell_output import CellOutput
 
         options = magic_parsers.views_parser().read(words_of(line, self.shell.user_ns))
-        found = self.healkit.views
-        CellOutput.of(found.card(options.name) if options.name else found.list(options.limit).card()).show()
+        command, words = ("show", [options.name]) if options.name else ("list", [])
+        answer = GROUP[command].answer_magic(self.healkit, words, vars(options))
+        CellOutput.answered(answer, self.healkit).show()
 
     @no_var_expand
     @line_magic("healkit")
     @_answers_help
     def healkit_magic(self, line: str) -> None:
         """Switch cards on or off, or ask how healkit is."""
-        from healkit.notebook import healkit_magic
+        from healkit.notebook import vault_magics
 
         options = magic_parsers.healkit_parser().read(split_words(line))
         command = options.command
         if command not in magic_parsers.HEALKIT_COMMANDS:
             raise unknown("subcommand of %healkit called", command, magic_parsers.HEALKIT_COMMANDS)
         if command == "keep":
-            self._show(healkit_magic.keep(self.healkit, options, self.shell, self.cells.last))
+            self._show(vault_magics.keep(self.healkit, options, self.shell, self.cells.last))
         elif command == "requests":
-            healkit_magic.requests(self.healkit, options).show()
+            vault_magics.requests(self.healkit, options).show()
         elif options.name is not None or options.cell is not None:
             raise UsageInvalid(f"%healkit {command} takes no name.", hint="Write %healkit keep NAME.")
         elif command in {"on", "off"}:
@@ -276,7 +278,7 @@ class HealkitMagics(Magics):
             what = "are shown below cells" if self.cards else "are not shown; errors are raised as before"
             print(f"healkit is {command}: its cards {what}.")  # noqa: T201 - a magic's answer
         else:
-            healkit_magic.REPORTS[command](self.healkit).show()
+            vault_magics.REPORTS[command](self.healkit).show()
 
     def _run(
         self,

@@ -1,0 +1,159 @@
+"""Magics on tools: `%%tool`, `%vault` and `%healkit`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from healkit.commands import requests as requests_commands
+from healkit.commands import vault as vault_commands
+from healkit.errors import UsageInvalid
+from healkit.notebook.cell_output import CellOutput
+from healkit.notebook.magic_parsers import REQUEST_COMMANDS, VAULT_COMMANDS
+from healkit.parsing import parse_arguments, read_grants, split_label, unknown
+from healkit.rendering import listings
+from healkit.rendering.document import Code, Line, Section, Span
+from healkit.runtime import vault_edits
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+    from healkit.contracts.vault import VaultEntry
+    from healkit.notebook.own_cells import FailedCell
+
+
+def save(healkit: Healkit, options: Namespace, code: str) -> tuple[VaultEntry, CellOutput]:
+    """Save a `%%tool` cell; return the entry, and say what was saved."""
+    if not code.strip():
+        raise UsageInvalid("This %%tool cell is empty.", hint="Put the tool's code below the first line.")
+    if options.name is None and options.sql:
+        raise UsageInvalid("A SQL tool needs a name.", hint="Write %%tool NAME --sql.")
+    entry, before = vault_edits.add_or_patch(
+        healkit.vault,
+        healkit.log,
+        options.name or vault_edits.name_in(code),
+        code,
+        persona=options.persona,
+        description=options.description,
+        sql=options.sql,
+        draft=options.draft,
+        reason=options.reason,
+        grants=read_grants(vars(options)),
+        examples=[parse_arguments(text, "--example") for text in options.example or ()],
+    )
+    return entry, CellOutput.done(vault_edits.saved_line(entry, before))
+
+
+def check_vault_words(options: Namespace) -> None:
+    """Refuse an unknown subcommand, and one with too few or too many words."""
+    if options.command not in VAULT_COMMANDS:
+        error = unknown("subcommand of %vault called", options.command, VAULT_COMMANDS)
+        if error.hint:  # nothing near it: a tool's name
+            error.hint += f" To see a tool, write %vault show {options.command}."
+        raise error
+    least, most, what = VAULT_COMMANDS[options.command]
+    if not least <= len(options.words) <= most:
+        takes = what.partition(":")[0] if most else ""
+        needed = takes.partition("[")[0].split()
+        typed = [*options.words, *needed[len(options.words) :]][:most]
+        raise UsageInvalid(
+            f"%vault {options.command} takes {takes or 'no name'}.",
+            hint=f"Write {' '.join(['%vault', options.command, *typed])}; %vault lists the tools.",
+        )
+    if options.command != "grant" and (options.clear or read_grants(vars(options))):
+        raise UsageInvalid(f"%vault {options.command} changes no grants.", hint="Write %vault grant NAME.")
+
+
+def editing_cell(healkit: Healkit, options: Namespace) -> str:
+    """Return a `%%tool` cell with the entry's code, to change and to save as its next revision."""
+    name, persona, revision = split_label(options.words[0])
+    entry = healkit.vault.get(name, options.persona or persona or "default", revision)
+    flags = "" if entry.persona == "default" else f" --persona {entry.persona}"
+    return f"%%tool {entry.tool_name}{flags}\n{entry.code}"
+
+
+def vault(healkit: Healkit, options: Namespace) -> CellOutput:
+    """Show what a subcommand of `%vault` answers; `--persona` wins over `NAME.PERSONA`."""
+    words, flags = list(options.words), vars(options)
+    if words and options.command != "rename":
+        name, persona, revision = split_label(words[0])
+        words[0] = name
+        flags = {**flags, "persona": options.persona or persona}
+        if revision is not None and options.command == "show":
+            words[0] = f"{name}@{revision}"
+        elif revision is not None and options.command == "diff":
+            words.append(str(revision))
+    answer = vault_commands.GROUP[options.command].answer_magic(healkit, words, flags)
+    return CellOutput.answered(answer, healkit)
+
+
+#: Subcommand → the report that it shows.
+REPORTS: dict[str, Callable[[Healkit], CellOutput]] = {
+    "status": lambda healkit: CellOutput.of(listings.status(healkit.status())),
+    "doctor": lambda healkit: CellOutput.of(listings.doctor(healkit.doctor())),
+}
+_KEPT_NOTE = (
+    "The tool runs in a restricted worker, not in this kernel: it has no network and sees no files until it is granted "
+    "some (%vault grant)."
+)
+
+
+def keep(healkit: Healkit, options: Namespace, shell: Any, last: FailedCell | None) -> CellOutput:
+    """Save a cell as a tool, and say which arguments it takes and how to run it."""
+    if options.name is None or options.number is not None:
+        raise UsageInvalid("The tool needs a name, of one word.", hint="Write %healkit keep NAME.")
+    from healkit.cells.function_extraction import extract_function  # few cells are kept
+
+    kept = extract_function(options.name, _cell(options.cell, shell, last), shell.user_ns)
+    entry, before = vault_edits.add_or_patch(
+        healkit.vault, healkit.log, options.name, kept.code, persona=options.persona, reason=options.reason
+    )
+    flag = "" if entry.persona == "default" else f" --persona {entry.persona}"
+    run = " ".join([f"%run_tool {entry.tool_name}{flag}", *(f"{one}={one}" for one in kept.arguments)])
+    command = Line((Span(run, "code", "info"), Span("  run it", "quiet", plain="")), label="next")
+    note = Line(Span(_KEPT_NOTE, "quiet"), "bare", "note")
+    return CellOutput.done(
+        vault_edits.saved_line(entry, before), Section((Code(kept.code, indent=4), command, note))
+    )
+
+
+def _cell(number: int | None, shell: Any, last: FailedCell | None) -> str:
+    """Return the text of the cell with that prompt number, or of the one that failed last."""
+    if number is None:
+        if last is None:
+            raise UsageInvalid("No cell has failed yet.", hint="Name one by its prompt: --cell 12.")
+        return last.execution.code or ""
+    typed = shell.history_manager.input_hist_raw
+    if not 0 < number < len(typed):
+        raise UsageInvalid(f"There is no cell {number!r}.", hint=f"The last one is {len(typed) - 1}.")
+    return str(typed[number])
+
+
+def requests(healkit: Healkit, options: Namespace) -> CellOutput:
+    """Show the list, one request, or the result of a decision."""
+    word = options.name or "list"
+    if word.isdecimal() and options.number is None:  # `%healkit requests 3` can only mean one thing
+        word, options.number = "show", word
+    if word not in REQUEST_COMMANDS:
+        raise unknown("subcommand of %healkit requests called", word, REQUEST_COMMANDS)
+    if word == "list":
+        if options.number is not None:
+            raise UsageInvalid(
+                "%healkit requests list takes no number.", hint="Write %healkit requests show ID."
+            )
+        words = []
+    else:
+        words = [_number(word, options.number)]
+    return CellOutput.answered(
+        requests_commands.GROUP[word].answer_magic(healkit, words, {"reason": options.reason, "limit": 100}),
+        healkit,
+    )
+
+
+def _number(word: str, typed: str | None) -> int:
+    if typed is None or not typed.isdecimal():
+        said = "" if typed is None else f", not {typed!r}"
+        raise UsageInvalid(
+            f"%healkit requests {word} takes a request's number{said}.", hint="See %healkit requests."
+        )
+    return int(typed)
