@@ -12,7 +12,7 @@ from rendering_samples import CALLS, FRAMES
 
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.post_mortem import KeptFrame, Local
-from healkit.failures.catalogue import PATTERNS, explain
+from healkit.failures.catalogue import explain, subjects
 from healkit.rendering import execution_card, listings
 from healkit.rendering import execution_card as cards
 from healkit.rendering.document import Card, Line, Span
@@ -212,7 +212,9 @@ def test_a_refused_call_is_not_explained_as_failed_code(make):
 
 def test_an_explanation_as_text_has_no_raw_backticks() -> None:
     """U7: a page shows code in a sentence as code, and a terminal showed its backticks."""
-    texts = [text for pattern in PATTERNS for text in pattern.explanations]
+    rows = subjects().values()
+    texts = [text for subject in rows for row in subject.failure for text in row.texts]
+    texts += [text for subject in rows for text in subject.facts]
     assert len(texts) > 100
     for text in texts:
         for sentence in (text.what, text.why, text.hint, text.fix):
