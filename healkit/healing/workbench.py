@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import functools
 import queue
 import threading
 import time
@@ -25,14 +24,12 @@ from healkit.errors import BudgetSpent
 from healkit.healing.checks import SLOW_TIMES, CheckLimits
 from healkit.runtime import background
 from healkit.runtime.recording import Recorder
-from healkit.runtime.trials import Searches
+from healkit.runtime.trials import Held, Searches
 from healkit.workers.trialserver import Candidate, Draw, Scores
 
 T = TypeVar("T")
-#: Runs each code with each check, with a limit for each check.
-_Run = Callable[
-    [EntryRef, Sequence[str], Sequence[Check], Sequence[float]], Coroutine[Any, Any, list[list[CheckResult]]]
-]
+#: Runs the code with each check, with a limit for each.
+_Run = Callable[[str, Sequence[Check], Sequence[float]], Coroutine[Any, Any, list[CheckResult]]]
 
 #: Time to measure how long a check takes, in seconds and as a part of the budget.
 _TIMING_FIRST_S, _TIMING_S, _TIMING_PART = 0.15, 5.0, 1 / 30
@@ -155,7 +152,7 @@ class Bench:
         work = LoopTask(
             self._submit,
             self._batches.score(
-                self._entry, code, candidate_source(events.put), checks, limits_s, events.put,
+                Held(self._entry, code, checks, limits_s), candidate_source(events.put), events.put,
                 every=every, as_code=as_code, parallel=self._parallel, executor=self._executor,
             ),
             lambda: events.put(None),
@@ -163,7 +160,9 @@ class Bench:
         try:
             while (event := self._next(events)) is not None:
                 if isinstance(event, CandidateRequest):
-                    event.answer(list(islice(source, event.count)))
+                    candidates = list(islice(source, event.count))
+                    if event.drawn.set_running_or_notify_cancel():
+                        event.drawn.set_result(candidates)
                     continue
                 self.tried += len(event)
                 self._on_progress(self.tried)
@@ -180,11 +179,11 @@ class Bench:
             _WATCH_HANGING_S if self._limits.hangs(check) else min(limit_s * SLOW_TIMES, _WATCH_S)
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
         ]
-        return self._wait(self._batches.observe(self._entry, code, checks, limits_s))
+        return self._wait(self._batches.observe(Held(self._entry, code, checks, limits_s)))
 
     def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
         """Do as `Workbench.values`."""
-        return self._wait(self._batches.time(self._entry, code, checks, [limit_s] * len(checks)))
+        return self._wait(self._time(code, checks, [limit_s] * len(checks)))
 
     def run(
         self, codes: Sequence[str], checks: Sequence[Check], *, limit_s: float | None = None
@@ -196,9 +195,7 @@ class Bench:
         """
         base = codes[0] if codes else ""
         if len(codes) == 1 and limit_s is None and not any(check in self._limits for check in checks):
-            results = self._timed(
-                base, checks, functools.partial(self._batches.run, off_record=self._off_record)
-            )
+            results = self._timed(base, checks, self._run_code)
             self._limits.learn(checks, results)
             return [results]
         limits_s = [own_s * SLOW_TIMES for own_s in self._limits_of(base, checks, limit_s)]
@@ -216,13 +213,18 @@ class Bench:
             return [limit_s] * len(checks)
         new = [check for check in checks if check not in self._limits]
         if new:
-            self._limits.learn(new, self._timed(code, new, self._unrecorded))
+            self._limits.learn(new, self._timed(code, new, self._time))
         return [self._limits[check] for check in checks]
 
-    async def _unrecorded(
-        self, entry: EntryRef, codes: Sequence[str], checks: Sequence[Check], limits_s: Sequence[float]
-    ) -> list[list[CheckResult]]:
-        return [await self._batches.time(entry, code, checks, limits_s) for code in codes]
+    async def _time(self, code: str, checks: Sequence[Check], limits_s: Sequence[float]) -> list[CheckResult]:
+        held = Held(self._entry, code, checks, limits_s)
+        return [one.result for one in await self._batches.observe(held, watch=False)]
+
+    async def _run_code(
+        self, code: str, checks: Sequence[Check], limits_s: Sequence[float]
+    ) -> list[CheckResult]:
+        run = self._batches.run(self._entry, [code], checks, limits_s, off_record=self._off_record)
+        return (await run)[0]
 
     def _timed(self, code: str, checks: Sequence[Check], run: _Run) -> list[CheckResult]:
         """Run the code as it is; of the slow checks, one gets much more time, and the others only if that one ends.
@@ -232,8 +234,8 @@ class Bench:
 
         def some(which: Sequence[int], limit_s: float) -> None:
             wanted = [checks[place] for place in which]
-            timed = self._wait(run(self._entry, [code], wanted, [limit_s] * len(wanted)))
-            results.update(zip(which, timed[0], strict=True))
+            timed = self._wait(run(code, wanted, [limit_s] * len(wanted)))
+            results.update(zip(which, timed, strict=True))
 
         results: dict[int, CheckResult] = {}
         some(range(len(checks)), _TIMING_FIRST_S)
@@ -296,25 +298,19 @@ def bench_for(
 
 @dataclasses.dataclass(frozen=True)
 class CandidateRequest:
-    """Request of a fork server for so many candidates; `answer` may be called from any thread."""
+    """Request for so many candidates, which the advisor's thread answers."""
 
     count: int
-    answer: Callable[[Sequence[Candidate]], object]
+    drawn: Future[Sequence[Candidate]]
 
 
 def candidate_source(put: Callable[[CandidateRequest], object]) -> Draw:
     """Make a source of candidates that puts a request and waits for its answer."""
 
     async def draw(count: int) -> Sequence[Candidate]:
-        loop = asyncio.get_running_loop()
-        reply: asyncio.Future[Sequence[Candidate]] = loop.create_future()
-
-        def answer(drawn: Sequence[Candidate]) -> None:
-            if not reply.done():
-                reply.set_result(drawn)
-
-        put(CandidateRequest(count, lambda drawn: loop.call_soon_threadsafe(answer, drawn)))
-        return await reply
+        request = CandidateRequest(count, Future())
+        put(request)
+        return await asyncio.wrap_future(request.drawn)
 
     return draw
 

@@ -14,6 +14,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import math
 import os
 import socket
 import time
@@ -29,7 +30,7 @@ from healkit.contracts import claims
 from healkit.contracts.claims import BadClaim
 from healkit.contracts.execution import new_trace_id
 from healkit.contracts.failure import Failure
-from healkit.contracts.healing import DIED, LETTERS, NOT_RUN, Batch, Edit
+from healkit.contracts.healing import DIED, NOT_RUN, Batch, Edit
 from healkit.contracts.rpc import REPORT_EXTRA_BYTES, Init
 from healkit.crossing import values
 from healkit.errors import (
@@ -44,7 +45,7 @@ from healkit.runtime import background
 from healkit.runtime.outcomes import conclude, outline_of
 from healkit.workers.sandbox import Tier
 from healkit.workers.tiers import achieved_tier
-from healkit.workers.trialserver import Candidate, Draw, Scores, TrialServer, run_batch
+from healkit.workers.trialserver import Candidate, Draw, Scores, are_letters, run_batch, run_trials
 from healkit.workers.worker import Outcome
 
 T = TypeVar("T")
@@ -151,31 +152,25 @@ def run_share(payload: bytes) -> bytes:
 
 async def _tried(share: Share, config: Config, tier: Tier) -> Reply:
     """Run trials one after the other, until none is left or the time of the share is up."""
-    servers = background.pool_for(config).trial_servers
-    server: TrialServer | None = None
     found: list[bytes] = []
-    refusal, size, began = None, 0, time.monotonic()
+    size, until = 0, math.inf
+
+    def more() -> bool:
+        nonlocal until
+        until = min(until, time.monotonic() + SHARE_S)
+        return time.monotonic() < until and size <= _REPLY_BYTES
+
+    servers = background.pool_for(config).trial_servers
+    coming = run_trials(share.trials, tier, config, servers, 1, more)
     try:
-        for init in share.trials:
-            if found and (time.monotonic() - began > SHARE_S or size > _REPLY_BYTES):
-                break
-            server = await servers.keep_or_take(server, tier, config)
-            started = time.perf_counter()
-            outcome = await server.run(init)
-            duration_ms = (time.perf_counter() - started) * 1000
-            found.append(msgspec.json.encode(await _result(outcome, init, duration_ms)))
-            size += len(found[-1])
+        async with contextlib.aclosing(coming):
+            async for position, outcome, duration_ms in coming:
+                result = await _result(outcome, share.trials[position], duration_ms)
+                found.append(msgspec.json.encode(result))
+                size += len(found[-1])
     except HealkitError as error:
-        if server is not None:
-            await server.close()
-        refusal, server = _refusal(error), None
-    except BaseException:
-        if server is not None:  # perhaps in the middle of a trial
-            await server.close()
-        raise
-    if server is not None:
-        servers.give_back(server)
-    return Reply(found, refusal=refusal)
+        return Reply(found, refusal=_refusal(error))
+    return Reply(found)
 
 
 async def _result(outcome: Outcome, init: Init, duration_ms: float) -> TrialReply:
@@ -417,6 +412,6 @@ def _read_letters(checks: int, items: Sequence[_Numbered], reply: Reply, _took_s
     """Return the outcomes of these candidates; raises `BadClaim`."""
     if reply.trials or len(reply.letters) > len(items):
         raise BadClaim("it is about candidates that were not sent")
-    if not all(len(row) == checks and not row.strip(LETTERS) for row in reply.letters):
+    if not are_letters(reply.letters, checks):
         raise BadClaim("it has outcomes that do not exist")
     return reply.letters

@@ -1,4 +1,4 @@
-"""Trials and searches: code with arguments, restricted and on record.
+"""Trials and searches: restricted code, on record.
 
 A trial has a row of the log. A search is many variants of one code, and has one row for all: `score` runs thousands of
 candidates in batches and tells one letter a check; `observe` runs a code with its lines and types watched; `run` gives
@@ -13,7 +13,7 @@ import dataclasses
 import os
 import sys
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import timedelta
 from typing import Annotated, Any
@@ -194,7 +194,15 @@ class Trials:
             for trial, (_, logged, _) in zip(chosen, packed, strict=True)
         ]
         inits = [
-            _init(trial, sent, exact, self._config)
+            _init(
+                self._config,
+                EntryRef(trial.name, "default", 0, ""),
+                trial.code,
+                sent,
+                trial.timeout_s,
+                call=trial.call,
+                exact=exact,
+            )
             for trial, (sent, _, exact) in zip(chosen, packed, strict=True)
         ]
         config = preloading(self._config, inits)
@@ -336,21 +344,23 @@ def _packed(trial: Trial) -> tuple[bytes, bytes, bool]:
     return packed.sent, packed.logged, True
 
 
-def _init(trial: Trial, sent: bytes, exact: bool, config: Config) -> Init:
+def _init(
+    config: Config, entry: EntryRef, code: str, arguments: bytes, timeout_s: float | None, **more: Any
+) -> Init:
+    """Return the work of one trial, with the configuration's limits; `more` are other fields of `Init`."""
     return Init(
-        entry=EntryRef(trial.name, "default", 0, ""),
-        code=trial.code,
-        arguments=msgspec.Raw(sent),
+        entry=entry,
+        code=code,
+        arguments=msgspec.Raw(arguments),
         definitions=[],
-        timeout_s=trial.timeout_s or config.timeout_s,
+        timeout_s=timeout_s or config.timeout_s,
         rpc_timeout_s=config.rpc_timeout_s,
         memory_bytes=config.memory_mb * MIB,
         cpu_s=config.cpu_s,
         result_max_bytes=config.result_max_bytes,
         output_max_bytes=config.result_max_bytes,
-        call=trial.call,
-        exact=exact,
         data_max_bytes=config.memory_mb * MIB,
+        **more,
     )
 
 
@@ -404,10 +414,24 @@ class _Observation(msgspec.Struct, frozen=True):
 _observation = msgspec.json.Decoder(_Observation | None).decode
 
 
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """Code that is held against checks, each with its time limit in seconds; `entry` is its name on record."""
+
+    entry: EntryRef
+    code: str
+    checks: Sequence[Check]
+    limits_s: Sequence[float]
+
+    def limited(self) -> Iterator[tuple[Check, float]]:
+        """Yield each check with its limit."""
+        return zip(self.checks, self.limits_s, strict=True)
+
+
 class Searches:
     """Searches on one database's record; one for each `Healkit`. All methods belong to healkit's event loop.
 
-    `limits_s` is each check's time limit. All raise `IsolationUnavailable` and `WorkerStartFailed`.
+    All raise `IsolationUnavailable` and `WorkerStartFailed`.
     """
 
     def __init__(self, recorder: Recorder, config: Config) -> None:
@@ -417,11 +441,8 @@ class Searches:
 
     async def score(
         self,
-        entry: EntryRef,
-        code: str,
+        held: Held,
         draw: Draw,
-        checks: Sequence[Check],
-        limits_s: Sequence[float],
         on_scores: Callable[[Scores], None],
         *,
         every: bool = False,
@@ -429,17 +450,26 @@ class Searches:
         parallel: int | None = None,
         executor: Executor | None = None,
     ) -> Score:
-        """Try all candidates that can be drawn, splices of `code`; `on_scores` gets outcomes as they come.
+        """Try all candidates that can be drawn, splices of the code; `on_scores` gets outcomes as they come.
 
         parallel: how many servers; by default as many as there are processors, or workers of the executor. executor:
         any `concurrent.futures.Executor`, whose workers then do the work. Cancelling it ends what runs; what was
         counted until then is on record. Raises `ConfigError` for an executor that cannot be used.
         """
-        batch = msgspec.structs.replace(self._batch(entry, code, checks, limits_s, every), as_code=as_code)
+        batch = Batch(
+            entry=held.entry,
+            code=held.code,
+            checks=[_as_sent(check, limit_s) for check, limit_s in held.limited()],
+            every=every,
+            memory_bytes=self._config.memory_mb * MIB,
+            result_max_bytes=self._config.result_max_bytes,
+            output_max_bytes=self._config.result_max_bytes,
+            as_code=as_code,
+        )
         slots = 0 if executor is None else await slots_of(executor, parallel)
         config = preloading(self._config, [batch])
         score = Score()
-        async with self._recorded(entry, {"checks": len(checks)}, score.summary) as tier:
+        async with self._recorded(held.entry, {"checks": len(held.checks)}, score.summary) as tier:
             if executor is None:
                 servers = background.pool_for(self._config).trial_servers
                 parallel = parallel or os.cpu_count() or 1
@@ -453,20 +483,39 @@ class Searches:
                     on_scores(scores)
         return score
 
-    async def observe(
-        self, entry: EntryRef, code: str, checks: Sequence[Check], limits_s: Sequence[float]
-    ) -> list[Observed]:
-        """Run the code once for each check, watched, each in a process of its own."""
-        async with self._recorded(entry, {"observed": len(checks)}, dict) as tier:
-            return await self._watched(entry, code, checks, limits_s, tier, watch=True)
+    async def observe(self, held: Held, *, watch: bool = True) -> list[Observed]:
+        """Run the code once for each check, each in a process of its own.
 
-    async def time(
-        self, entry: EntryRef, code: str, checks: Sequence[Check], limits_s: Sequence[float]
-    ) -> list[CheckResult]:
-        """Run as `observe` does, unwatched: what each check gives and how long it takes."""
-        async with self._recorded(entry, {"timed": len(checks)}, dict) as tier:
-            observed = await self._watched(entry, code, checks, limits_s, tier, watch=False)
-        return [one.result for one in observed]
+        watch: False for what each check gives and how long it takes, and nothing else.
+        """
+        config, entry = self._config, held.entry
+        inits = [
+            _init(
+                config, entry, held.code, msgspec.json.encode(_sent_arguments(check)), limit_s,
+                call=check.call, watch=watch, exact=is_exact(check),
+            )
+            for check, limit_s in held.limited()
+        ]  # fmt: skip
+        found: dict[int, Observed] = {}
+        servers = background.pool_for(config).trial_servers
+        parallel = min(os.cpu_count() or 1, max(len(inits), 1))
+        what = {"observed" if watch else "timed": len(inits)}
+        async with self._recorded(entry, what, dict) as tier:
+            coming = run_trials(inits, tier, preloading(config, inits), servers, parallel)
+            async with contextlib.aclosing(coming):
+                async for position, outcome, duration_ms in coming:
+                    (value, failure), claim = await conclude(outcome, inits[position]), outcome.complete
+                    took_s = _took_s(0.0 if claim is None else claim.took_s, duration_ms)
+                    outline = outline_of(value, claim, inits[position])
+                    result = judged(held.checks[position], value, failure, took_s, outline=outline)
+                    seen = _seen(claim.watched if claim is not None else msgspec.Raw(b"null"))
+                    failed_lines: Sequence[int] = seen.failed_lines
+                    if not failed_lines and failure is not None:  # killed before it could tell
+                        failed_lines = [frame.lineno for frame in failure.frames if frame.in_tool]
+                    found[position] = Observed(
+                        result=result, lines=seen.lines, failed_lines=list(failed_lines), types=seen.types
+                    )
+        return [found[position] for position in range(len(inits))]
 
     async def run(
         self,
@@ -498,72 +547,6 @@ class Searches:
             for i, r in enumerate(results)
         ]
         return [found[i * len(checks) : (i + 1) * len(checks)] for i in range(len(codes))]
-
-    async def _watched(
-        self,
-        entry: EntryRef,
-        code: str,
-        checks: Sequence[Check],
-        limits_s: Sequence[float],
-        tier: Tier,
-        *,
-        watch: bool,
-    ) -> list[Observed]:
-        inits = [
-            self._init(entry, code, check, limit_s, watch=watch)
-            for check, limit_s in zip(checks, limits_s, strict=True)
-        ]
-        found: dict[int, Observed] = {}
-        servers = background.pool_for(self._config).trial_servers
-        parallel = min(os.cpu_count() or 1, max(len(inits), 1))
-        config = preloading(self._config, inits)
-        async with contextlib.aclosing(run_trials(inits, tier, config, servers, parallel)) as coming:
-            async for position, outcome, duration_ms in coming:
-                (value, failure), claim = await conclude(outcome, inits[position]), outcome.complete
-                took_s = _took_s(0.0 if claim is None else claim.took_s, duration_ms)
-                outline = outline_of(value, claim, inits[position])
-                result = judged(checks[position], value, failure, took_s, outline=outline)
-                seen = _seen(claim.watched if claim is not None else msgspec.Raw(b"null"))
-                if not seen.failed_lines and failure is not None:  # killed before it could tell
-                    seen = msgspec.structs.replace(
-                        seen, failed_lines=[frame.lineno for frame in failure.frames if frame.in_tool]
-                    )
-                found[position] = Observed(
-                    result=result, lines=seen.lines, failed_lines=seen.failed_lines, types=seen.types
-                )
-        return [found[position] for position in range(len(checks))]
-
-    def _batch(
-        self, entry: EntryRef, code: str, checks: Sequence[Check], limits_s: Sequence[float], every: bool
-    ) -> Batch:
-        return Batch(
-            entry=entry,
-            code=code,
-            checks=[_as_sent(check, limit_s) for check, limit_s in zip(checks, limits_s, strict=True)],
-            every=every,
-            memory_bytes=self._config.memory_mb * MIB,
-            result_max_bytes=self._config.result_max_bytes,
-            output_max_bytes=self._config.result_max_bytes,
-        )
-
-    def _init(self, entry: EntryRef, code: str, check: Check, limit_s: float, *, watch: bool) -> Init:
-        config = self._config
-        return Init(
-            entry=entry,
-            code=code,
-            arguments=raw(_sent_arguments(check)),
-            definitions=[],
-            timeout_s=limit_s,
-            rpc_timeout_s=config.rpc_timeout_s,
-            memory_bytes=config.memory_mb * MIB,
-            cpu_s=config.cpu_s,
-            result_max_bytes=config.result_max_bytes,
-            output_max_bytes=config.result_max_bytes,
-            call=check.call,
-            watch=watch,
-            exact=is_exact(check),
-            data_max_bytes=config.memory_mb * MIB,
-        )
 
     @contextlib.asynccontextmanager
     async def _recorded(

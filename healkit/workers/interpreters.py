@@ -1,7 +1,7 @@
 """Python of a worker, and the files that it needs.
 
 By default it is the one that healkit itself runs in; a tool's grants can name another (`python=`), and which of the
-installed packages it sees (`packages=`). `view_of` turns both into mounts for the outside and rules for the inside.
+installed packages it sees (`packages=`). A `View` turns both into mounts for the outside and rules for the inside.
 """
 
 from __future__ import annotations
@@ -117,22 +117,18 @@ def package_names(names: tuple[str, ...], python: str | None = None) -> frozense
 
 
 @functools.cache
-def interpreter_paths(python: str | None = None) -> tuple[str, ...]:
-    """Return what every worker may read: interpreter, standard library, packages, this package, system libraries.
+def whole_view(python: str | None = None) -> View:
+    """Return the view with all packages: interpreter, standard library, packages, this package, system libraries.
 
     Both the paths that `sys` names and where their links lead are listed, because a mount holds what it is given.
+    Raises `ConfigError`, as `interpreter_of` does.
     """
-    return _existing(interpreter_of(python), with_packages=True)
+    paths = _existing(interpreter_of(python), with_packages=True)
+    return View(paths, (), (), paths, ())
 
 
-def view_of(python: str | None = None, granted: tuple[str, ...] | None = None) -> View:
-    """Return the view of a worker whose grants name that interpreter and those packages; None stands for all packages.
-
-    Raises `ConfigError`, as `package_paths` and `interpreter_of` do.
-    """
-    if granted is None:
-        paths = interpreter_paths(python)
-        return View(paths, (), (), paths, ())
+def narrow_view(python: str | None, granted: tuple[str, ...]) -> View:
+    """Return the view with those packages, and what they and a worker depend on; raises `ConfigError`."""
     from packaging.requirements import Requirement
 
     needed = tuple(Requirement(text).name for text in WORKER_NEEDS)

@@ -1,4 +1,4 @@
-"""Worker that is a Jupyter kernel, what it shows, and kept ones.
+"""Worker that is a Jupyter kernel, and those that are kept.
 
 Displays, tracebacks, post-mortem and consoles come with the protocol. What a worker shows is a claim (it can write its
 own messages), so it is only collected, in nbformat's output dicts, and counted: over the limit the host stops listening
@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
-import queue
 import signal
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -23,50 +21,33 @@ from typing import Any
 
 import zmq
 import zmq.asyncio
-from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
-from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.connect import write_connection_file
+from jupyter_client.session import Session
 
 from healkit.config import Config
 from healkit.contracts import claims, rpc
 from healkit.contracts import post_mortem as pm
 from healkit.errors import PostMortemError, PostMortemGone, WorkerStartFailed
 from healkit.workers.bridge import CallHandler
-from healkit.workers.process import Process, off_loop
+from healkit.workers.process import off_loop
 from healkit.workers.tiers import is_bounded, look, until_over
 from healkit.workers.worker import LAST_CHARS, Ending, OnOutput, Outcome, Worker, split_crash_text
 
-# jupyter_client logs to the terminal what is raised here anyway.
-_log = logging.getLogger("healkit.jupyter_client")
-_log.setLevel(logging.CRITICAL + 1)
-
-_MODULE = "healkit.workers.inside"
 #: After its end a worker's outputs are awaited until it has been quiet for so many ticks: one that lives, one that is
 #: dead or about to be killed. Ticks, because a loop that is held up by another worker's flood hears this one late.
 _DRAIN_TICK_S, _QUIET_TICKS, _QUIET_TICKS_DEAD = 0.025, 200, 2
 #: Upper limit of that wait, however much still comes.
 _DRAIN_S = 15.0
 #: Wait for a kernel's greeting before asking again.
-_GREETING_S = 0.1
-
-
-class _WorkerSpecs(KernelSpecManager):  # type: ignore[misc]  # jupyter_client carries no types
-    """Kernel spec of a worker; nothing has to be installed for it."""
-
-    def get_kernel_spec(self, _kernel_name: str) -> KernelSpec:
-        """Return the spec, whatever the name; called by the kernel manager."""
-        return KernelSpec(
-            argv=["python", "-m", _MODULE, "-f", "{connection_file}"],
-            language="python",
-            interrupt_mode="message",
-            metadata={"kernel_provisioner": {"provisioner_name": "healkit-restricted"}},
-        )
+_GREETING_MS = 100
 
 
 class KernelWorker(Worker):
     """A restricted kernel for one execution."""
 
-    _manager: Any = None
-    _client: Any = None
+    _context: zmq.asyncio.Context | None = None
+    #: Where its outputs arrive, while it is heard.
+    _outputs: zmq.asyncio.Socket | None = None
 
     async def run(
         self,
@@ -79,10 +60,10 @@ class KernelWorker(Worker):
     ) -> Outcome:
         """Run one tool to its end, whichever that is; never raises for what the tool does."""
         assert self._bridge is not None
-        assert self.process is not None
+        assert self._outputs is not None
         self._bridge.serve(handler)
         collector = OutputCollector(init.output_max_bytes, on_output)
-        reader = asyncio.create_task(collector.read(self._client, rpc.RUN_ID))
+        reader = asyncio.create_task(collector.read(self._outputs, self.session, rpc.RUN_ID))
         try:
             await self._send_work(init, contents)
             ending, detail = await self._wait(init, stop, collector.overflow)
@@ -116,22 +97,11 @@ class KernelWorker(Worker):
             heard = collector.heard
         return True
 
-    @property
-    def connection_file(self) -> Path:
-        """Connection file for other Jupyter clients; readable by its owner only."""
-        return Path(self._manager.connection_file)
-
-    def connection_info(self) -> dict[str, Any]:
-        """Addresses, key and session, as jupyter_client gives them."""
-        info: dict[str, Any] = self._manager.get_connection_info(session=True)
-        return info
-
     def hang_up(self) -> None:
         """Stop serving and hearing it; what is left is a kernel that can be asked. For a run that has ended."""
         assert self._bridge is not None
         self._bridge.close()
-        self._client.stop_channels()
-        self._client = None
+        self._stop_hearing()
 
     def pause(self) -> None:
         """Let none of its threads run; not where the process at hand is bubblewrap's and not the kernel's own."""
@@ -147,21 +117,24 @@ class KernelWorker(Worker):
 
     async def close(self) -> None:
         """Kill the kernel and take away all that belonged to it; safe to call twice and at any stage."""
-        if self._client is not None:
-            self._client.stop_channels()
-        if self._manager is not None:
-            self._manager.cleanup_connection_file()
-            self._manager.context.destroy(linger=0)
-            self._manager = None
+        self._stop_hearing()
         await super().close()
 
-    async def _start(self) -> None:
-        await super()._start()
+    def _stop_hearing(self) -> None:
+        if self._context is not None:
+            self._context.destroy(linger=0)
+            self._context = self._outputs = None
+
+    async def _hear(self) -> None:
         # Only now: a client that connects before the sockets are bound waits for ZeroMQ's reconnection.
-        self._client = self._manager.client()
-        self._client.start_channels(shell=False, stdin=False, hb=False, control=False)
+        self._context = zmq.asyncio.Context()
+        self._outputs = self._context.socket(zmq.SUB)
+        # What a worker sends is read into this process's memory: one message at a time, and none without bound.
+        self._outputs.maxmsgsize = rpc.MAX_FRAME_BYTES
+        self._outputs.rcvhwm = rpc.MESSAGES_WAITING
+        self._outputs.connect(self.address("iopub"))
         assert self.process is not None
-        welcome = asyncio.create_task(until_heard(self._client))
+        welcome = asyncio.create_task(until_heard(self._outputs))
         events: list[asyncio.Future[Any]] = [welcome, self.process.exited]
         try:
             await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
@@ -170,43 +143,35 @@ class KernelWorker(Worker):
         finally:
             welcome.cancel()
 
-    async def _launch(self, bridge_fd: int) -> Process:
-        """Through jupyter_client's manager, whose provisioner asks back for the process."""
+    def _arguments(self) -> list[str]:
+        """Name the connection file, which is written here."""
         ipc = self.sandbox.folder.ipc
-        self._manager = AsyncKernelManager(
-            kernel_spec_manager=_WorkerSpecs(),
-            transport="ipc",
-            ip=str(ipc / "k"),
-            connection_file=str(ipc / "connection.json"),
-            log=_log,
+        self.session = Session()
+        self.connection_file = ipc / "connection.json"
+        _, self._ports = write_connection_file(
+            str(self.connection_file), transport="ipc", ip=str(ipc / "k"), key=self.session.key
         )
-        # What a worker sends is read into this process's memory: one message at a time, and none without bound.
-        self._manager.context.setsockopt(zmq.MAXMSGSIZE, rpc.MAX_FRAME_BYTES)
-        self._manager.context.setsockopt(zmq.RCVHWM, rpc.MESSAGES_WAITING)
+        return ["-f", str(self.connection_file)]
 
-        async def launch(command: list[str]) -> Process:
-            return await self._process(_MODULE, command[3:], bridge_fd)
-
-        await self._manager.start_kernel(launcher=launch)
-        process: Process = self._manager.provisioner.process
-        return process
+    def address(self, channel: str) -> str:
+        """Return where one of its sockets is bound, such as `shell`."""
+        return f"ipc://{self._ports['ip']}-{self._ports[f'{channel}_port']}"
 
 
-async def until_heard(client: Any) -> None:
-    """Wait for a kernel's first message, whichever it is: what is displayed before it would be lost.
+async def until_heard(outputs: zmq.asyncio.Socket) -> None:
+    """Subscribe, and wait for a kernel's first message, whichever it is: what is displayed before it would be lost.
 
-    `client` is a jupyter_client `AsyncKernelClient` with its iopub channel started. A kernel greets each subscription,
-    but one that arrives between two parts of a message that is just being sent is taken in without a word (libzmq
-    signals it once, and the sending thread consumes the signal). Then nothing would ever come, so we subscribe to
-    something more, again and again.
+    outputs: connected to where the kernel publishes what it displays. A kernel greets each subscription, but one that
+    arrives between two parts of a message that is just being sent is taken in without a word (libzmq signals it once,
+    and the sending thread consumes the signal). Then nothing would ever come, so we subscribe to something more, again
+    and again.
     """
+    outputs.subscribe(b"")
     for attempt in itertools.count():
-        try:
-            await client.get_iopub_msg(timeout=_GREETING_S)
-        except queue.Empty:
-            client.iopub_channel.socket.setsockopt(zmq.SUBSCRIBE, b"healkit-%d" % attempt)
-        else:
+        if await outputs.poll(_GREETING_MS):
+            await outputs.recv_multipart()
             return
+        outputs.subscribe(b"healkit-%d" % attempt)
 
 
 #: Approximate size of a message's headers, which is not counted as the tool's output.
@@ -241,16 +206,15 @@ class OutputCollector:
         """Return the last 4,000 characters that were printed."""
         return "".join(self._tail)[-LAST_CHARS:]
 
-    async def read(self, client: Any, message_id: str) -> None:
+    async def read(self, socket: zmq.asyncio.Socket, session: Session, message_id: str) -> None:
         """Collect until cancelled; one task for each execution.
 
         From the socket itself, because each message is counted before it is parsed, and one that is none (a wrong
         signature, no JSON, no parent) must neither end the reading nor go uncounted. Between two messages the event
         loop has its turn, however many wait here.
         """
-        channel = client.iopub_channel
         while True:
-            parts = await channel.socket.recv_multipart()
+            parts = await socket.recv_multipart()
             await asyncio.sleep(0)
             self.heard += 1
             if self.overflow.done():
@@ -259,7 +223,7 @@ class OutputCollector:
             found = None
             if size_bytes <= self._left + _HEADERS_BYTES:
                 try:
-                    found = await _read(channel.session, parts, size_bytes)
+                    found = await _read(session, parts, size_bytes)
                 except claims.BadClaim as error:
                     self.problem = f"it displayed too much in one message: {error}"
                     self.overflow.set_result(None)
@@ -299,7 +263,7 @@ class OutputCollector:
             self._tail.popleft()
 
 
-async def _read(session: Any, parts: list[bytes], size_bytes: int) -> dict[str, Any] | None:
+async def _read(session: Session, parts: list[bytes], size_bytes: int) -> dict[str, Any] | None:
     """Return the message, or None, as `_decoded` does; a large one is read on a thread. Raises `claims.BadClaim`."""
     if size_bytes <= claims.SMALL_BYTES:
         return _decoded(session, parts)
@@ -307,7 +271,7 @@ async def _read(session: Any, parts: list[bytes], size_bytes: int) -> dict[str, 
     return found
 
 
-def _decoded(session: Any, parts: list[bytes]) -> dict[str, Any] | None:
+def _decoded(session: Session, parts: list[bytes]) -> dict[str, Any] | None:
     """Return the message, signed and shaped as Jupyter's are; None for anything else a tool may have sent.
 
     Raises `claims.BadClaim` before it parses what would cost too much. The text of a stream and a plot in base64 are
@@ -322,7 +286,8 @@ def _decoded(session: Any, parts: list[bytes]) -> dict[str, Any] | None:
         raise
     except Exception:  # noqa: BLE001 - jupyter_client parses bytes of a tool's here: anything may come of it
         return None
-    return message if all(isinstance(message[name], dict) for name in ("parent_header", "content")) else None
+    whole = isinstance(message["parent_header"], dict) and isinstance(message["content"], dict)
+    return message if whole else None
 
 
 def _to_nbformat(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:
@@ -384,7 +349,7 @@ class RetainedWorker:
         self._let_go = let_go
         self._lock = asyncio.Lock()
         self._context: zmq.asyncio.Context | None = None
-        self._socket: Any = None
+        self._socket: zmq.asyncio.Socket | None = None
         worker.hang_up()
         worker.pause()
 
@@ -427,10 +392,10 @@ class RetainedWorker:
             self._context = self._socket = None
 
     async def _exchange(self, question: pm.Question, timeout_s: float) -> pm.Answer:
-        session = self._connected()
+        session, socket = self._connected()
         message = session.msg(pm.REQUEST, {"question": pm.encode(question)})
-        session.send(self._socket, message)
-        reading = asyncio.create_task(self._read(session, message["header"]["msg_id"]))
+        session.send(socket, message)
+        reading = asyncio.create_task(_read_answer(session, socket, message["header"]["msg_id"]))
         assert self.worker.process is not None
         exited = self.worker.process.exited
         ends: list[asyncio.Future[Any]] = [reading, exited]
@@ -451,32 +416,32 @@ class RetainedWorker:
         self._let_go(reason)
         raise PostMortemGone(f"The worker of the failed run is gone: {reason}.")
 
-    async def _read(self, session: Any, message_id: str) -> pm.Answer:
-        """Return the answer, past all else that may have come; raises `PostMortemError` for what is none."""
-        while True:
-            frames = await self._socket.recv_multipart()
-            try:
-                _, parts = session.feed_identities(frames)
-                for part in parts:
-                    claims.check(part)
-                message = session.deserialize(parts)
-                if message["parent_header"].get("msg_id") == message_id:
-                    return pm.decode_answer(message["content"]["answer"].encode())
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-                problem = f"The failed run's worker sent what is no answer: {type(error).__name__}."
-                raise PostMortemError(problem) from error
-
-    def _connected(self) -> Any:
+    def _connected(self) -> tuple[Session, zmq.asyncio.Socket]:
         """Return the session, with the shell channel open; it takes no message larger than an answer may be."""
-        info = self.worker.connection_info()
-        if self._context is None:
+        if self._socket is None:
             self._context = zmq.asyncio.Context()
             self._socket = self._context.socket(zmq.DEALER)
             self._socket.maxmsgsize = 2 * pm.ANSWER_MAX_BYTES
             self._socket.rcvhwm = 4
             self._socket.linger = 0
-            self._socket.connect(f"ipc://{info['ip']}-{info['shell_port']}")
-        return info["session"]
+            self._socket.connect(self.worker.address("shell"))
+        return self.worker.session, self._socket
+
+
+async def _read_answer(session: Session, socket: zmq.asyncio.Socket, message_id: str) -> pm.Answer:
+    """Return the answer, past all else that may have come; raises `PostMortemError` for what is none."""
+    while True:
+        frames = await socket.recv_multipart()
+        try:
+            _, parts = session.feed_identities(frames)
+            for part in parts:
+                claims.check(part)
+            message = session.deserialize(parts)
+            if message["parent_header"].get("msg_id") == message_id:
+                return pm.decode_answer(message["content"]["answer"].encode())
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            problem = f"The failed run's worker sent what is no answer: {type(error).__name__}."
+            raise PostMortemError(problem) from error
 
 
 class RetainedWorkers:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import dataclasses
 import itertools
 import os
@@ -25,6 +26,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -144,20 +146,25 @@ def _members(session: int) -> Iterator[int]:
                 yield pid
 
 
-async def off_loop(work: Callable[..., Any], *args: Any) -> Any:
+def off_loop(work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
     """Do it on a thread; here, while the interpreter ends and gives out no more threads."""
+    loop = asyncio.get_running_loop()
     try:
-        return await asyncio.to_thread(work, *args)
+        return loop.run_in_executor(None, partial(contextvars.copy_context().run, work, *args))
     except RuntimeError as error:
         if "after" not in str(error):  # "cannot schedule new futures after (interpreter) shutdown"
             raise
-        return work(*args)
+    done: asyncio.Future[T] = loop.create_future()
+    try:
+        done.set_result(work(*args))
+    except Exception as error:  # noqa: BLE001 - who waits for it gets it
+        done.set_exception(error)
+    return done
 
 
 async def surely(work: Callable[..., T], *args: Any) -> T:
     """Do it on a thread, and wait for its end also where this task is cancelled meanwhile; that then goes on."""
-    task: asyncio.Future[T] = asyncio.ensure_future(off_loop(work, *args))
-    cancelled = None
+    task, cancelled = off_loop(work, *args), None
     while not task.done():
         try:
             await asyncio.wait([task])

@@ -1,10 +1,9 @@
 """Restricted kernel of a notebook, which Jupyter starts.
 
-`RestrictedProvisioner` is registered as `healkit-restricted` under `jupyter_client.kernel_provisioners`. jupyter_client
-writes the connection file and formats the kernel's command; the launcher makes the process. Without a launcher, as from
-JupyterLab or nbclient, the provisioner starts a kernel of its own for the whole notebook, with what the kernel spec
-grants. That one has a sandbox of its own, and no host at a bridge. It starts cold, once for each notebook, and ends
-with its kernel manager: by the manager, or with the process the manager lives in.
+`RestrictedProvisioner` is registered as `healkit-restricted` under `jupyter_client.kernel_provisioners`. From
+JupyterLab, nbclient and all else that has a kernel manager, it starts a kernel of its own for the whole notebook, with
+what the kernel spec grants: in a sandbox, and with no host at a bridge. It starts cold, once for each notebook, and
+ends with its kernel manager: by the manager, or with the process the manager lives in.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ import logging
 import os
 import queue
 import shutil
-import signal
 import subprocess
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +29,7 @@ from traitlets import Integer, List, Unicode
 from healkit.config import MIB, Config
 from healkit.contracts.execution import Grants
 from healkit.errors import IsolationUnavailable, WorkerStartFailed
-from healkit.workers.process import Process, off_loop
+from healkit.workers.process import off_loop
 from healkit.workers.sandbox import RunFolders, Sandbox
 from healkit.workers.tiers import (
     LOOK_EVERY_S,
@@ -42,14 +40,12 @@ from healkit.workers.tiers import (
     require_restricted,
 )
 
-Launcher = Callable[[list[str]], Awaitable[Process]]
-
 
 class RestrictedProvisioner(LocalProvisioner):
-    """Starts the kernel through a `launcher`, a keyword that `KernelManager.start_kernel` passes on; else by itself.
+    """Starts, signals and ends the kernel of one notebook, for its kernel manager.
 
-    The traits come from `metadata.kernel_provisioner.config` of the kernel spec and are for kernels that it starts by
-    itself. None stands for the configuration's own value, for `cpu_s` for no limit: a notebook has many cells.
+    The traits come from `metadata.kernel_provisioner.config` of the kernel spec. None stands for the configuration's
+    own value, for `cpu_s` for no limit: a notebook has many cells.
     """
 
     read = List(Unicode(), help="Paths the notebook may read; relative ones start at its folder.")
@@ -58,7 +54,7 @@ class RestrictedProvisioner(LocalProvisioner):
     cpu_s = Integer(None, allow_none=True, min=1, help="Processor time of the whole notebook, in seconds.")
     scratch_mb = Integer(None, allow_none=True, min=1, help="The size of its scratch folder, in MiB.")
 
-    process: Process | subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes] | None = None
     _kernel: NotebookKernel | None = None
 
     @property
@@ -71,8 +67,6 @@ class RestrictedProvisioner(LocalProvisioner):
 
         Raises `HealkitError` where there is no boundary, or a grant that does not exist.
         """
-        if "launcher" in kwargs:
-            return await super().pre_launch(**kwargs)  # type: ignore[no-any-return]  # jupyter_client carries no types
         if self.parent is None:
             raise WorkerStartFailed("A restricted kernel can only be started by a kernel manager.")
         if self._kernel is None:
@@ -89,37 +83,38 @@ class RestrictedProvisioner(LocalProvisioner):
             raise
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
-        """Start the process; called by the kernel manager. Raises `OSError` or what the launcher raises."""
-        launcher: Launcher | None = kwargs.get("launcher")
-        if launcher is not None:
-            self.process = await launcher(cmd)
-        else:
-            self.process = await self._launch_own(cmd, kwargs["env"])
-        self.pid = self.process.pid
+        """Start the process; called by the kernel manager. Raises `OSError` and `WorkerStartFailed`.
+
+        The kernel gets its own arguments, its own connection file, and the variables that its spec names.
+        """
+        kernel = self._kernel
+        assert kernel is not None
+        variables = {name: kwargs["env"][name] for name in self.kernel_spec.env if name in kwargs["env"]}
+        try:
+            await kernel.start(cmd[3:], variables, self.parent.connection_file)
+        except BaseException:
+            await self._close()
+            raise
+        assert kernel.popen is not None
+        self.process, self.pid = kernel.popen, kernel.popen.pid
         return self.connection_info
 
     async def poll(self) -> int | None:
         """None while it runs, then its exit status; asked by the manager."""
-        if self.process is None:
-            return 0
-        if isinstance(self.process, subprocess.Popen):
-            return self.process.poll()
-        return self.process.exited.result() if self.process.exited.done() else None
+        return 0 if self.process is None else self.process.poll()
 
     async def wait(self) -> int | None:
         """Return the exit status, once the process has ended; called by the manager."""
-        if self._kernel is not None and self.process is not None:
-            status = await self._kernel.wait()
-            self.process = None  # the manager then knows that there is nothing to end
-            return status
-        return await self.process.exited if isinstance(self.process, Process) else None
+        if self._kernel is None or self.process is None:
+            return None
+        status = await self._kernel.wait()
+        self.process = None  # the manager then knows that there is nothing to end
+        return status
 
     async def send_signal(self, signum: int) -> None:
         """Signal the process that was started (bubblewrap's, in the `namespaces` tier); called by the manager."""
-        if isinstance(self.process, subprocess.Popen):
+        if self.process is not None:
             self.process.send_signal(signum)
-        elif self.process is not None and not self.process.exited.done():
-            signal.pidfd_send_signal(self.process.pidfd, signum)
 
     async def kill(self, restart: bool = False) -> None:
         """SIGKILL; in a process namespace everything inside dies with it. Called by the manager."""
@@ -149,19 +144,6 @@ class RestrictedProvisioner(LocalProvisioner):
             cpu_s=self.cpu_s,
         )
         return NotebookKernel(config, grants, folder)
-
-    async def _launch_own(self, cmd: list[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
-        """Start with the kernel's own arguments, its own connection file, and the variables its spec names."""
-        kernel = self._kernel
-        assert kernel is not None
-        variables = {name: env[name] for name in self.kernel_spec.env if name in env}
-        try:
-            await kernel.start(cmd[3:], variables, self.parent.connection_file)
-        except BaseException:
-            await self._close()
-            raise
-        assert kernel.popen is not None
-        return kernel.popen
 
     async def _close(self) -> None:
         kernel, self._kernel = self._kernel, None

@@ -43,9 +43,10 @@ from healkit.workers.interpreters import (
     View,
     install_command,
     interpreter_of,
+    narrow_view,
     package_paths,
-    view_of,
     what_is_missing,
+    whole_view,
 )
 
 Tier = Literal["namespaces", "landlock", "process"]
@@ -113,7 +114,8 @@ class Sandbox:
                 )
 
     def _view(self) -> View:
-        return view_of(self.grants.python, self.grants.packages)
+        python, packages = self.grants.python, self.grants.packages
+        return whole_view(python) if packages is None else narrow_view(python, packages)
 
     def restrictions(self, bridge_fd: int) -> Restrictions:
         """Return what the worker gives up by itself."""
@@ -241,31 +243,19 @@ _JANITOR = 'cat >/dev/null; sleep 0.2; rm -rf -- "$1"'
 _numbers = itertools.count(1)
 
 
-@dataclasses.dataclass(frozen=True)
 class RunFolder:
-    """Folders of one worker on the host: `ipc` for its sockets, `scratch` for its work."""
+    """Folders of one worker on the host; made by `create`."""
 
-    root: Path
-
-    @property
-    def ipc(self) -> Path:
-        """Folder in which the kernel binds its sockets, and in which its connection file lies."""
-        return self.root / "ipc"
-
-    @property
-    def scratch(self) -> Path:
-        """Working directory, home and temporary folder of the tool."""
-        return self.root / "scratch"
-
-    @property
-    def code(self) -> Path:
-        """Folder in which another interpreter finds this package, and nothing else."""
-        return self.root / "code"
-
-    @property
-    def crash_file(self) -> Path:
-        """Standard error of the process, outside of its view; `faulthandler` writes here when nothing else can."""
-        return self.root / "stderr.log"
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        #: Folder in which the kernel binds its sockets, and in which its connection file lies.
+        self.ipc = root / "ipc"
+        #: Working directory, home and temporary folder of the tool.
+        self.scratch = root / "scratch"
+        #: Folder in which another interpreter finds this package, and nothing else.
+        self.code = root / "code"
+        #: Standard error of the process, outside of its view; `faulthandler` writes here when nothing else can.
+        self.crash_file = root / "stderr.log"
 
     def last_words(self, limit_bytes: int) -> str:
         """Return the end of what the process wrote to its crash file, at most so much; empty where there is none."""

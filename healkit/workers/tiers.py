@@ -1,4 +1,4 @@
-"""Tiers: tried once, checked in each worker, counted while it runs.
+"""Tiers: tried, checked in each worker, and its disk counted.
 
 Each sandbox is built, and a process inside it tries what must be impossible; no feature flags and no error texts are
 trusted. A tier counts when everything it promises to stop was denied.
@@ -135,7 +135,7 @@ def require_restricted(sandbox: Sandbox, layers: dict[str, str], pid: int) -> No
         return
     found = probe(sandbox.tier).layers
     promised = dict.fromkeys(
-        [*_NEEDED[sandbox.tier], *(n for n, said in found.items() if not said.startswith("failed"))]
+        [*_NEEDED[sandbox.tier], *[n for n, said in found.items() if not said.startswith("failed")]]
     )
     lacking = [*_missing(promised, layers), *not_in_force(sandbox, pid)]
     if lacking:
@@ -190,8 +190,8 @@ def _judge(tier: Tier, report: Report) -> TierReport:
 # Restrictions of a process, as the kernel shows them.
 
 
-#: bubblewrap makes these in any case; a cgroup namespace only where the kernel has it.
 _SHOWN = re.compile(r"^(NoNewPrivs|Seccomp|Seccomp_filters|Cap\w+):\s*(\w+)$", re.MULTILINE)
+#: bubblewrap makes these in any case; a cgroup namespace only where the kernel has it.
 _NAMESPACES = ("user", "mnt", "pid", "net", "ipc", "uts")
 
 
@@ -223,7 +223,8 @@ def _status(pid: int) -> Iterator[str]:
     added = int(found.get("Seccomp_filters", 1)) > int(own.get("Seccomp_filters", 0))
     if found.get("Seccomp", "2") != "2" or not added:
         yield "seccomp: no filter is in force"
-    if any(int(found.get(name, "0"), 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")):
+    sets = found.get("CapEff", ""), found.get("CapPrm", ""), found.get("CapInh", ""), found.get("CapAmb", "")
+    if "".join(sets).strip("0"):
         yield "capabilities: some are left"
 
 
@@ -233,9 +234,9 @@ def _limits(pid: int, sandbox: Sandbox) -> Iterator[str]:
         files = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     except (OSError, ValueError):
         return
-    if not all(0 <= size <= sandbox.scratch_mb * MIB for size in sizes):
+    if min(sizes) < 0 or max(sizes) > sandbox.scratch_mb * MIB:
         yield "rlimits: the size of a file is not limited"
-    if not all(0 <= count <= sandbox.open_files for count in files):
+    if min(files) < 0 or max(files) > sandbox.open_files:
         yield "rlimits: the number of open files is not limited"
 
 

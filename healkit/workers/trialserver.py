@@ -11,13 +11,14 @@ trial server that dies loses only the candidate it was at; the rest of its share
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import math
 import socket
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -271,14 +272,6 @@ class TrialServers:
             starting.add_done_callback(self._keep)
             raise
 
-    async def keep_or_take(self, server: TrialServer | None, tier: Tier, config: Config) -> TrialServer:
-        """Return the one that its user has, while it is alive, else another for the same settings."""
-        if server is not None and server.alive:
-            return server
-        if server is not None:
-            await server.close()
-        return await self.take(tier, config)
-
     def _keep(self, starting: asyncio.Task[TrialServer]) -> None:
         unwanted = self._unwanted.pop(starting, None) is not None
         if unwanted and not starting.cancelled() and starting.exception() is None:
@@ -324,7 +317,180 @@ def _outcome(done: TrialDone) -> Outcome:
     return Outcome("died", status=done.status, last_output=last_output, crash_text=crash_text)
 
 
-# Candidates: trial servers that share a cursor.
+# Several trial servers at a time, each of which draws what it runs next.
+
+
+R = TypeVar("R")
+#: What comes of some items: position and result of each.
+Results = list[tuple[int, R]]
+
+
+@dataclasses.dataclass
+class Crew(Generic[R]):
+    """Trial servers at one piece of work: how many, where they come from, and what has come of it."""
+
+    tier: Tier
+    config: Config
+    servers: TrialServers
+    parallel: int
+    results: asyncio.Queue[Results[R] | BaseException | None] = dataclasses.field(
+        default_factory=asyncio.Queue
+    )
+    #: Those that wait for a trial server to start.
+    starting: set[asyncio.Task[None] | None] = dataclasses.field(default_factory=set)
+
+    async def run(
+        self, member: Callable[[], _Member[R]], is_complete: Callable[[int], bool]
+    ) -> AsyncGenerator[Results[R], None]:
+        """Yield results as they come, in no order, until all members are done or so many results are all.
+
+        Raises `WorkerStartFailed`.
+        """
+        members = [asyncio.create_task(member().run()) for _ in range(self.parallel)]
+        told, left = 0, self.parallel
+        try:
+            while left and not is_complete(told):
+                results = await self.results.get()
+                if isinstance(results, BaseException):
+                    raise results
+                if results is None:
+                    left -= 1
+                else:
+                    told += len(results)
+                    yield results
+            for member_starting in filter(None, list(self.starting)):
+                member_starting.cancel()
+            # Results are complete; let the trial servers finish rather than start others.
+            await asyncio.wait(members, timeout=_LAST_WORD_S)
+        finally:
+            for one in members:
+                one.cancel()
+            await asyncio.gather(*members, return_exceptions=True)
+
+
+class _Member(Generic[R]):
+    """Member of a crew: one trial server at a time, until nothing is left to draw."""
+
+    def __init__(self, crew: Crew[R]) -> None:
+        self.crew = crew
+        self.server: TrialServer | None = None
+        #: Whether its trial server is in the middle of something.
+        self.busy = False
+
+    async def run(self) -> None:
+        """Work, and leave the trial server to the next who asks, or end it where it is in the middle of something."""
+        try:
+            await self.work()
+            self.crew.results.put_nowait(None)
+        except BaseException as error:
+            self.crew.results.put_nowait(error)
+            raise
+        finally:
+            if self.server is not None and self.busy:
+                await self.server.close()
+            elif self.server is not None:
+                self.crew.servers.give_back(self.server)
+
+    async def work(self) -> None:
+        """Draw, run and tell, until nothing is left."""
+        raise NotImplementedError
+
+    async def prepare(self, server: TrialServer) -> None:
+        """Tell a trial server what it has to know before its first item; raises `WorkerError`."""
+
+    async def ready(self) -> TrialServer:
+        """Return its trial server, another one where that has died."""
+        if self.server is not None and not self.server.alive:
+            await self.end()
+        failed, task = 0, asyncio.current_task()
+        while self.server is None:
+            self.crew.starting.add(task)
+            try:
+                self.server = await self.crew.servers.take(self.crew.tier, self.crew.config)
+            except WorkerNotRestricted:
+                raise
+            except WorkerStartFailed:
+                failed += 1
+                if failed > 1:  # the first may have been killed while it started
+                    raise
+                continue
+            finally:
+                self.crew.starting.discard(task)
+            self.busy = True
+            try:
+                await self.prepare(self.server)
+                self.busy = False
+            except WorkerError:  # it has died since it was checked
+                await self.end()
+        return self.server
+
+    async def end(self) -> None:
+        """End its trial server."""
+        assert self.server is not None
+        server, self.server, self.busy = self.server, None, False
+        await server.close()
+
+
+# Trials: each in a child of its own.
+
+
+#: Send ahead only behind trials faster than this, because what was sent stays with that trial server.
+_QUICK_S = 0.05
+
+
+async def run_trials(
+    inits: Sequence[rpc.Init],
+    tier: Tier,
+    config: Config,
+    servers: TrialServers,
+    parallel: int,
+    more: Callable[[], bool] = lambda: True,
+) -> AsyncGenerator[tuple[int, Outcome, float], None]:
+    """Run them, so many at a time; yields position, outcome and milliseconds as they end, in no order.
+
+    more: asked before each; where it says no, those that are left are not run.
+    """
+    crew = Crew[tuple[Outcome, float]](tier, config, servers, parallel)
+    waiting = deque(enumerate(inits))
+    coming = crew.run(lambda: _TrialMember(crew, waiting, more), lambda told: told == len(inits))
+    async with contextlib.aclosing(coming):
+        async for results in coming:
+            for position, (outcome, duration_ms) in results:
+                yield position, outcome, duration_ms
+
+
+class _TrialMember(_Member[tuple[Outcome, float]]):
+    """Runs one trial after the other, and hands over a second one ahead while they are quick."""
+
+    def __init__(
+        self,
+        crew: Crew[tuple[Outcome, float]],
+        waiting: deque[tuple[int, rpc.Init]],
+        more: Callable[[], bool],
+    ) -> None:
+        super().__init__(crew)
+        self._waiting, self._more = waiting, more
+
+    async def work(self) -> None:
+        """Run trials on one trial server, until none waits."""
+        drawn: tuple[int, rpc.Init] | None = None
+        took_s, waiting = math.inf, self._waiting
+        while True:
+            # Draw only once ready, so that no trial waits for another trial server's start.
+            server = await self.ready()
+            if drawn is None and not (waiting and self._more()):
+                return
+            position, init = drawn or waiting.popleft()
+            # Draw one more while there are enough for all: then the trial server need not wait for this loop.
+            ahead = took_s < _QUICK_S and len(waiting) >= self.crew.parallel and self._more()
+            drawn = waiting.popleft() if ahead else None
+            self.busy, began = True, time.perf_counter()
+            outcome = await server.run(init, drawn and drawn[1])
+            took_s, self.busy = time.perf_counter() - began, False
+            self.crew.results.put_nowait([(position, (outcome, took_s * 1000))])
+
+
+# Candidates: many variants of one code, in shares.
 
 
 Candidate = Sequence[Edit]
@@ -342,6 +508,19 @@ _LAST_WORD_S = 0.25
 #: Silence allowed beyond what one candidate's checks may take together.
 _SILENCE_S = 15.0
 _CHECK_EXTRA_S = 1.0
+
+
+async def run_batch(
+    batch: Batch, draw: Draw, tier: Tier, config: Config, servers: TrialServers, parallel: int
+) -> AsyncGenerator[Scores, None]:
+    """Score all candidates that can be drawn; yields what comes, in no order. Raises `WorkerStartFailed`."""
+    crew, cursor = Crew[str](tier, config, servers, parallel), Cursor(draw)
+    coming = crew.run(
+        lambda: _CandidateMember(crew, batch, cursor), lambda told: cursor.ended and told == cursor.drawn
+    )
+    async with contextlib.aclosing(coming):
+        async for scores in coming:
+            yield scores
 
 
 class Cursor:
@@ -365,226 +544,81 @@ class Cursor:
             return first, candidates
 
 
-@dataclasses.dataclass
-class Pace:
-    """Size of the next share, by how long the last one took."""
+class _CandidateMember(_Member[str]):
+    """Runs one share of a batch's candidates after the other, each sized by how long the last one took."""
 
-    checks: int
-    share_s: float = SHARE_S
-    size: int = _FIRST_SHARE
+    def __init__(self, crew: Crew[str], batch: Batch, cursor: Cursor) -> None:
+        super().__init__(crew)
+        self._batch, self._cursor = batch, cursor
+        self._size = _FIRST_SHARE
+        self._patience_s = sum(check.timeout_s + _CHECK_EXTRA_S for check in batch.checks) + _SILENCE_S
 
-    def learn(self, count: int, took_s: float, setup_s: float) -> None:
-        """Take note of a share of so many."""
-        wanted_s = max(self.share_s, _SETUP_TIMES * setup_s)
-        # Fork and exit of a child take about as long as its setup.
-        own_s = max(took_s - 2 * setup_s, took_s / 4, 1e-4)
-        fitting = int(count * wanted_s / own_s)
-        most = min(SHARE_MAX, SHARE_OUTCOMES_MAX // max(self.checks, 1))
-        self.size = max(1, min(fitting, 4 * self.size, most))
+    async def prepare(self, server: TrialServer) -> None:
+        """Tell it of the batch."""
+        await server.begin(self._batch)
 
-
-async def run_batch(
-    batch: Batch, draw: Draw, tier: Tier, config: Config, servers: TrialServers, parallel: int
-) -> AsyncGenerator[Scores, None]:
-    """Score all candidates that can be drawn; yields what comes, in no order. Raises `WorkerStartFailed`."""
-    cursor = Cursor(draw)
-    results: asyncio.Queue[Scores | BaseException | None] = asyncio.Queue()
-    workers = [
-        asyncio.create_task(_Worker(batch, cursor, results, tier, config, servers).run())
-        for _ in range(parallel)
-    ]
-    told = 0
-    try:
-        while not (cursor.ended and told == cursor.drawn):
-            scores = await results.get()
-            if isinstance(scores, BaseException):
-                raise scores
-            if scores is not None:  # None: a worker has found the end
-                told += len(scores)
-                yield scores
-        # Results are complete; let the trial server finish rather than start another one.
-        await asyncio.wait(workers, timeout=_LAST_WORD_S)
-    finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-
-
-class _Worker:
-    """Worker of a scoring: one trial server at a time, until the cursor is at its end."""
-
-    def __init__(
-        self,
-        batch: Batch,
-        cursor: Cursor,
-        results: asyncio.Queue[Scores | BaseException | None],
-        tier: Tier,
-        config: Config,
-        servers: TrialServers,
-    ) -> None:
-        self._batch, self._cursor, self._results = batch, cursor, results
-        self._tier, self._config, self._servers = tier, config, servers
-        self._server: TrialServer | None = None
-        self._busy = False
-
-    async def run(self) -> None:
-        """Work, and leave the trial server to the next who asks, or end it where it is in the middle of something."""
-        pace = Pace(len(self._batch.checks))
-        next_share: asyncio.Task[tuple[int, Sequence[Candidate]]] | None = None
+    async def work(self) -> None:
+        """Run shares until the cursor is at its end."""
+        following: asyncio.Task[tuple[int, Sequence[Candidate]]] | None = None
         try:
-            await self._ready()
-            first, candidates = await self._cursor.take(pace.size)
+            await self.ready()
+            first, candidates = await self._cursor.take(self._size)
             while candidates:
                 # Draw while this share runs, so that the trial server never waits for candidates.
-                next_share = asyncio.create_task(self._cursor.take(pace.size))
-                await self._share(first, candidates, pace)
-                first, candidates = await next_share
-            self._results.put_nowait(None)
-        except BaseException as error:
-            self._results.put_nowait(error)
-            raise
+                following = asyncio.create_task(self._cursor.take(self._size))
+                await self._share(first, candidates)
+                first, candidates = await following
         finally:
-            if next_share is not None:
-                next_share.cancel()
-            if self._server is not None and self._busy:
-                await self._server.close()
-            elif self._server is not None:
-                self._servers.give_back(self._server)
+            if following is not None:
+                following.cancel()
 
-    async def _ready(self) -> TrialServer:
-        """Return a trial server that knows the batch."""
-        failed = 0
-        while self._server is None:
-            try:
-                self._server = await self._servers.take(self._tier, self._config)
-            except WorkerNotRestricted:
-                raise
-            except WorkerStartFailed:
-                failed += 1
-                if failed > 1:  # the first may have been killed while it started
-                    raise
-                continue
-            self._busy = True
-            try:
-                await self._server.begin(self._batch)
-                self._busy = False
-            except WorkerError:  # it has died since it was checked
-                await self._end()
-        return self._server
-
-    async def _end(self) -> None:
-        assert self._server is not None
-        server, self._server, self._busy = self._server, None, False
-        await server.close()
-
-    async def _share(self, first: int, candidates: Sequence[Candidate], pace: Pace) -> None:
+    async def _share(self, first: int, candidates: Sequence[Candidate]) -> None:
         """Run a share to its end, with another trial server where one dies."""
-        done = 0
+        done, checks = 0, len(self._batch.checks)
         while done < len(candidates):
-            server = await self._ready()
-            self._busy = True
+            server = await self.ready()
+            self.busy = True
             try:
-                async for letters in self._run(server, candidates[done:], pace):
-                    numbered = enumerate(letters, first + done)
-                    self._results.put_nowait(list(numbered))
+                async for letters in self._run(server, candidates[done:]):
+                    self.crew.results.put_nowait(list(enumerate(letters, first + done)))
                     done += len(letters)
-                self._busy = False
+                self.busy = False
             except WorkerNotRestricted:
                 raise
             except WorkerError:
-                await self._end()
+                await self.end()
                 if done < len(candidates):
-                    lost = (DIED + NOT_RUN * len(self._batch.checks))[: len(self._batch.checks)]
-                    self._results.put_nowait([(first + done, lost)])
+                    self.crew.results.put_nowait([(first + done, (DIED + NOT_RUN * checks)[:checks])])
                     done += 1
 
-    async def _run(
-        self, server: TrialServer, candidates: Sequence[Candidate], pace: Pace
-    ) -> AsyncIterator[list[str]]:
+    async def _run(self, server: TrialServer, candidates: Sequence[Candidate]) -> AsyncIterator[list[str]]:
         """Yield a share's letters as they come; raises `WorkerError` for letters that cannot be."""
         began, told = time.perf_counter(), 0
-        patience_s = sum(check.timeout_s + _CHECK_EXTRA_S for check in self._batch.checks) + _SILENCE_S
-        async for message in server.share(Share([list(edits) for edits in candidates]), patience_s):
+        async for message in server.share(Share([list(edits) for edits in candidates]), self._patience_s):
             if isinstance(message, ShareDone):
-                pace.learn(len(candidates), time.perf_counter() - began, message.setup_s)
+                self._learn(len(candidates), time.perf_counter() - began, message.setup_s)
                 continue
-            if message.first != told or not self._sound(message, len(candidates) - told):
+            left, checks = len(candidates) - told, len(self._batch.checks)
+            if (
+                message.first != told
+                or len(message.letters) > left
+                or not are_letters(message.letters, checks)
+            ):
                 raise WorkerError("the server told of candidates that it was not given")
             told += len(message.letters)
             yield message.letters
         if told != len(candidates):
             raise WorkerError("the server left candidates out")
 
-    def _sound(self, message: Outcomes, left: int) -> bool:
-        """Return whether these can be outcomes of this batch."""
-        checks = len(self._batch.checks)
-        return len(message.letters) <= left and all(
-            len(row) == checks and not row.strip(LETTERS) for row in message.letters
-        )
+    def _learn(self, count: int, took_s: float, setup_s: float) -> None:
+        """Take the size of the next share from a share of so many."""
+        wanted_s = max(SHARE_S, _SETUP_TIMES * setup_s)
+        # Fork and exit of a child take about as long as its setup.
+        own_s = max(took_s - 2 * setup_s, took_s / 4, 1e-4)
+        most = min(SHARE_MAX, SHARE_OUTCOMES_MAX // max(len(self._batch.checks), 1))
+        self._size = max(1, min(int(count * wanted_s / own_s), 4 * self._size, most))
 
 
-# Trials: each trial server gets one after the other, and a second one ahead while they are quick.
-
-
-#: Send ahead only behind trials faster than this, because what was sent stays with that trial server.
-_QUICK_S = 0.05
-
-
-async def run_trials(
-    inits: Iterable[rpc.Init], tier: Tier, config: Config, servers: TrialServers, parallel: int
-) -> AsyncGenerator[tuple[int, Outcome, float], None]:
-    """Run them all, so many at a time; yields position, outcome and milliseconds as they end, in no order."""
-    chosen = list(inits)
-    run = _Run(chosen, tier, config, servers, parallel)
-    workers = [asyncio.create_task(run.work()) for _ in range(parallel)]
-    unneeded: Iterable[asyncio.Task[None] | None] = workers
-    try:
-        for _ in chosen:
-            result = await run.results.get()
-            if isinstance(result, BaseException):
-                raise result
-            yield result
-        unneeded = run.starting
-    finally:
-        for worker in filter(None, list(unneeded)):
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-
-
-class _Run:
-    """Trials to run, shared by several workers; `starting` are those that wait for a trial server."""
-
-    def __init__(
-        self, inits: list[rpc.Init], tier: Tier, config: Config, servers: TrialServers, parallel: int
-    ) -> None:
-        self.results: asyncio.Queue[tuple[int, Outcome, float] | BaseException] = asyncio.Queue()
-        self.starting: set[asyncio.Task[None] | None] = set()
-        self._waiting = deque(enumerate(inits))
-        self._tier, self._config, self._servers, self._parallel = tier, config, servers, parallel
-
-    async def work(self) -> None:
-        """Run trials on one trial server, until none waits."""
-        server: TrialServer | None = None
-        drawn: tuple[int, rpc.Init] | None = None
-        took_s, waiting, task = math.inf, self._waiting, asyncio.current_task()
-        try:
-            while True:
-                self.starting.add(task)
-                server = await self._servers.keep_or_take(server, self._tier, self._config)
-                self.starting.discard(task)
-                # Draw only once ready, so that no trial waits for another trial server's start.
-                if drawn is None and not waiting:
-                    self._servers.give_back(server)
-                    return
-                position, init = drawn or waiting.popleft()
-                # Draw one more while there are enough for all: then the trial server need not wait for this loop.
-                drawn = waiting.popleft() if took_s < _QUICK_S and len(waiting) >= self._parallel else None
-                started = time.perf_counter()
-                outcome = await server.run(init, drawn and drawn[1])
-                took_s = time.perf_counter() - started
-                self.results.put_nowait((position, outcome, took_s * 1000))
-        except BaseException as error:
-            if server is not None:  # perhaps in the middle of a trial
-                await server.close()
-            self.results.put_nowait(error)
-            raise
+def are_letters(rows: Sequence[str], checks: int) -> bool:
+    """Return whether each row can be the outcomes of a batch with so many checks."""
+    return all(len(row) == checks and not row.strip(LETTERS) for row in rows)

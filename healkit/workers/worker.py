@@ -89,7 +89,8 @@ class Worker:
         """Lock it down and check that it is; raises `WorkerStartFailed`, also when it is not there in time."""
         try:
             async with asyncio.timeout(self.config.start_timeout_s):
-                await self._start()
+                await self._launch()
+                await self._hear()
         except (TimeoutError, OSError, WorkerError) as error:
             stage = (
                 "it was locked down, and its kernel not heard," if self._ready.done() else "it was not ready"
@@ -191,11 +192,13 @@ class Worker:
         # Off the loop: removing thousands of small files takes a while.
         await off_loop(self.sandbox.folder.remove)
 
-    async def _start(self) -> None:
+    async def _launch(self) -> None:
         """Folders, bridge, process, and its `Ready`."""
         self.sandbox.folder.create()
+        argv = self._arguments()
         ours, theirs = socket.socketpair()
         with theirs:
+            bridge_fd = theirs.fileno()
             self._bridge = Bridge(
                 ours,
                 self._on_message,
@@ -203,7 +206,11 @@ class Worker:
                 rpc_timeout_s=self.config.rpc_timeout_s,
                 max_in_flight=_CALLS_IN_FLIGHT_MAX,
             )
-            self.process = await self._launch(theirs.fileno())
+            if self.fork_server is not None:
+                self.process = await self.fork_server.fork(self.sandbox, bridge_fd, argv)
+            else:
+                command = [self.sandbox.python, "-m", "healkit.workers.inside", *argv]
+                self.process = spawn(self.sandbox, command, (bridge_fd,), self.sandbox.environment(bridge_fd))
         events: list[asyncio.Future[Any]] = [self._ready, self.process.exited, self._protocol]
         await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
         if not self._ready.done():
@@ -214,16 +221,12 @@ class Worker:
         self.layers = self._ready.result().layers
         await off_loop(require_restricted, self.sandbox, self.layers, self.process.pid)
 
-    async def _launch(self, bridge_fd: int) -> Process:
-        """Make the process, with its end of the bridge; how, is the kinds' own."""
+    def _arguments(self) -> list[str]:
+        """Return the command line of this kind of worker; its folders are there."""
         raise NotImplementedError
 
-    async def _process(self, module: str, argv: list[str], bridge_fd: int) -> Process:
-        """Forked where there is a fork server, else `python -m module argv` in the sandbox."""
-        if self.fork_server is not None:
-            return await self.fork_server.fork(self.sandbox, bridge_fd, argv)
-        command = [self.sandbox.python, "-m", module, *argv]
-        return spawn(self.sandbox, command, (bridge_fd,), self.sandbox.environment(bridge_fd))
+    async def _hear(self) -> None:
+        """Connect to what this kind of worker shows, beside the bridge."""
 
     async def _wait(
         self, init: rpc.Init, stop: asyncio.Event | None, overflow: asyncio.Future[None]
@@ -354,5 +357,5 @@ class SubprocessWorker(Worker):
     def _printed(self, limit: int) -> tuple[str, str]:
         return split_crash_text(self._crash_text(limit))
 
-    async def _launch(self, bridge_fd: int) -> Process:
-        return await self._process("healkit.workers.inside", ["--plain"], bridge_fd)
+    def _arguments(self) -> list[str]:
+        return ["--plain"]

@@ -20,11 +20,11 @@ from trial_server_samples import children_of_trial_servers, trial_servers
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.healing import Batch, Check, Edit, Outcomes
+from healkit.contracts.healing import Check, Edit
 from healkit.contracts.tools import EntryRef
 from healkit.runtime import background
-from healkit.runtime.trials import Score, Searches
-from healkit.workers.trialserver import Candidate, Scores, _Worker
+from healkit.runtime.trials import Held, Score, Searches
+from healkit.workers.trialserver import Candidate, Scores, are_letters
 
 TIERS = ["namespaces", "landlock", "process"]
 ENTRY = EntryRef("f", "default", 0, "")
@@ -61,7 +61,7 @@ def scored(
 
     batches = Searches(healkit.recorder, healkit.config)
     limits_s = [limit_s] * len(checks)
-    wait(batches.score(ENTRY, code, draw, checks, limits_s, found.update, parallel=parallel, **more))
+    wait(batches.score(Held(ENTRY, code, checks, limits_s), draw, found.update, parallel=parallel, **more))
     return [found[position] for position in range(len(found))]
 
 
@@ -242,7 +242,7 @@ def test_a_search_is_one_row_from_its_beginning_to_its_end(healkit: Healkit) -> 
         return _take(left, count)
 
     batches = Searches(healkit.recorder, healkit.config)
-    score = wait(batches.score(ENTRY, "", draw, [returns(1)], [1.0], look, parallel=1))
+    score = wait(batches.score(Held(ENTRY, "", [returns(1)], [1.0]), draw, look, parallel=1))
     assert isinstance(score, Score)
     assert states[0] == ["RUNNING"]
     (row,) = healkit.log.query().rows
@@ -270,7 +270,7 @@ def test_a_trial_server_that_is_killed_loses_only_what_was_in_flight(healkit: He
         return _take(left, count)
 
     batches = Searches(healkit.recorder, healkit.config)
-    wait(batches.score(ENTRY, code, draw, [returns(1, n=1)], [1.0], take, parallel=2))
+    wait(batches.score(Held(ENTRY, code, [returns(1, n=1)], [1.0]), draw, take, parallel=2))
     assert killed.is_set()
     assert sorted(found) == list(range(300))
     lost = [position for position, letters in found.items() if letters != "."]
@@ -287,7 +287,9 @@ def test_cancelling_a_search_ends_its_processes_and_its_row_says_so(healkit: Hea
         return [[]] * count
 
     batches = Searches(healkit.recorder, healkit.config)
-    future = background.loop.submit(batches.score(ENTRY, code, draw, [returns(1)], [5.0], print, parallel=2))
+    future = background.loop.submit(
+        batches.score(Held(ENTRY, code, [returns(1)], [5.0]), draw, print, parallel=2)
+    )
     assert begun.wait(30)
     future.cancel()
 
@@ -312,20 +314,16 @@ def test_candidates_are_drawn_as_they_are_needed(healkit: Healkit) -> None:
 
     batches = Searches(healkit.recorder, healkit.config)
     slow = "def f():\n    return sum(range(3000))\n"
-    wait(batches.score(ENTRY, slow, draw, [Check(origin="declared")], [1.0], take, parallel=2))
+    wait(batches.score(Held(ENTRY, slow, [Check(origin="declared")], [1.0]), draw, take, parallel=2))
     assert drawn == 3000
     assert ahead[0] < 100
 
 
 def test_results_for_candidates_that_were_not_sent_are_refused(healkit: Healkit) -> None:
     assert scored(healkit, whole("def f():\n    return 1\n"), []) == [""]
-    batch = Batch(
-        entry=ENTRY, code="", checks=[], every=False, memory_bytes=1, result_max_bytes=1, output_max_bytes=1
-    )
-    worker = _Worker(batch, None, None, "process", healkit.config, None)
-    assert worker._sound(Outcomes(0, ["", ""]), 2)
-    assert not worker._sound(Outcomes(0, ["", ""]), 1)
-    assert not worker._sound(Outcomes(0, ["x"]), 1)
+    assert are_letters(["", ""], 0)
+    assert not are_letters(["x"], 0)
+    assert not are_letters(["x"], 1)
 
 
 @pytest.mark.parametrize("kind", ["threads", pytest.param("processes", marks=pytest.mark.slow)])
@@ -366,7 +364,7 @@ def test_observing_tells_lines_types_and_where_it_failed(healkit: Healkit) -> No
         Check(origin="failing", call="f(None)"),
     ]
     batches = Searches(healkit.recorder, healkit.config)
-    passing, failing, called = wait(batches.observe(ENTRY, code, checks, [2.0] * 3))
+    passing, failing, called = wait(batches.observe(Held(ENTRY, code, checks, [2.0] * 3)))
     assert passing.result.outcome == "passed"
     assert passing.lines == [1, 2, 3, 5, 6, 7, 8, 9, 10]
     assert passing.types["f.total"] == ["float"]
@@ -389,7 +387,7 @@ def test_a_hang_or_crash_under_observation_is_reported_as_such(healkit: Healkit)
     }
     batches = Searches(healkit.recorder, healkit.config)
     for code, (outcome, lines) in codes.items():
-        (observed,) = wait(batches.observe(ENTRY, code, [Check(origin="failing")], [0.5]))
+        (observed,) = wait(batches.observe(Held(ENTRY, code, [Check(origin="failing")], [0.5])))
         assert observed.result.outcome == outcome
         assert bool(observed.lines) is lines
         assert observed.failed_lines

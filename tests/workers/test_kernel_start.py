@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 import zmq
+import zmq.asyncio
 from ipykernel.iostream import IOPubThread
-from jupyter_client.asynchronous import AsyncKernelClient
 from jupyter_client.session import Session
 
 from healkit.workers.kernel import until_heard
@@ -41,14 +41,11 @@ def speaker(tmp_path: Path) -> Iterator[tuple[IOPubThread, zmq.Socket, str]]:
 
 
 @contextlib.contextmanager
-def listening(prefix: str) -> Iterator[AsyncKernelClient]:
-    client = AsyncKernelClient(transport="ipc", ip=prefix, iopub_port=1, session=Session(key=b"key"))
-    client.start_channels(shell=False, stdin=False, hb=False, control=False)
-    try:
-        yield client
-    finally:
-        client.stop_channels()
-        client.context.destroy(linger=0)
+def listening(prefix: str) -> Iterator[zmq.asyncio.Socket]:
+    with zmq.asyncio.Context() as context, context.socket(zmq.SUB) as socket:
+        socket.linger = 0
+        socket.connect(f"ipc://{prefix}-1")
+        yield socket
 
 
 @pytest.mark.requirement("WORK-1")
@@ -67,10 +64,10 @@ def test_a_kernel_is_heard_although_we_subscribed_in_the_middle_of_its_message(
         sent.set()
 
     async def connect() -> None:
-        with listening(prefix) as client:
+        with listening(prefix) as outputs:
             assert await asyncio.to_thread(sent.wait, 10)
             async with asyncio.timeout(10):
-                await until_heard(client)
+                await until_heard(outputs)
 
     thread.schedule(send_slowly)
     assert half_sent.wait(10)
@@ -79,8 +76,8 @@ def test_a_kernel_is_heard_although_we_subscribed_in_the_middle_of_its_message(
 
 def test_a_kernel_that_greets_is_heard_at_once(speaker: tuple[IOPubThread, zmq.Socket, str]) -> None:
     async def connect() -> None:
-        with listening(speaker[2]) as client:
+        with listening(speaker[2]) as outputs:
             async with asyncio.timeout(10):
-                await until_heard(client)
+                await until_heard(outputs)
 
     asyncio.run(connect())

@@ -1,4 +1,4 @@
-"""Capturing what a tool prints and raises, within limits of time.
+"""Capturing what a tool prints and raises; limits of time.
 
 Tracebacks are reduced to frames of the tool and of the libraries it called.
 

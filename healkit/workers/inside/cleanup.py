@@ -1,4 +1,4 @@
-"""Removal of what a worker wrote, and the end of what it started.
+"""Removal of what a worker wrote and of what it started.
 
 Files go by descriptors and without recursion: a tool can nest folders deeper than Python recurses and than a path may
 be long. A folder that is met is moved up beside the first ones, so that only two descriptors are open at a time.

@@ -1,4 +1,4 @@
-"""`mcp` and `trace`, as a tool's code sees them, and the bridge behind.
+"""`mcp` and `trace`, as a tool sees them, and the bridge.
 
 They hold nothing of the host. A proxy knows its tool's name, text and schema, turns a call into a message and the
 answer into a value or an exception.
