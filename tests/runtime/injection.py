@@ -17,7 +17,7 @@ import healkit
 from healkit.runtime import background
 
 _ROOT = Path(healkit.__file__).parent
-_PARTS = ("runtime", "store", "values", "tracing", "sanitizer", "workers", "contracts")
+_PARTS = ("runtime", "store", "crossing", "tracing", "sanitizer", "workers", "contracts")
 _FOLDERS = tuple(f"{_ROOT / part}/" for part in _PARTS)
 #: What waits for an execution and hands it out; it comes before the start, and after the finish.
 _AROUND = ("runtime/background.py", "runtime/runner.py:Runner.perform")

@@ -120,7 +120,7 @@ def test_an_error_at_any_step_without_a_kernel_ends_the_row(tools: Healkit, inje
     [
         "runtime/outcomes.py:conclude", "runtime/outcomes.py:end_of", "store/arguments.py:pack_arguments",
         "runtime/recording.py:Recorder.close_row", "tracing/trace_collector.py:Tracer.for_log",
-        "values/crossing.py:readable_json", "runtime/executor.py:_init",
+        "crossing/values.py:readable_json", "runtime/executor.py:_init",
     ],
 )  # fmt: skip
 def test_an_error_of_healkits_own_is_a_failure_that_says_so(
