@@ -231,18 +231,6 @@ def test_a_spent_budget_keeps_the_results(healing: Healkit) -> None:
     assert healing.vault.get("ratio").revision == 1
 
 
-def test_a_failing_advisor_is_noted_and_the_next_one_asked(healing: Healkit) -> None:
-    class Failing(Idea):
-        name = "failing"
-
-        def propose(self, case: Any, bench: Any) -> Any:
-            raise HealError("Nobody is at home.", hint="Ask another.")
-
-    report = healing.heal("ratio", advisors=[Failing(), Idea(FIXED)], auto=True)
-    assert report.outcome == "kept"
-    assert report.notes == ("failing: Nobody is at home. Ask another.",)
-
-
 @pytest.mark.slow
 def test_stop_ends_a_validation_in_a_worker(healing: Healkit) -> None:
     code = "def share(a, b):\n    return mcp.vault.ratio(a=a, b=b) + extra\n"
@@ -272,24 +260,29 @@ class Failing(Idea):
 
     def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
         yield from super().propose(case, bench)
+        if self._at == "home":
+            raise HealError("Nobody is at home.", hint="Ask another.")
         if self._at == "patch":
             yield None.code  # type: ignore[attr-defined]  # raises
         raise ZeroDivisionError("by\nzero")
 
 
-@pytest.mark.parametrize("at", ["listen", "propose", "patch"])
-def test_an_advisor_that_raises_costs_itself_only(healing: Healkit, at: str) -> None:
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("home", "Nobody is at home. Ask another."),
+        ("listen", "This advisor failed with RecursionError: too deep"),
+        ("propose", "This advisor failed with ZeroDivisionError"),
+        ("patch", "This advisor failed with AttributeError"),
+    ],
+)
+def test_an_advisor_that_raises_costs_itself_only(healing: Healkit, at: str, said: str) -> None:
     """R2: an exception of an advisor's own ended the healing, with no report."""
     report = healing.heal("ratio", advisors=[Failing(WRONG, at=at), Idea(FIXED)], auto=True)
     assert (report.outcome, report.ok) == ("kept", True)
     assert report.attempts[0].patch.code == FIXED
     (note,) = [note for note in report.notes if note.startswith("failing: ")]
-    expected = {
-        "listen": "RecursionError: too deep",
-        "propose": "ZeroDivisionError",
-        "patch": "AttributeError",
-    }
-    assert f"This advisor failed with {expected[at]}" in note
+    assert said in note
     assert "error_raised" in events(report)
 
 
