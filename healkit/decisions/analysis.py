@@ -172,7 +172,7 @@ class _Filled(NamedTuple):
 def _filled(written: str, views: Mapping[str, HeldView], names: KnownNames, cleaner: Cleaner) -> _Filled:
     """Return a reference filled in, if it fits a view, and holds where it compares."""
 
-    def shown(value: Any) -> str:
+    def shown(value: object) -> str:
         return _text_of(value, cleaner)
 
     reference = written[1:-1]

@@ -226,7 +226,7 @@ def candidates_for(
     return near[:_NEAR_MAX]
 
 
-def replaced_in(value: Any, by: Mapping[Entity, Any]) -> Any:
+def replaced_in(value: object, by: Mapping[Entity, Any]) -> Any:
     """Return JSON data with other entities in the place of some, wherever a whole value is one."""
     if isinstance(value, list):
         return [replaced_in(inner, by) for inner in value]
@@ -344,7 +344,7 @@ def _in(column: pd.Series[Any], entity: Entity) -> bool:
         return any(value == entity for value in column if isinstance(value, str | int | float))
 
 
-def _within(frame: pd.DataFrame, label: Any, bounds: tuple[float | None, float | None]) -> bool:
+def _within(frame: pd.DataFrame, label: object, bounds: tuple[float | None, float | None]) -> bool:
     """Return True if no value of that column lies outside the bounds; False without such a column of numbers."""
     at = [position for position, found in enumerate(frame.columns) if found == label]
     if not at:

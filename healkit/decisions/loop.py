@@ -160,7 +160,7 @@ class DecideLoop:
         self.sent.append(turn)
         return turn
 
-    def _checked(self, chosen: Any) -> Choice:
+    def _checked(self, chosen: object) -> Choice:
         """Return a choice that can be taken; raise `ChoiceRefused` with the reason."""
         try:
             encoded = msgspec.json.encode(chosen)

@@ -272,7 +272,7 @@ class Workshop:
                 )
         return Bound(arguments, used)
 
-    def _given(self, tool: str, name: str, value: Any, schema: Any, used: list[HeldView]) -> Any:
+    def _given(self, tool: str, name: str, value: object, schema: object, used: list[HeldView]) -> Any:
         views = self.views
         if value is not None and _takes_frame(schema):
             if not isinstance(value, str) or value not in views:
@@ -342,7 +342,7 @@ class Workshop:
         views = self.bound(tool, params).views
         return not views or any(held.texts is not None for held in views)
 
-    def keep(self, name: str, tool: str, params: Mapping[str, Any], value: Any) -> str | None:
+    def keep(self, name: str, tool: str, params: Mapping[str, Any], value: object) -> str | None:
         """Keep a result as a view; return the code of what keeps it from being one, if anything does."""
         texts = texts_of(value)
         frame = as_frame(value) if texts is None else pd.DataFrame({TEXT_COLUMN: texts})
@@ -382,7 +382,7 @@ class Workshop:
             self.names.stand_in(name, value)
 
     def _hold(
-        self, name: str, tool: str, params: Mapping[str, Any], value: Any, texts: Sequence[str] | None,
+        self, name: str, tool: str, params: Mapping[str, Any], value: object, texts: Sequence[str] | None,
         frame: pd.DataFrame, kept_as: str, counts: Sequence[Counts],
     ) -> None:  # fmt: skip
         """Hold a result as a view, and find what may be told of it."""
@@ -443,7 +443,7 @@ class Workshop:
                     continue
         return found
 
-    def found(self, tool: str, params: Mapping[str, Any], value: Any, number: int) -> FoundEntities | None:
+    def found(self, tool: str, params: Mapping[str, Any], value: object, number: int) -> FoundEntities | None:
         """Say which of the names that a choice asks for a result holds, and let names of ours stand for the others."""
         operation = self.operation(tool)
         if operation is not None and operation.name == "resolve_entity":
@@ -467,7 +467,7 @@ class Workshop:
         missing = [one for one in asked if one not in held] if held else []
         return FoundEntities(len(asked), len(asked) - len(missing), missing, self._candidates(others, number))
 
-    def _resolved(self, params: Mapping[str, Any], value: Any, number: int) -> FoundEntities | None:
+    def _resolved(self, params: Mapping[str, Any], value: object, number: int) -> FoundEntities | None:
         """Say what `resolve_entity` found: its candidates by names of ours, the same text by its own."""
         frame, entity = as_frame(value), params.get("entity")
         if frame is None or not isinstance(entity, str) or not {"value", "method"} <= set(frame.columns):
@@ -490,7 +490,7 @@ class Workshop:
             for at, value in enumerate(values, 1)
         ]
 
-    def write(self, tool: str, value: Any) -> Path | None:
+    def write(self, tool: str, value: object) -> Path | None:
         """Write a tool's text or bytes to the run's folder; None for anything else."""
         if not isinstance(value, str | bytes | bytearray):
             return None
@@ -503,7 +503,7 @@ class Workshop:
         self.run_files[f"{folder.name}/{file.name}"] = hashlib.sha256(content).hexdigest()
         return file
 
-    def _keep(self, name: str, value: Any, created_by: str) -> str:
+    def _keep(self, name: str, value: object, created_by: str) -> str:
         return self.hk.views.put(value, f"{self._run.run_id}/{name}", created_by=created_by).name
 
     def _file_name(self, kept_as: str) -> str:
@@ -536,7 +536,7 @@ def unique_counts(facts: ViewFacts) -> dict[str, int]:
     return {column.name: column.distinct for column in facts.columns if column.distinct is not None}
 
 
-def _entities_in(value: Any) -> tuple[dict[Any, None], bool]:
+def _entities_in(value: object) -> tuple[dict[Any, None], bool]:
     """Return the names in a result, and whether it is a list of them: a list, the keys of a dict, cells of text."""
     if isinstance(value, list | tuple | set | frozenset | dict):
         names = [one for one in value if isinstance(one, str | int | float) and not isinstance(one, bool)]
@@ -551,7 +551,7 @@ def _entities_in(value: Any) -> tuple[dict[Any, None], bool]:
     return found, False
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     """Return a word of a closed list for what a tool returned."""
     kinds: list[tuple[type | tuple[type, ...], str]] = [
         (type(None), "nothing"), (bool, "truth value"), ((int, float), "number"), (str, "text"),
@@ -562,13 +562,13 @@ def kind_of(value: Any) -> str:
     return next((word for kind, word in kinds if isinstance(value, kind)), "other")
 
 
-def _takes_frame(schema: Any) -> bool:
+def _takes_frame(schema: object) -> bool:
     if not isinstance(schema, dict):
         return False
     return schema.get("format") == "dataframe" or any(map(_takes_frame, _alternatives(schema)))
 
 
-def _takes_text(schema: Any) -> bool:
+def _takes_text(schema: object) -> bool:
     """Return True for a schema that a text may fit."""
     if not isinstance(schema, dict) or "enum" in schema or "const" in schema:
         return isinstance(schema, dict)
@@ -578,7 +578,7 @@ def _takes_text(schema: Any) -> bool:
     )
 
 
-def _takes_texts(schema: Any) -> bool:
+def _takes_texts(schema: object) -> bool:
     """Return True for a schema that a list of texts may fit."""
     if not isinstance(schema, dict):
         return False
@@ -590,7 +590,7 @@ def _alternatives(schema: dict[str, Any]) -> list[Any]:
     return [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
 
 
-def _suffix(tool: str, value: Any, content: bytes) -> str:
+def _suffix(tool: str, value: object, content: bytes) -> str:
     by_content = next((ending for begins, ending in _BEGINNINGS.items() if content.startswith(begins)), None)
     by_name = next((ending for word, ending in _TEXTS.items() if word in tool.lower()), None)
     if by_content or by_name:

@@ -177,14 +177,14 @@ _DATES = re.compile(r"\b\d{1,4}[-/.:]\d{1,2}\b")
 CHOICE_WORDS_MAX = 20
 
 
-def looks_plain(label: Any) -> bool:
+def looks_plain(label: object) -> bool:
     """Return True for a text that has the form of a name."""
     if not isinstance(label, str) or not 0 < len(label) <= _NAME_MAX_CHARS or _DATES.search(label):
         return False
     return _NAME.fullmatch(label) is not None
 
 
-def words_of(value: Any) -> Iterator[str]:
+def words_of(value: object) -> Iterator[str]:
     """Yield every text in JSON data, keys included."""
     if isinstance(value, str):
         yield value
@@ -314,24 +314,24 @@ class KnownNames:
             label for label in plain if label not in values and (looks_plain(label) or label in words)
         )
 
-    def knows(self, label: Any) -> bool:
+    def knows(self, label: object) -> bool:
         """Return True if the chooser may be told this name of a caller's column."""
         return isinstance(label, str) and label in self._told
 
-    def number(self, view_name: str, position: int, label: Any) -> str:
+    def number(self, view_name: str, position: int, label: object) -> str:
         """Return the name that stands for a column in place of its own; position counts from 1."""
         return self.stand_in(f"{view_name}#{position}", label)
 
-    def stand_in(self, alias: str, value: Any) -> str:
+    def stand_in(self, alias: str, value: object) -> str:
         """Let a name of ours stand for a value; return the name."""
         self._behind[alias] = value
         return alias
 
-    def is_stand_in(self, word: Any) -> bool:
+    def is_stand_in(self, word: object) -> bool:
         """Return True for a name that stands for a column or a value."""
         return isinstance(word, str) and word in self._behind
 
-    def restored(self, value: Any) -> Any:
+    def restored(self, value: object) -> Any:
         """Return a choice's JSON value with columns and values themselves in place of what stands for them."""
         if isinstance(value, str):
             return self._behind.get(value, value)
@@ -373,7 +373,7 @@ _DTYPE = re.compile(
 Counts = tuple[int, int | None]
 
 
-def as_frame(value: Any) -> pd.DataFrame | None:
+def as_frame(value: object) -> pd.DataFrame | None:
     """Return a table of any library as a DataFrame, for its facts; None for what is no table."""
     if isinstance(value, pd.DataFrame):
         return value
@@ -401,7 +401,7 @@ def _dtype_of(kind: Any) -> Any:
     return None if is_category else pd.ArrowDtype(kind)
 
 
-def dtype_word(dtype: Any) -> str:
+def dtype_word(dtype: object) -> str:
     """Return a word of a closed list for a dtype."""
     text = str(dtype)
     if text.endswith("[pyarrow]"):
@@ -503,7 +503,7 @@ def facts_of(
     return ViewFacts(name, len(frame), len(frame.columns), columns, left_out, numbered)
 
 
-def texts_of(value: Any) -> list[str] | None:
+def texts_of(value: object) -> list[str] | None:
     """Return a text, or a list of texts, as a list; None for anything else."""
     if isinstance(value, str):
         return [value]

@@ -280,7 +280,7 @@ class ChatReader:
         for choice in choices[:1] if isinstance(choices, list) else ():
             self._choice(mapping(choice))
 
-    def _choice(self, choice: Any) -> None:
+    def _choice(self, choice: Mapping[str, Any]) -> None:
         delta = mapping(choice.get("delta"))
         self.reply.text += text_of(delta.get("content"))
         pieces = delta.get("tool_calls")
@@ -298,7 +298,7 @@ class ChatReader:
             case _:
                 self.reply.ending = self.reply.ending or "complete"
 
-    def _call(self, piece: Any) -> None:
+    def _call(self, piece: Mapping[str, Any]) -> None:
         """Take a piece of a call: the first has its name, the others the rest of its arguments."""
         calls, function, sent_id = self.reply.calls, mapping(piece.get("function")), text_of(piece.get("id"))
         name = text_of(function.get("name"))
@@ -400,7 +400,7 @@ class MessageReader:
                 kind, message = complaint_of(event.get("error"))
                 raise StreamError(message or kind, passing=kind in _MESSAGES_BUSY)
 
-    def _block(self, block: Any) -> None:
+    def _block(self, block: Mapping[str, Any]) -> None:
         self.reply.text += text_of(block.get("text"))
         if block.get("type") == "tool_use":
             self.reply.calls.append(Call(text_of(block.get("name")), id=text_of(block.get("id"))))
@@ -415,7 +415,7 @@ class MessageReader:
             case _:
                 self.reply.ending = "complete"
 
-    def _usage(self, usage: Any) -> None:
+    def _usage(self, usage: Mapping[str, Any]) -> None:
         """Take the counts; each is the sum so far, so the last one is right."""
         if (fresh := count_of(usage.get("input_tokens"))) is not None:
             self.reply.input_tokens = fresh + sum(count_of(usage.get(name)) or 0 for name in _CACHED)

@@ -385,27 +385,6 @@ def change_float(program: Program, node: ast.Constant) -> Changes:
 
 
 @operator(
-    "a constant from the expected values or the program",
-    0.5,
-    ast.Constant,
-    before="x = 7\ny = 12",
-    after="x = 12\ny = 12",
-)
-def use_known_number(program: Program, node: ast.Constant) -> Changes:
-    """Replace a number by one from elsewhere; never right on the sets, but it ends searches sooner."""
-    kind = type(node.value)
-    if kind not in (int, float) or isinstance(program.parent(node), ast.FormattedValue | ast.JoinedStr):
-        return
-    found = dict.fromkeys(program.hints.constants)
-    for other in program.nodes:
-        if isinstance(other, ast.Constant) and type(other.value) in (int, float):
-            found[repr(other.value)] = None
-    for text in list(found)[:30]:
-        if text.lstrip("-").replace(".", "", 1).isdigit():
-            yield from program.put(node, text, 0.9 if len(found) < 12 else 0.6)
-
-
-@operator(
     "an element added to an empty list",
     0.6,
     ast.List,

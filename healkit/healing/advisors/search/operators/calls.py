@@ -65,34 +65,6 @@ def unwrap_call(program: Program, node: ast.Call) -> Changes:
 
 
 @operator(
-    "another key function", 0.6, ast.Lambda, before="k = lambda p: p[1]", after="k = lambda p: (p[1], p)"
-)
-def change_key_function(program: Program, node: ast.Lambda) -> Changes:
-    if len(node.args.args) != 1:
-        return
-    name, body = node.args.args[0].arg, program.segment(node.body)
-    if isinstance(node.body, ast.Tuple):
-        return
-    for text in (
-        f"({body}, {name})",
-        f"(-{body}, {name})",
-        f"({name}, {body})",
-        f"({body}, {name}[0])",
-        f"(-{body}, {name}[0])",
-        f"{name}[0]",
-        f"{name}[1]",
-        f"{body}[0]",
-        f"{body}[1]",
-        f"{body}.lower()",
-        f"len({body})",
-        f"({body}, {name}[1])",
-        f"(-{body}, {name}[1])",
-        f"int({body})",
-    ):
-        yield from program.put(node.body, text, 0.8 if "[1])" not in text else 0.6)
-
-
-@operator(
     "call parentheses added or removed",
     0.5,
     ast.Call,

@@ -502,41 +502,6 @@ def group_first(program: Program, node: ast.Call) -> Changes:
         yield from program.put(node, f"{grouped}.{method}{given}", weight * 0.9)
 
 
-@operator(
-    "one value for each row of a group",
-    0.6,
-    ast.Call,
-    before="import pandas\nx = df.groupby('a')['b'].sum()",
-    after="import pandas\nx = df.groupby('a')['b'].transform('sum')",
-)
-def transform_groups(program: Program, node: ast.Call) -> Changes:
-    """Give every row its group's value, or one value for each group."""
-    func = node.func
-    if not isinstance(func, ast.Attribute) or "groupby" not in program.segment(func.value):
-        return
-    own = program.segment(func.value)
-    if _GROUPED.get(func.attr) and not node.args and not node.keywords:
-        yield from program.put(node, f"{own}.transform({program.quoted(repr(func.attr))})")
-    elif func.attr == "transform" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
-        yield from program.put(node, f"{own}.{node.args[0].value!s}()")
-
-
-@operator(
-    "a frame of one column, or the column",
-    0.5,
-    ast.Subscript,
-    before="import pandas\nx = df['a']",
-    after="import pandas\nx = df[['a']]",
-)
-def column_or_frame(program: Program, node: ast.Subscript) -> Changes:
-    if not deals_with_frames(program) or not program.is_value(node):
-        return
-    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-        yield from program.put(node.slice, f"[{program.segment(node.slice)}]")
-    elif isinstance(node.slice, ast.List) and len(node.slice.elts) == 1:
-        yield from program.put(node.slice, program.segment(node.slice.elts[0]))
-
-
 #: Methods that take columns, and the name of that argument where it is not the first.
 _BY_COLUMN = {
     "drop_duplicates": "subset", "duplicated": "subset", "dropna": "subset", "sort_values": "", "groupby": "",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
-from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.operators.definition import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program, expressions, guess_types, type_agreement
-from healkit.pysource.nodes import Function, dump_without_names, free_names
+from healkit.pysource.nodes import Function, free_names
 
 
 @operator(
@@ -156,43 +154,9 @@ def _attributes(program: Program) -> list[tuple[str, str]]:
 # Slips: names swapped, left behind, quoted, unbound.
 
 
-#: Signs that are changed at all similar places, each with what is tried instead.
-_SIGNS = {"+": "-", "-": "+", "*": "/", "/": "*", "//": "/", "<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"),
-          ">=": (">", "<="), "==": "!=", "!=": "=="}  # fmt: skip
-_SIGN = re.compile(r"//|<=|>=|==|!=|[-+*/<>]")
-_FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any", "floor": "ceil", "ceil": "floor"}
 _TEXTS = ("' '", "', '", "'-'", "'\\n'")
 #: The most code in quotes.
 _QUOTED_MAX_CHARS = 60
-#: The most places that one slip has changed.
-_SIMILAR_MAX = 4
-
-
-@operator(
-    "two names swapped throughout",
-    0.45,
-    ast.Return,
-    ast.Assign,
-    ast.AugAssign,
-    before="def f(a, b):\n    return a * 2 - b + a",
-    after="def f(a, b):\n    return b * 2 - a + b",
-)
-def swap_names(program: Program, node: ast.Return | ast.Assign | ast.AugAssign) -> Changes:
-    if node.value is None:
-        return
-    read = [
-        part for part in ast.walk(node.value) if isinstance(part, ast.Name) and program.field(part) != "func"
-    ]
-    names = list(dict.fromkeys(part.id for part in read if part.id in program.names(node)))
-    for place, one in enumerate(names[:4]):
-        for other in names[place + 1 : 4]:
-            places = [part for part in read if part.id in (one, other)]
-            if len(places) > 2:  # two of them are swapped by other edits
-                yield Change(
-                    tuple(
-                        Edit(*program.source.span(part), other if part.id == one else one) for part in places
-                    )
-                )
 
 
 @operator(
@@ -284,45 +248,3 @@ def _is_text(program: Program, node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str)
     return isinstance(node, ast.Name) and program.types(node.id, node) == {"str"}
-
-
-@operator(
-    "the same change at all similar places",
-    0.4,
-    ast.BinOp,
-    ast.Compare,
-    ast.Call,
-    before="def f(a, b):\n    x = a - 1\n    y = b - 1\n    return x, y",
-    after="def f(a, b):\n    x = a + 1\n    y = b + 1\n    return x, y",
-)
-def change_similar_places(program: Program, node: ast.BinOp | ast.Compare | ast.Call) -> Changes:
-    similar = _similar(program).get(node, [])
-    if not 1 < len(similar) <= _SIMILAR_MAX:
-        return
-    options = [list(_other_spellings(program, part)) for part in similar]
-    for edits in zip(*options, strict=False):
-        yield Change(edits)
-
-
-def _other_spellings(program: Program, node: ast.AST) -> Iterator[Edit]:
-    """Yield the edits of one of the similar places, in an order that is the same for all of them."""
-    match node:
-        case ast.Call(func=ast.Name(id=name) as function) if name in _FUNCTIONS:
-            yield Edit(*program.source.span(function), _FUNCTIONS[name])
-        case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
-            start, end = program.source.span(left)[1], program.source.span(right)[0]
-            found = _SIGN.search(program.text[start:end])
-            if found is not None:
-                others = _SIGNS[found.group()]
-                for other in [others] if isinstance(others, str) else others:
-                    yield Edit(start + found.start(), start + found.end(), other)
-
-
-@functools.lru_cache(maxsize=32)
-def _similar(program: Program) -> dict[ast.AST, list[ast.AST]]:
-    """Return the places that differ in their names only, by the first of them."""
-    found: dict[str, list[ast.AST]] = {}
-    for node in program.nodes:
-        if isinstance(node, ast.BinOp | ast.Compare | ast.Call):
-            found.setdefault(dump_without_names(node), []).append(node)
-    return {places[0]: places for places in found.values()}

@@ -267,12 +267,6 @@ def _handled(names: list[str]) -> str:
 # Inserted and replaced statements.
 
 
-_METHODS = {
-    "list": ("append", "extend", "remove"), "set": ("add", "update", "discard"), "deque": ("append", "appendleft"),
-    "dict": ("update",),
-}  # fmt: skip
-
-
 def _at(program: Program, node: ast.stmt, line: str, weight: float) -> Changes:
     """Insert a line before a statement, and after it if it is the last of its block."""
     block, position = program.places[node]
@@ -297,30 +291,6 @@ def copy_statement(program: Program, node: ast.stmt) -> Changes:
         return
     for text, weight in statements(program, node):
         yield from _at(program, node, text, weight)
-
-
-@operator(
-    "a method called on a name",
-    0.22,
-    ast.stmt,
-    before="def f(items, a):\n    b = items\n    return items",
-    after="def f(items, a):\n    b = items\n    items.append(a)\n    return items",
-)
-def call_method(program: Program, node: ast.stmt) -> Changes:
-    if program.home(node) is None or isinstance(node, Function | ast.ClassDef):
-        return
-    names = program.names(node)[:12]
-    used = {part.attr for part in ast.walk(program.tree) if isinstance(part, ast.Attribute)}
-    for owner in names:
-        kinds = program.types(owner, node)
-        for kind, methods in _METHODS.items():
-            if not may_have_type(kinds, frozenset({kind})) or (not kinds and kind != "list"):
-                continue
-            for method in methods:
-                for argument in names:
-                    if argument != owner:
-                        likely = 1.0 if kinds and (method in used or method in ("append", "add")) else 0.6
-                        yield from _at(program, node, f"{owner}.{method}({argument})", likely)
 
 
 @operator(
