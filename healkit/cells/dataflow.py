@@ -16,9 +16,9 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from healkit.pysource.nodes import Function, Jump, names_in, parameters
+from healkit.pysource.nodes import Comprehension, Function, Jump, names_in, parameters
 
 _COMPREHENSIONS = frozenset({"listcomp", "setcomp", "dictcomp", "genexpr"})
 
@@ -326,7 +326,7 @@ class FlowVisitor(ast.NodeVisitor):
 
     visit_AsyncWith = visit_With
 
-    def visit_Try(self, node: Any) -> None:
+    def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
         guarded = any(one.type is None or names_in(one.type) & _CATCH_NAME_ERROR for one in node.handlers)
 
         def tried() -> None:
@@ -425,7 +425,7 @@ class FlowVisitor(ast.NodeVisitor):
             if part is not None:
                 self.visit(part)
 
-    def _comprehension(self, node: Any) -> None:
+    def _comprehension(self, node: Comprehension) -> None:
         self.visit(node.generators[0].iter)
         self._hidden.append({name for one in node.generators for name in names_in(one.target)})
         for i, generator in enumerate(node.generators):

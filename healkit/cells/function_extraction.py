@@ -151,7 +151,7 @@ def _import_of(name: str, module: str) -> str:
     return f"from {package} import {last}" if package and last == name else f"import {module} as {name}"
 
 
-def _not_json(value: Any) -> str | None:
+def _not_json(value: object) -> str | None:
     """Return why a value cannot be an argument; None if JSON returns it unchanged."""
     try:
         _, notes = to_jsonable(value, max_chars=_VALUE_MAX_CHARS)

@@ -10,7 +10,10 @@ from typing import Any
 
 from healkit.facts.scene import (
     UNREAD,
+    Facts,
     Scene,
+    complete,
+    has_shape,
     is_array,
     is_frame,
     is_series,
@@ -20,18 +23,13 @@ from healkit.facts.scene import (
     shown,
     spoken,
 )
-from healkit.facts.tables import Facts
 
 _MATRIX_MAX = 200
 
 
-def shape(value: Any) -> str:
+def shape(value: object) -> str:
     """Return the shape of an array, a table or a series in backquotes; empty for anything else."""
-    return (
-        f"`{tuple(int(n) for n in value.shape)}`"
-        if is_array(value) or is_frame(value) or is_series(value)
-        else ""
-    )
+    return f"`{tuple(int(n) for n in value.shape)}`" if has_shape(value) else ""
 
 
 def _sides(scene: Scene) -> list[tuple[str, Any]]:
@@ -342,7 +340,7 @@ def _given(scene: Scene, *names: str) -> Any:
     return UNREAD
 
 
-def _named(scene: Scene, value: Any, spare: str) -> str:
+def _named(scene: Scene, value: object, spare: str) -> str:
     """Return what the user calls a value: by its name, or by its place in the failing call if it has the same size."""
     named = scene.name_of(value)
     if not named and isinstance(scene.node, ast.Call):
@@ -370,7 +368,7 @@ def gaps(scene: Scene) -> Facts | None:
     if match is None:
         return None
     value = _given(scene, match[1])
-    if not (is_frame(value) or is_array(value) or is_series(value)) or value.size > _VALUES_MAX:
+    if not has_shape(value) or value.size > _VALUES_MAX:
         return None
     named = _named(scene, value, "the features" if match[1] == "X" else "the target")
     refusing = re.search(r"(\w+) does not accept missing values", str(scene.error))
@@ -421,7 +419,7 @@ def samples(scene: Scene) -> Facts | None:
     """Say how many rows the features and the target have."""
     features, target = _given(scene, "X"), _given(scene, "y")
     values = [features, target]
-    if not all(is_array(v) or is_frame(v) or is_series(v) or type(v) is list for v in values):
+    if not all(has_shape(v) or type(v) is list for v in values):
         return None
     if len(features) == len(target):
         return None
@@ -615,4 +613,4 @@ def mixed_targets(scene: Scene) -> Facts | None:
         if not (is_array(values) or is_series(values) or type(values) is list) or not len(values):
             return None
         facts[name] = shown(next(iter(values[:1])))
-    return facts if all(facts.values()) else None
+    return complete(facts)

@@ -9,8 +9,20 @@ import math
 import re
 from typing import Any
 
-from healkit.facts.scene import UNREAD, Scene, is_array, is_frame, is_kind, is_series, listed, own_dict, shown
-from healkit.facts.tables import Facts
+from healkit.facts.scene import (
+    UNREAD,
+    Facts,
+    Scene,
+    complete,
+    is_array,
+    is_column_or_frame,
+    is_frame,
+    is_kind,
+    is_series,
+    listed,
+    own_dict,
+    shown,
+)
 
 _SCANNED_MAX = 100_000
 _QUOTED = (
@@ -66,7 +78,7 @@ def converted(scene: Scene) -> Any:
     """Return the table or series that pandas worked on, the outermost one."""
     owner = UNREAD
     for found in scene.library_locals("pandas"):
-        if is_frame(found.get("self")) or is_series(found.get("self")):
+        if is_column_or_frame(found.get("self")):
             owner = found["self"]
     return owner
 
@@ -220,7 +232,7 @@ def _fits(text: str, form: str) -> bool:
 
 def truth(scene: Scene) -> Facts | None:
     """Say which part of the line has many values, how many, and what needs a single one."""
-    asked = scene.local("pandas", "self", accept=lambda value: is_frame(value) or is_series(value))
+    asked = scene.local("pandas", "self", accept=is_column_or_frame)
     node = scene.node
     if node is None:
         return None
@@ -266,7 +278,7 @@ def _written(chain: ast.Compare) -> str:
     return ""
 
 
-def _size(value: Any) -> str:
+def _size(value: object) -> str:
     if is_frame(value):
         return f"{value.shape[0]:,} rows and {value.shape[1]:,} columns"
     return f"{value.size:,} values" if is_series(value) or is_array(value) else ""
@@ -396,7 +408,7 @@ def operand_of_text(scene: Scene) -> Facts | None:
                 "other": scene.text(other),
                 "instead": f"`pd.to_numeric({scene.text(side).strip('`')})`",
             }
-            return facts if all(facts.values()) else None
+            return complete(facts)
     return None
 
 

@@ -23,8 +23,8 @@ from typing import Any
 from healkit.contracts.failure import FACT_MAX_CHARS, FACTS_MAX, KNOWN_MAX, NEAR_MAX
 from healkit.errors import near_misses
 from healkit.facts import arrays, columns, tables, values
-from healkit.facts.scene import PRIVATE, Scene, is_frame, similar
-from healkit.facts.tables import Facts, searched
+from healkit.facts.scene import PRIVATE, Facts, Scene, is_frame, similar
+from healkit.facts.tables import searched
 from healkit.facts.values import mapping
 
 Observer = Callable[[Scene], Facts | None]

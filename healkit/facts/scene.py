@@ -25,6 +25,8 @@ from healkit.errors import near_misses
 
 _SOURCE_MAX_CHARS = 300_000
 _TEXT_MAX_CHARS = 60
+#: What was observed: texts by name.
+Facts = dict[str, str]
 #: Returned for an expression whose value cannot be read without running code.
 UNREAD: Any = object()
 
@@ -154,6 +156,11 @@ class Scene:
         return ""
 
 
+def complete(facts: Facts) -> Facts | None:
+    """Return the facts if each has a text; a sentence without one of its places says nothing."""
+    return facts if all(facts.values()) else None
+
+
 def is_kind(value: object, package: str, *names: str) -> bool:
     """Return whether a value is of exactly that class of a library that is loaded."""
     module = sys.modules.get(package)
@@ -168,6 +175,21 @@ def is_frame(value: object) -> TypeGuard[Any]:
 def is_series(value: object) -> TypeGuard[Any]:
     """Return whether a value is a Series of pandas' own that is complete."""
     return is_kind(value, "pandas", "Series") and "_mgr" in own_dict(value)
+
+
+def is_column_or_frame(value: object) -> TypeGuard[Any]:
+    """Return whether a value is a DataFrame or a Series of pandas' own."""
+    return is_frame(value) or is_series(value)
+
+
+def has_shape(value: object) -> TypeGuard[Any]:
+    """Return whether a value is an array, a DataFrame or a Series."""
+    return is_array(value) or is_frame(value) or is_series(value)
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Return whether a value is a text of Python's own type."""
+    return type(value) is str
 
 
 def is_index(value: object) -> TypeGuard[Any]:
@@ -220,10 +242,10 @@ def _item(owner: Any, key: Any) -> Any:
     return UNREAD
 
 
-def _attribute(owner: Any, name: str) -> Any:
+def _attribute(owner: object, name: str) -> Any:
     if is_frame(owner) and name in owner.columns and owner.columns.is_unique:
         return owner[name]
-    if (is_frame(owner) or is_array(owner) or is_series(owner)) and name in {
+    if has_shape(owner) and name in {
         "T",
         "shape",
         "index",
@@ -234,7 +256,7 @@ def _attribute(owner: Any, name: str) -> Any:
     return own_dict(owner).get(name, UNREAD) if owner is not UNREAD else UNREAD
 
 
-def _same_column(found: Any, value: Any) -> bool:
+def _same_column(found: object, value: object) -> bool:
     if is_frame(found) and is_frame(value):
         return bool(found.shape == value.shape and found.columns.tolist() == value.columns.tolist())
     if not (is_series(found) and is_series(value)):
@@ -254,7 +276,7 @@ _CANDIDATES_MAX = 2000
 _PLAIN = (str, int, float, bool, type(None), datetime.datetime, datetime.date)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return a numpy number as Python's own; any other value as it is."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic) and type(value).__module__ == "numpy":
@@ -262,7 +284,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a label or a value in backquotes; empty where it is long, private or of a foreign type."""
     value = plain(value)
     if type(value).__name__ == "Timestamp" and type(value).__module__.startswith("pandas"):
@@ -291,7 +313,7 @@ def spoken(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
-def difference(wanted: Any, found: Any) -> str:
+def difference(wanted: object, found: object) -> str:
     """Say how a label that looks the same differs from the one asked for; empty where it is another name."""
     wanted, found = plain(wanted), plain(found)
     if type(wanted) is not type(found):
@@ -303,7 +325,7 @@ def difference(wanted: Any, found: Any) -> str:
             kinds: dict[type, str] = {str: "text", int: "a number", float: "a number"}
             return f"which is {kinds[type(found)]}; {shown(wanted)} is {kinds[type(wanted)]}"
         return ""
-    if type(wanted) is not str or wanted == found:
+    if not (is_text(wanted) and is_text(found)) or wanted == found:
         return ""
     if wanted == found.strip():
         ends = [
@@ -327,13 +349,13 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text)).casefold()
 
 
-def nearest(wanted: Any, known: Iterable[Any]) -> tuple[Any, str] | None:
+def nearest(wanted: object, known: Iterable[Any]) -> tuple[Any, str] | None:
     """Return the label that was most likely meant, and how it differs; None where none is similar."""
-    candidates = list(itertools.islice(known, _CANDIDATES_MAX))
+    wanted, candidates = plain(wanted), list(itertools.islice(known, _CANDIDATES_MAX))
     for found in candidates:
         if shown(found) and (told := difference(wanted, found)):
             return plain(found), told
-    if type(plain(wanted)) is not str:
+    if not is_text(wanted):
         return None
     texts = [one for one in candidates if type(one) is str and shown(one)]
     near = near_misses(wanted, texts, 1)

@@ -9,12 +9,16 @@ from typing import Any
 
 from healkit.facts.scene import (
     UNREAD,
+    Facts,
     Scene,
+    complete,
     difference,
     is_array,
+    is_column_or_frame,
     is_frame,
     is_index,
     is_series,
+    is_text,
     listed,
     nearest,
     of_package,
@@ -23,7 +27,6 @@ from healkit.facts.scene import (
     spoken,
 )
 
-Facts = dict[str, str]
 _LISTS = (
     r"\A(?P<list>\[.+\]) not in index\Z",
     r"\ANone of \[\w*Index\((?P<list>\[.*?\]), dtype=",
@@ -89,7 +92,7 @@ def past_end(scene: Scene) -> Facts | None:
     """Say how many rows or columns there are where a position is beyond the last."""
     indexer = scene.local("pandas", "self", accept=lambda value: value is not None)
     owner = inner(indexer) if type(indexer).__name__ in {"_iLocIndexer", "_iAtIndexer"} else indexer
-    if not (is_frame(owner) or is_series(owner)):
+    if not is_column_or_frame(owner):
         return None
     asked = _position(scene)
     rows = len(owner)
@@ -127,7 +130,7 @@ def text_position(scene: Scene) -> Facts | None:
     return {**facts, "about": "iloc_of_label"}
 
 
-def inner(value: Any) -> Any:
+def inner(value: object) -> Any:
     """Return the table that an indexer or a grouping of pandas works on; None for anything else."""
     return (
         getattr(value, "obj", None)
@@ -181,9 +184,9 @@ def _owner(scene: Scene) -> tuple[Any, Any]:
     return None, None
 
 
-def _holders(found: dict[str, Any], value: Any) -> Iterator[Any]:
+def _holders(found: dict[str, Any], value: object) -> Iterator[Any]:
     """Yield the tables and series that a frame of pandas works on."""
-    yield from (one for one in (value, inner(value), found.get("obj")) if is_frame(one) or is_series(one))
+    yield from (one for one in (value, inner(value), found.get("obj")) if is_column_or_frame(one))
 
 
 def _column(owner: Any, columns: Any, wanted: list[Any]) -> Facts:
@@ -213,7 +216,7 @@ def _column(owner: Any, columns: Any, wanted: list[Any]) -> Facts:
     return {"about": "column_missing"}
 
 
-def _row(owner: Any, labels: Any, wanted: Any, scene: Scene) -> Facts:
+def _row(owner: Any, labels: Any, wanted: object, scene: Scene) -> Facts:
     if is_frame(owner) and type(wanted) is str and wanted in owner.columns:
         drops = any(isinstance(node, ast.Attribute) and node.attr == "drop" for node in scene.expressions())
         return {"about": "dropped_column" if drops else "row_is_column", "wanted": shown(wanted)}
@@ -232,7 +235,7 @@ def _row(owner: Any, labels: Any, wanted: Any, scene: Scene) -> Facts:
     return {"about": "row_missing"}
 
 
-def _about(axis: str, wanted: Any, found: Any) -> str:
+def _about(axis: str, wanted: object, found: object) -> str:
     return f"{axis}_differs" if difference(wanted, found) else f"{axis}_near"
 
 
@@ -242,16 +245,14 @@ def _about(axis: str, wanted: Any, found: Any) -> str:
 _ROWS_MAX = 200_000
 
 
-def _is_text(value: Any) -> bool:
-    return type(value) is str
+def _merged(scene: Scene) -> tuple[Any, Any]:
+    """Return the two tables that pandas merges; UNREAD for one that is not found."""
+    return scene.local("pandas", "left", accept=is_frame), scene.local("pandas", "right", accept=is_frame)
 
 
 def merge_key(scene: Scene) -> Facts | None:
     """Say which of the two tables of a merge lacks the key."""
-    left, right = (
-        scene.local("pandas", "left", accept=is_frame),
-        scene.local("pandas", "right", accept=is_frame),
-    )
+    left, right = _merged(scene)
     key = scene.error.args[0] if scene.error.args else None
     if not (is_frame(left) and is_frame(right)) or type(key) is not str or not shown(key):
         return None
@@ -267,10 +268,7 @@ def merge_key(scene: Scene) -> Facts | None:
 
 def merge_nothing_common(scene: Scene) -> Facts | None:
     """List the columns of two tables without a common one."""
-    left, right = (
-        scene.local("pandas", "left", accept=is_frame),
-        scene.local("pandas", "right", accept=is_frame),
-    )
+    left, right = _merged(scene)
     if not (is_frame(left) and is_frame(right)):
         return None
     facts = {
@@ -280,15 +278,12 @@ def merge_nothing_common(scene: Scene) -> Facts | None:
         "left_columns": listed(left.columns, len(left.columns)),
         "right_columns": listed(right.columns, len(right.columns)),
     }
-    return facts if all(facts.values()) else None
+    return complete(facts)
 
 
 def merge_types(scene: Scene) -> Facts | None:
     """Show the key of a merge on both sides, where its types differ."""
-    left, right = (
-        scene.local("pandas", "left", accept=is_frame),
-        scene.local("pandas", "right", accept=is_frame),
-    )
+    left, right = _merged(scene)
     match = re.search(r"for key '(?P<key>[^']+)'", str(scene.error))
     if not (is_frame(left) and is_frame(right)) or match is None:
         return None
@@ -305,16 +300,13 @@ def merge_types(scene: Scene) -> Facts | None:
         "left_value": shown(left[key].iloc[0]),
         "right_value": shown(right[key].iloc[0]),
     }
-    return facts if all(facts.values()) else None
+    return complete(facts)
 
 
 def overlap(scene: Scene) -> Facts | None:
     """Say which columns both tables of a join have."""
     match = re.search(r"Index\((?P<list>\[.*?\])", str(scene.error))
-    left, right = (
-        scene.local("pandas", "left", accept=is_frame),
-        scene.local("pandas", "right", accept=is_frame),
-    )
+    left, right = _merged(scene)
     if match is None:
         return None
     try:
@@ -343,7 +335,7 @@ def concat_without_list(scene: Scene) -> Facts | None:
     if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "concat" or len(node.args) < 2:
         return None
     values, names = [scene.value(arg) for arg in node.args], [scene.text(arg) for arg in node.args]
-    if not all(is_frame(value) or is_series(value) for value in values) or not all(names):
+    if not all(is_column_or_frame(value) for value in values) or not all(names):
         return None
     together = ", ".join(name.strip("`") for name in names)
     return {"about": "concat_without_list", "tables": spoken(names), "instead": f"`[{together}]`"}
@@ -352,11 +344,9 @@ def concat_without_list(scene: Scene) -> Facts | None:
 def pivot_duplicates(scene: Scene) -> Facts | None:
     """Name the first pair that occurs twice in a table to pivot."""
     table = scene.local("pandas", "data", accept=is_frame)
-    index, columns = (
-        scene.local("pandas", "index", accept=_is_text),
-        scene.local("pandas", "columns", accept=_is_text),
-    )
-    if not is_frame(table) or type(index) is not str or type(columns) is not str:
+    index = scene.local("pandas", "index", accept=is_text)
+    columns = scene.local("pandas", "columns", accept=is_text)
+    if not is_frame(table) or not is_text(index) or not is_text(columns):
         return None
     if index not in table.columns or columns not in table.columns:
         return None
@@ -372,14 +362,14 @@ def pivot_duplicates(scene: Scene) -> Facts | None:
         "index": shown(index), "columns": shown(columns),
         "row": shown(first[index]), "column": shown(first[columns]), "times": f"{times:,}",
     }  # fmt: skip
-    return facts if all(facts.values()) else None
+    return complete(facts)
 
 
 def duplicate_index(scene: Scene) -> Facts | None:
     """Name the labels that an index has more than once."""
     owner = UNREAD
     for found in scene.library_locals("pandas"):
-        if is_frame(found.get("self")) or is_series(found.get("self")):
+        if is_column_or_frame(found.get("self")):
             owner = found["self"]
     if owner is UNREAD:
         return None
@@ -447,7 +437,7 @@ def too_few_names(scene: Scene) -> Facts | None:
         return None
     target = statement.targets[0]
     owner = scene.value(target.value)
-    if target.attr not in {"columns", "index"} or not (is_frame(owner) or is_series(owner)):
+    if target.attr not in {"columns", "index"} or not is_column_or_frame(owner):
         return None
     axis = getattr(owner, target.attr)
     if len(axis) != int(match[1]) or not listed(axis, len(axis)):
@@ -490,7 +480,7 @@ def filter_length(scene: Scene) -> Facts | None:
         return None
     given, rows = [one for one in match.groups() if one]
     owner = scene.value(node.value)
-    if not (is_frame(owner) or is_series(owner)) or len(owner) != int(rows):
+    if not is_column_or_frame(owner) or len(owner) != int(rows):
         return None
     facts = {
         "about": "filter_length",
@@ -499,7 +489,7 @@ def filter_length(scene: Scene) -> Facts | None:
         "given": given,
         "rows": rows,
     }
-    return facts if all(facts.values()) else None
+    return complete(facts)
 
 
 def filter_index(scene: Scene) -> Facts | None:
@@ -508,7 +498,7 @@ def filter_index(scene: Scene) -> Facts | None:
     if not isinstance(node, ast.Subscript):
         return None
     owner, given = scene.value(node.value), scene.value(node.slice)
-    if not (is_frame(owner) or is_series(owner)) or not is_series(given):
+    if not is_column_or_frame(owner) or not is_series(given):
         return None
     facts = {
         "about": "filter_index",
@@ -517,7 +507,7 @@ def filter_index(scene: Scene) -> Facts | None:
         "labels": listed(owner.index, len(owner)),
         "given": listed(given.index, len(given)),
     }
-    return facts if all(facts.values()) else None
+    return complete(facts)
 
 
 def usecols(scene: Scene) -> Facts | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from healkit.facts.scene import (
     UNREAD,
+    Facts,
     Scene,
     difference,
     is_array,
@@ -19,7 +20,6 @@ from healkit.facts.scene import (
     shown,
     similar,
 )
-from healkit.facts.tables import Facts
 
 _KEYS_MAX = 2000
 _SIGNS = {
@@ -159,7 +159,7 @@ def operands(scene: Scene) -> Facts | None:
     return None
 
 
-def _with_value(text: str, value: Any, node: ast.expr) -> str:
+def _with_value(text: str, value: object, node: ast.expr) -> str:
     """Return an expression with its value in parentheses, unless it is a literal."""
     return text if isinstance(node, ast.Constant) or not shown(value) else f"{text} ({shown(value)})"
 

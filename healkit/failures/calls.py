@@ -11,7 +11,7 @@ from healkit.errors import near_misses
 from healkit.failures.attributes import TYPES
 from healkit.failures.names import renamed_variable, with_self
 from healkit.failures.site import Proposal, Propose, Site
-from healkit.pysource.nodes import BUILTINS, Function, parameters
+from healkit.pysource.nodes import BUILTINS, Function, called_name, parameters
 
 
 def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -74,16 +74,8 @@ _TAKE_A_COLLECTION = frozenset((
 def _called(site: Site, name: str) -> list[ast.Call]:
     """Return the calls of that function: on the failing line, else in the failing function."""
     bare = name.rpartition(".")[2]
-
-    def is_it(call: ast.Call) -> bool:
-        func = call.func
-        return (isinstance(func, ast.Name) and func.id == bare) or (
-            isinstance(func, ast.Attribute) and func.attr == bare
-        )
-
-    return [call for call in site.nodes(ast.Call) if is_it(call)] or [
-        c for c in site.body_nodes(ast.Call) if is_it(c)
-    ]
+    here = [call for call in site.nodes(ast.Call) if called_name(call) == bare]
+    return here or [call for call in site.body_nodes(ast.Call) if called_name(call) == bare]
 
 
 def _own(site: Site, name: str) -> Function | None:
@@ -125,18 +117,16 @@ def _missing_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"`{func.attr}` is called on the class; it needs an instance.",
                       source.replace(func.value, f"{func.value.id}()"))  # fmt: skip
         if all(name in known for name in names):
-            end = source.span(call)[1] - 1
-            comma = ", " if call.args or call.keywords else ""
-            by_name = bool(call.keywords)
-            text = ", ".join(f"{name}={name}" if by_name else name for name in names)
-            yield Proposal(f"The argument `{', '.join(names)}` is missing.", [Edit(end, end, comma + text)])
+            text = ", ".join(f"{name}={name}" if call.keywords else name for name in names)
+            edits = source.add_argument(call, text)
+            yield Proposal(f"The argument `{', '.join(names)}` is missing.", edits)
     function = _own(site, match["function"])
     if function is not None and len(names) == 1 and not _called(site, match["function"]):
         yield from _optional(site, function, names[0])
 
 
 def _is_class(site: Site, name: str) -> bool:
-    return any(isinstance(n, ast.ClassDef) and n.name == name for n in ast.walk(site.source.tree))
+    return any(node.name == name for node in site.all(ast.ClassDef))
 
 
 def _optional(site: Site, function: Function, name: str) -> Iterator[Proposal]:
@@ -186,9 +176,9 @@ def _too_many_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Await an `async def` function before its value is used."""
     source = site.source
-    waiting = {n.name for n in ast.walk(source.tree) if isinstance(n, ast.AsyncFunctionDef)}
+    waiting = {node.name for node in site.all(ast.AsyncFunctionDef)}
     for call in site.body_nodes(ast.Call):
-        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        name = called_name(call)
         if name not in waiting or isinstance(source.parents[call], ast.Await):
             continue
         if isinstance(site.function, ast.AsyncFunctionDef):

@@ -11,6 +11,7 @@ from pathlib import Path
 from healkit.contracts.healing import Edit
 from healkit.failures.keys import constants, quoted
 from healkit.failures.site import Proposal, Propose, Site
+from healkit.pysource.nodes import called_name
 
 _ENTRIES_MAX = 2000
 
@@ -56,11 +57,8 @@ def _encoding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     used = match["codec"].lower().replace("_", "-")
     decoding = "can't decode" in match[0]
     names = [name for name in (("utf-8", "cp1252", "latin-1") if decoding else ("utf-8",)) if name != used]
-    calls = [
-        c
-        for c in site.body_nodes(ast.Call)
-        if _name(c) in {"open", "read_text", "write_text", "decode", "encode", "read_csv"}
-    ]
+    readers = {"open", "read_text", "write_text", "decode", "encode", "read_csv"}
+    calls = [call for call in site.body_nodes(ast.Call) if called_name(call) in readers]
     for call in calls[:2]:
         for number, name in enumerate(names):
             yield Proposal(
@@ -68,25 +66,14 @@ def _encoding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _name(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else str(getattr(call.func, "attr", ""))
-
-
 def _with_encoding(site: Site, call: ast.Call, name: str) -> list[Edit]:
     given = next((k.value for k in call.keywords if k.arg == "encoding"), None)
-    if given is None and _name(call) in {"decode", "encode"} and call.args:
+    if given is None and called_name(call) in {"decode", "encode"} and call.args:
         given = call.args[0]
     if given is not None:
         return site.source.replace(given, f'"{name}"')
-    end = site.source.span(call)[1] - 1
-    comma = ", " if call.args or call.keywords else ""
-    return [
-        Edit(
-            end,
-            end,
-            f'{comma}"{name}"' if _name(call) in {"decode", "encode"} else f'{comma}encoding="{name}"',
-        )
-    ]
+    in_place = called_name(call) in {"decode", "encode"}
+    return site.source.add_argument(call, f'"{name}"' if in_place else f'encoding="{name}"')
 
 
 def _closed_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

@@ -113,13 +113,12 @@ def _no_json(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give `json.dumps` a `default` for what JSON cannot write."""
     kind = match["kind"]
     for call in site.calls("dumps", "dump"):
-        end = site.source.span(call)[1] - 1
         function = (
             "list" if kind in {"set", "frozenset", "dict_keys", "dict_values", "map", "range"} else "str"
         )
         yield Proposal(
             f"Convert values that JSON does not support with `{function}`.",
-            [Edit(end, end, f", default={function}")],
+            site.source.add_argument(call, f"default={function}"),
         )
 
 
@@ -132,13 +131,9 @@ def _date_form(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         except ValueError:
             continue
         forms.append(form)
-    nodes = [
-        n
-        for n in ast.walk(site.source.tree)
-        if isinstance(n, ast.Constant) and n.value == match["format"][1:-1]
-    ]
+    nodes = [node for node in site.all(ast.Constant) if node.value == match["format"][1:-1]]
     for number, form in enumerate(forms[:3]):
-        edits = [edit for node in nodes for edit in site.source.replace(node, f'"{form}"')]
+        edits = site.source.replace_all(nodes, f'"{form}"')
         if edits:
             yield Proposal(f"The dates have the format {form}.", edits, less=0.05 * number)
 

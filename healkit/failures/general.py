@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from healkit.contracts.healing import Edit
 from healkit.failures.site import Proposal, Propose, Site
+from healkit.pysource.nodes import called_name
 
 
 def _guarded(
@@ -31,7 +31,7 @@ def _guarded(
             )
 
 
-def _short(value: Any) -> bool:
+def _short(value: object) -> bool:
     return len(repr(value)) <= 200
 
 
@@ -96,19 +96,19 @@ def _zero(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _empty(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Return early, or give a default, where there is nothing to take the first, largest or mean of."""
     for call in site.nodes(ast.Call)[:3]:
-        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        name = called_name(call)
         if (
             name in {"max", "min", "next"}
             and len(call.args) == 1
             and not any(k.arg == "default" for k in call.keywords)
         ):
-            end = site.source.span(call)[1] - 1
             returned = isinstance(site.source.parents[call], ast.Return) and site.function is site.entry
             held = site.demanded(f"not {site.source.segment(call.args[0])}") if returned else []
             returned = bool(held)
             for value in held or [None]:
-                text = f", {value!r}" if name == "next" else f", default={value!r}"
-                yield Proposal(f"If there are no values, use {value!r}.", [Edit(end, end, text)],
+                text = repr(value) if name == "next" else f"default={value!r}"
+                edits = site.source.add_argument(call, text)
+                yield Proposal(f"If there are no values, use {value!r}.", edits,
                           less=0.0 if returned else 0.6, guard=not returned)  # fmt: skip
         if name in {"max", "min", "mean", "median", "choice", "reduce", "pop", "stdev", "mode"}:
             given = call.args[-1] if call.args else getattr(call.func, "value", None)

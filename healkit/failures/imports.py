@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
 from healkit.facts.values import PACKAGES, SAME
 from healkit.failures.site import Proposal, Propose, Site
@@ -51,9 +50,7 @@ def _missing_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def attributes_of(site: Site, name: str) -> list[ast.Attribute]:
     return [
-        node
-        for node in ast.walk(site.source.tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+        node for node in site.all(ast.Attribute) if isinstance(node.value, ast.Name) and node.value.id == name
     ]
 
 
@@ -65,10 +62,7 @@ def _misspelt_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
     near = site.near(wrong, [*MODULES, *sys.stdlib_module_names])
     for number, right in enumerate(name for name in near if name != wrong and not name.startswith("_")):
-        nodes: list[ast.AST] = [
-            n for n in ast.walk(site.source.tree) if isinstance(n, ast.Name) and n.id == wrong
-        ]
-        edits = [edit for node in nodes for edit in site.source.replace(node, right)]
+        edits = site.source.replace_all(site.uses(wrong), right)
         start, end = site.source.span(site.statement)
         text = re.sub(rf"\b{re.escape(wrong)}\b", right, site.source.text[start:end])
         reason = f"There is no module `{wrong}`; `{right}` is imported instead."
@@ -94,18 +88,13 @@ def _name_in_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             break
         edits = site.source.replace(alias, right + (f" as {alias.asname}" if alias.asname else ""))
         if alias.asname is None:
-            edits += _renamed(site, wrong, right)
+            edits += site.source.replace_all(site.uses(wrong), right)
         yield Proposal(f"`{module}` has no `{wrong}`; it has `{right}`.", edits, less=0.1 * number)
     home = MOVED.get(f"{module}.{wrong}", "").rpartition(".")[0] or HOMES.get(wrong, module)
     if home != module and len(statement.names) == 1:
         found = MOVED.get(f"{module}.{wrong}", wrong).rpartition(".")[2]
         text = f"from {home} import {found}" + ("" if found == wrong else f" as {wrong}")
         yield Proposal(f"`{wrong}` is in `{home}`, not in `{module}`.", site.source.replace(statement, text))
-
-
-def _renamed(site: Site, wrong: str, right: str) -> list[Edit]:
-    names = (n for n in ast.walk(site.source.tree) if isinstance(n, ast.Name) and n.id == wrong)
-    return [edit for node in names for edit in site.source.replace(node, right)]
 
 
 def _without_its_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -121,7 +110,7 @@ def _without_its_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 and name in getattr(module, "__all__", dir(module))
                 and not name.startswith("_")
             ):
-                edits = _renamed(site, name, f"{alias.asname or alias.name}.{name}")
+                edits = site.source.replace_all(site.uses(name), f"{alias.asname or alias.name}.{name}")
                 yield Proposal(f"`{name}` needs the name of its module, `{alias.name}`.", edits)
 
 
@@ -132,7 +121,7 @@ def _misspelt_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
     for right in near_misses(name, HOMES, 1):
         edits = [
-            *_renamed(site, name, right),
+            *site.source.replace_all(site.uses(name), right),
             *site.source.add_import(f"from {HOMES[right]} import {right}"),
         ]
         yield Proposal(f"`{name}` is not defined; `{right}` is in `{HOMES[right]}`.", edits)
@@ -147,7 +136,7 @@ def _class_of_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if not hasattr(getattr(sys.modules.get(name), name, None), attribute):
         return
     wrong = [node for node in attributes_of(site, name) if node.attr == attribute]
-    edits = [edit for node in wrong for edit in site.source.replace(node.value, f"{name}.{name}")]
+    edits = site.source.replace_all((node.value for node in wrong), f"{name}.{name}")
     if edits:
         yield Proposal(f"`{attribute}` belongs to the class `{name}.{name}`, not to the module.", edits)
 
@@ -179,7 +168,7 @@ def _moved(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
     home = right.rpartition(".")[0]
     wrong = [node for node in attributes_of(site, module) if node.attr == name]
-    edits = [edit for node in wrong for edit in site.source.replace(node, right)]
+    edits = site.source.replace_all(wrong, right)
     if home == "str":  # string.upper(text) is str.upper(text), and nothing else changes
         home = ""
     if edits and home and home != module:

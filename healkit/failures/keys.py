@@ -25,7 +25,7 @@ def _asked(site: Site) -> str:
 def constants(site: Site, text: str) -> list[ast.Constant]:
     """Return the constants with that text: in the failing statement, else anywhere in the code."""
     here = [n for n in site.nodes(ast.Constant, near=False) if n.value == text]
-    return here or [n for n in ast.walk(site.source.tree) if isinstance(n, ast.Constant) and n.value == text]
+    return here or [node for node in site.all(ast.Constant) if node.value == text]
 
 
 def quoted(site: Site, node: ast.Constant, text: str) -> str:
@@ -37,11 +37,7 @@ def quoted(site: Site, node: ast.Constant, text: str) -> str:
 def _near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong = _asked(site)
     known = [k for k in [*(site.failure.known if site.failure else ()), *site.data_keys()] if k != wrong]
-    written = [
-        n.value
-        for n in ast.walk(site.source.tree)
-        if isinstance(n, ast.Constant) and isinstance(n.value, str)
-    ]
+    written = [node.value for node in site.all(ast.Constant) if isinstance(node.value, str)]
     near = site.near(wrong, known) or near_misses(
         wrong, [w for w in written if w.isidentifier() and w != wrong]
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.failures.site import Proposal, Propose, Site
-from healkit.pysource.nodes import type_of
+from healkit.pysource.nodes import called_name, type_of
 
 
 def _whole_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -229,7 +229,7 @@ def _hashed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             site.source.wrap(node.slice, f"{frozen}(", ")"),
         )
     for call in site.nodes(ast.Call):
-        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        name = called_name(call)
         if len(call.args) >= 1 and name in {"add", "get", "setdefault"}:
             yield Proposal(f"A {kind} cannot be an item here; a {frozen} can.",
                       site.source.wrap(call.args[0], f"{frozen}(", ")"))  # fmt: skip

@@ -10,15 +10,11 @@ from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
 from healkit.failures.imports import FOREIGN_NAMES
 from healkit.failures.site import Proposal, Propose, Site
-from healkit.pysource.nodes import BUILTINS, Function, bound_names, own_nodes, parameters
+from healkit.pysource.nodes import BUILTINS, Function, bound_names, first_statement, own_nodes, parameters
 
 
 def _loads(site: Site, name: str) -> list[ast.Name]:
     return [node for node in site.body_nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
-
-
-def _put_all(site: Site, nodes: list[ast.Name], text: str) -> list[Edit]:
-    return [edit for node in nodes for edit in site.source.replace(node, text)]
 
 
 def _near_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -35,7 +31,7 @@ def _near_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if right == name or (right in BUILTINS and near_misses(name, [right]) == [] and right not in names):
             continue
         less = 0.02 * number + (0.25 if right not in near else 0.0)
-        yield Proposal(f"`{name}` is not defined; `{right}` is.", _put_all(site, wrong, right), less)
+        yield Proposal(f"`{name}` is not defined; `{right}` is.", site.source.replace_all(wrong, right), less)
         if number >= 4:
             return
 
@@ -43,7 +39,9 @@ def _near_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _foreign_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     if right := FOREIGN_NAMES.get(name):
-        yield Proposal(f"In Python, `{name}` is `{right}`.", _put_all(site, _loads(site, name), right))
+        yield Proposal(
+            f"In Python, `{name}` is `{right}`.", site.source.replace_all(_loads(site, name), right)
+        )
 
 
 def _unquoted_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -53,7 +51,9 @@ def _unquoted_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
     keys = [n for n in _loads(site, name) if isinstance(site.source.parents[n], ast.Subscript | ast.Call)]
     if keys:
-        yield Proposal(f"`{name}` is a key of the data and needs quotes.", _put_all(site, keys, f'"{name}"'))
+        yield Proposal(
+            f"`{name}` is a key of the data and needs quotes.", site.source.replace_all(keys, f'"{name}"')
+        )
 
 
 def _class_of(site: Site) -> ast.ClassDef | None:
@@ -72,7 +72,7 @@ def _of_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == first
     }
     if name in bound_names(owner) or name in stored:
-        edits = _put_all(site, _loads(site, name), f"{first}.{name}")
+        edits = site.source.replace_all(_loads(site, name), f"{first}.{name}")
         yield Proposal(f"`{name}` belongs to the object: write `{first}.{name}`.", edits)
 
 
@@ -161,20 +161,13 @@ def _outer(site: Site, name: str) -> str:
     return "global" if name in bound_names(site.source.tree) else ""
 
 
-def _first(function: Function) -> ast.stmt:
-    """Return the first statement after the docstring."""
-    body = function.body
-    documented = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1
-    return body[1] if documented else body[0]
-
-
 def _outer_variable(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     word = _outer(site, name)
     if not word or site.function is None:
         return
     changes = [node for node in site.body_nodes(ast.AugAssign) if _is(node.target, name)]
-    edits = site.source.insert_before(_first(site.function), f"{word} {name}")
+    edits = site.source.insert_before(first_statement(site.function), f"{word} {name}")
     reason = f"`{name}` is assigned in `{site.function.name}`, so it is local there; `{word}` makes it refer to the outer variable."
     # A branch that overrides a constant hardly means to change it for good.
     yield Proposal(reason, edits, less=0.0 if changes or word == "nonlocal" else 0.3)
@@ -188,10 +181,8 @@ def _own_copy(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     own = name.lower() if name.lower() != name else f"own_{name}"
     if own in site.names() or own in BUILTINS:
         return
-    first = _first(site.function)
-    edits = [
-        e for node in site.body_nodes(ast.Name) if node.id == name for e in site.source.replace(node, own)
-    ]
+    first = first_statement(site.function)
+    edits = site.source.replace_all((n for n in site.body_nodes(ast.Name) if n.id == name), own)
     above = site.source.insert_before(first, f"{own} = {name}")
     if above:
         yield Proposal(
@@ -227,7 +218,7 @@ def renamed_variable(site: Site, name: str) -> Iterator[Proposal]:
         return
     new = next(n for n in (f"{name}_value", f"own_{name}", f"{name}_") if n not in site.names())
     kept = {id(node) for node in called} | {id(node) for node in _outside(site, site.function)}
-    edits = [edit for node in uses if id(node) not in kept for edit in site.source.replace(node, new)]
+    edits = site.source.replace_all((node for node in uses if id(node) not in kept), new)
     yield Proposal(
         f"The variable `{name}` hides the function of the same name; it is renamed to `{new}`.", edits
     )
@@ -251,7 +242,7 @@ def _one_branch(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     assigned = site.assignments(name)
     if not assigned or (name in BUILTINS and any(True for _ in renamed_variable(site, name))):
         return
-    first = _first(site.function)
+    first = first_statement(site.function)
     if site.source.parents[assigned[0]] is site.function:
         yield from _moved_up(site, assigned[0])
         return

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.failures.site import Proposal, Propose, Site
-from healkit.pysource.nodes import type_of
+from healkit.pysource.nodes import called_name, type_of
 
 _SIGNS: dict[str, tuple[type[ast.operator], ...]] = {
     "+": (ast.Add,), "-": (ast.Sub,), "*": (ast.Mult,), "/": (ast.Div,), "//": (ast.FloorDiv,), "%": (ast.Mod,),
@@ -156,14 +156,11 @@ def _compared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             if not isinstance(other, ast.Constant):
                 yield from _wrapped(site, other, "str", less=0.15)
     for call in site.nodes(ast.Call):
-        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        name = called_name(call)
         if name in {"sorted", "min", "max", "sort"} and not any(k.arg == "key" for k in call.keywords):
-            end = site.source.span(call)[1] - 1
-            comma = ", " if call.args or call.keywords else ""
             for less, key in enumerate(("float", "str")):
-                yield Proposal(
-                    f"Compare all values as `{key}`.", [Edit(end, end, f"{comma}key={key}")], 0.2 + 0.1 * less
-                )
+                edits = site.source.add_argument(call, f"key={key}")
+                yield Proposal(f"Compare all values as `{key}`.", edits, 0.2 + 0.1 * less)
 
 
 def _joined(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

@@ -16,7 +16,15 @@ from healkit.contracts.healing import Check, Edit
 from healkit.crossing import values
 from healkit.errors import ToolShapeError, near_misses
 from healkit.pysource import shapes
-from healkit.pysource.nodes import Function, first_line, header_nodes, names_at, own_nodes, parameters
+from healkit.pysource.nodes import (
+    Function,
+    called_name,
+    first_line,
+    header_nodes,
+    names_at,
+    own_nodes,
+    parameters,
+)
 from healkit.pysource.source import Source
 
 N = TypeVar("N", bound=ast.AST)
@@ -196,14 +204,13 @@ class Site:
         """Yield every node of that kind in the code."""
         return (node for node in ast.walk(self.source.tree) if isinstance(node, kind))
 
+    def uses(self, name: str) -> list[ast.Name]:
+        """Return every place in the code where a name stands."""
+        return [node for node in self.all(ast.Name) if node.id == name]
+
     def calls(self, *names: str) -> list[ast.Call]:
         """Return calls of these functions or methods with an argument, on the failing line."""
-        return [
-            call
-            for call in self.nodes(ast.Call)
-            if (call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")) in names
-            and call.args
-        ]
+        return [call for call in self.nodes(ast.Call) if called_name(call) in names and call.args]
 
     def made(self, node: ast.expr) -> list[ast.expr]:
         """Return where a value is made: the expression itself, or what its name was assigned."""

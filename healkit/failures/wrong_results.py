@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.failures.site import Proposal, Propose, Site
-from healkit.pysource.nodes import Function, own_nodes, parameters
+from healkit.pysource.nodes import Function, first_statement, own_nodes, parameters
 from healkit.pysource.source import Source
 
 _TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith(("_", "is")))
@@ -248,16 +248,11 @@ def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 default
             ) not in {"list()", "dict()", "set()"}:
                 continue
-            first = function.body[0]
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and len(function.body) > 1
-            ):
-                first = function.body[1]
             unit = site.source.indent_unit
             above = site.source.insert_before(
-                first, f"if {arg.arg} is None:", f"{unit}{arg.arg} = {site.source.segment(default)}"
+                first_statement(function),
+                f"if {arg.arg} is None:",
+                f"{unit}{arg.arg} = {site.source.segment(default)}",
             )
             edits += [*site.source.replace(default, "None"), *above] if above else []
     if edits:

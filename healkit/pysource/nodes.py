@@ -31,6 +31,19 @@ def parameters(function: Function | ast.Lambda) -> list[ast.arg]:
     return named + [arg for arg in (args.vararg, args.kwarg) if arg is not None]
 
 
+def called_name(call: ast.Call) -> str:
+    """Return the name of the function or method that is called; empty for any other expression."""
+    func = call.func
+    return func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
+
+
+def first_statement(function: Function) -> ast.stmt:
+    """Return the first statement after the docstring."""
+    body = function.body
+    documented = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1
+    return body[1] if documented else body[0]
+
+
 def first_line(stmt: ast.AST) -> int:
     """Return the first line of a statement, with its decorators."""
     decorators = getattr(stmt, "decorator_list", [])

@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -62,10 +61,6 @@ class Source:
     def line_end(self, number: int) -> int:
         """Return where a line ends, before its line end."""
         return self._stops[number - 1]
-
-    def line_of(self, position: int) -> int:
-        """Return the line that a position is in."""
-        return bisect_right(self._starts, position)
 
     def offset(self, line: int, column: int) -> int:
         """Return the position of a line and a column in UTF-8 bytes, which is what `ast` counts."""
@@ -164,6 +159,15 @@ class Source:
     def replace(self, node: ast.AST, text: str) -> list[Edit]:
         """Replace a node."""
         return [Edit(*self.span(node), text)]
+
+    def replace_all(self, nodes: Iterable[ast.AST], text: str) -> list[Edit]:
+        """Replace each of the nodes by the same text."""
+        return [Edit(*self.span(node), text) for node in nodes]
+
+    def add_argument(self, call: ast.Call, text: str) -> list[Edit]:
+        """Add an argument at the end of a call."""
+        end = self.span(call)[1] - 1
+        return [Edit(end, end, f", {text}" if call.args or call.keywords else text)]
 
     def wrap(self, node: ast.AST, left: str, right: str) -> list[Edit]:
         """Add text on both sides of a node."""

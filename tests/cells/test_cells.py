@@ -14,62 +14,25 @@ LOAD, USE = "prices = [3, 4]", "total = sum(prices)"
 #: name → cells of the file, runs (the last one fails), kind of advice, cells to run.
 ADVISED: dict[str, tuple[list[str], list[Step], str, list[int]]] = {
     "a cell above was not run": ([LOAD, USE], [2], "not_run", [1]),
-    "after a restart everything above it that it needs": (
-        ["base = 2", "unrelated = 1", "prices = [base, base]", USE],
-        [4],
-        "not_run",
-        [1, 3],
-    ),
+    "after a restart everything above it that it needs":
+        (["base = 2", "unrelated = 1", "prices = [base, base]", USE], [4], "not_run", [1, 3]),
     "what the kernel has is not run again": (["base = 2", "prices = [base]", USE], [1, 3], "not_run", [2]),
-    "the nearest definition above is the one": (
-        ["prices = None", LOAD, USE, "prices = 'later'"],
-        [3],
-        "not_run",
-        [2],
-    ),
-    "a redefinition needs the definition before it": (
-        [LOAD, "prices = [p * 2 for p in prices]", USE],
-        [3],
-        "not_run",
-        [1, 2],
-    ),
-    "cells between that change the value belong to it": (
-        [LOAD, "prices.append(5)", "other = []", "prices[0] = 1", USE],
-        [5],
-        "not_run",
-        [1, 2, 4],
-    ),
-    "all that the failed cell lacks, in the notebook's order": (
-        ["b = 2", "a = 1", "c = a + b"],
-        [3],
-        "not_run",
-        [1, 2],
-    ),
+    "the nearest definition above is the one": (["prices = None", LOAD, USE, "prices = 'later'"], [3], "not_run", [2]),
+    "a redefinition needs the definition before it":
+        ([LOAD, "prices = [p * 2 for p in prices]", USE], [3], "not_run", [1, 2]),
+    "cells between that change the value belong to it":
+        ([LOAD, "prices.append(5)", "other = []", "prices[0] = 1", USE], [5], "not_run", [1, 2, 4]),
+    "all that the failed cell lacks, in the notebook's order":
+        (["b = 2", "a = 1", "c = a + b"], [3], "not_run", [1, 2]),
     "a function's cell": (["def mean(v):\n    return sum(v) / len(v)", "mean([1])"], [2], "not_run", [1]),
-    "what the function looks up when it is called": (
-        ["rate = 2", "def price(n):\n    return n * rate", "price(3)"],
-        [3],
-        "not_run",
-        [1, 2],
-    ),
-    "a name that a function of the kernel looks up": (
-        ["rate = 2", "def price(n):\n    return n * rate", "price(3)"],
-        [2, 3],
-        "not_run",
-        [1],
-    ),
-    "a function that the kernel has, and a name that it looks up and the kernel has not": (
-        ["rate = 2", "def price(n):\n    return n * rate", "n = 3", "price(n)"],
-        [2, 4],
-        "not_run",
-        [1, 3],
-    ),
-    "a class and its base": (
-        ["class Base:\n    pass", "class Item(Base):\n    pass", "Item()"],
-        [3],
-        "not_run",
-        [1, 2],
-    ),
+    "what the function looks up when it is called":
+        (["rate = 2", "def price(n):\n    return n * rate", "price(3)"], [3], "not_run", [1, 2]),
+    "a name that a function of the kernel looks up":
+        (["rate = 2", "def price(n):\n    return n * rate", "price(3)"], [2, 3], "not_run", [1]),
+    "a function that the kernel has, and a name that it looks up and the kernel has not":
+        (["rate = 2", "def price(n):\n    return n * rate", "n = 3", "price(n)"], [2, 4], "not_run", [1, 3]),
+    "a class and its base":
+        (["class Base:\n    pass", "class Item(Base):\n    pass", "Item()"], [3], "not_run", [1, 2]),
     "an import's cell": (["import math, json as js", "js.dumps(math.pi)"], [2], "not_run", [1]),
     "from … import … as": (["from math import sqrt as root", "root(4)"], [2], "not_run", [1]),
     "unpacking, with and walrus": (
@@ -83,125 +46,56 @@ ADVISED: dict[str, tuple[list[str], list[Step], str, list[int]]] = {
         "not_run",
         [1, 2, 3],
     ),
-    "both ways of an if": (
-        ["if 1 > 2:\n    size = 1\nelse:\n    size = 2", "print(size)"],
-        [2],
-        "not_run",
-        [1],
-    ),
-    "try and its except": (
-        ["try:\n    import zzyzx as fast\nexcept ImportError:\n    fast = None", "print(fast)"],
-        [2],
-        "not_run",
-        [1],
-    ),
-    "match": (
-        ["match {'a': 1}:\n    case {'a': found}:\n        pass", "print(found)"],
-        [2],
-        "not_run",
-        [1],
-    ),
+    "both ways of an if": (["if 1 > 2:\n    size = 1\nelse:\n    size = 2", "print(size)"], [2], "not_run", [1]),
+    "try and its except":
+        (["try:\n    import zzyzx as fast\nexcept ImportError:\n    fast = None", "print(fast)"], [2], "not_run", [1]),
+    "match": (["match {'a': 1}:\n    case {'a': found}:\n        pass", "print(found)"], [2], "not_run", [1]),
     "a loop's variable": (["for row in [1, 2]:\n    last = row", "print(row, last)"], [2], "not_run", [1]),
     "annotated": (["limit: int = 3", "print(limit)"], [2], "not_run", [1]),
-    "an annotation alone is no definition": (
-        ["limit = 3", "limit: int", "print(limit)"],
-        [2, 3],
-        "not_run",
-        [1],
-    ),
+    "an annotation alone is no definition": (["limit = 3", "limit: int", "print(limit)"], [2, 3], "not_run", [1]),
     "under %%time": (["%%time\nprices = [1]", USE], [2], "not_run", [1]),
     "beside magics and shell lines": (["%matplotlib inline\n!ls\nprices = [1]", USE], [2], "not_run", [1]),
     "it stands further down": ([USE, LOAD], [1], "later", [2]),
     "further down, and what that needs": ([USE, "base = 1", "prices = [base]"], [1], "later", [2, 3]),
     "edited since it ran": ([LOAD, USE], [(1, "price = [3, 4]"), 2], "edited", [1]),
     "failed, edited since": ([LOAD, USE], [(1, "prices = [3, 4"), 2], "edited", [1]),
-    "failed before defining it": (
-        ["rows = 1 / 0\nprices = [rows]", USE],
-        [1, 2],
-        "failed",
-        [],
-    ),
+    "failed before defining it": (["rows = 1 / 0\nprices = [rows]", USE], [1, 2], "failed", []),
     "failed at the definition itself": (["prices = [1 / 0]", USE], [1, 2], "failed", []),
-    "failed because of order itself: both are run": (
-        ["base = 2", "prices = [base]", USE],
-        [2, 3],
-        "failed",
-        [1, 2],
-    ),
-    "failed for a name that is there by now": (
-        ["base = 2", "prices = [base]", USE],
-        [2, 1, 3],
-        "failed",
-        [2],
-    ),
+    "failed because of order itself: both are run": (["base = 2", "prices = [base]", USE], [2, 3], "failed", [1, 2]),
+    "failed for a name that is there by now": (["base = 2", "prices = [base]", USE], [2, 1, 3], "failed", [2]),
     "a cell that is not Python": (["prices = [1,\nx = 2", USE], [1, 2], "failed", []),
     "deleted by hand": ([LOAD, "del prices", USE], [1, 2, 3], "removed", [1]),
-    "deleted in a loop of a cell": (
-        [LOAD, "for _ in range(1):\n    del prices", USE],
-        [1, 2, 3],
-        "removed",
-        [1],
-    ),
+    "deleted in a loop of a cell": ([LOAD, "for _ in range(1):\n    del prices", USE], [1, 2, 3], "removed", [1]),
     "its branch was not taken": (["if 1 > 2:\n    prices = [1]", USE], [1, 2], "conditional", []),
-    "its loop had nothing to go through": (
-        ["for prices in []:\n    pass", USE],
-        [1, 2],
-        "conditional",
-        [],
-    ),
-    "its function was not called": (
-        ["def load():\n    global prices\n    prices = [1]", USE],
-        [1, 2],
-        "conditional",
-        [],
-    ),
-    "a branch that was not taken, and a sure cell above it": (
-        [LOAD, "if 1 > 2:\n    prices = [1]", USE],
-        [2, 3],
-        "not_run",
-        [1, 2],
-    ),
+    "its loop had nothing to go through": (["for prices in []:\n    pass", USE], [1, 2], "conditional", []),
+    "its function was not called":
+        (["def load():\n    global prices\n    prices = [1]", USE], [1, 2], "conditional", []),
+    "a branch that was not taken, and a sure cell above it":
+        ([LOAD, "if 1 > 2:\n    prices = [1]", USE], [2, 3], "not_run", [1, 2]),
     "only inside of a function": (["def load():\n    prices = [1]\nload()", USE], [1, 2], "scope", []),
     "only inside of a class": (["class Shop:\n    prices = [1]", USE], [1, 2], "scope", []),
     "only inside of a comprehension": (["[prices for prices in [1]]", USE], [1, 2], "scope", []),
-    "only inside of an except": (
-        ["try:\n    1 / 0\nexcept ZeroDivisionError as oops:\n    pass", "print(oops)"],
-        [1, 2],
-        "scope",
-        [],
-    ),
+    "only inside of an except":
+        (["try:\n    1 / 0\nexcept ZeroDivisionError as oops:\n    pass", "print(oops)"], [1, 2], "scope", []),
     "further down in the same cell": (["print(prices)\nprices = [1]"], [1], "own", []),
     "deleted in the same cell": (["prices = [1]\ndel prices\nprint(prices)"], [1], "removed", []),
     "its own branch was not taken": (["if 1 > 2:\n    prices = [1]\nprint(prices)"], [1], "own", []),
-    "a cell that is no longer in the notebook": (
-        [USE],
-        ["prices = [1 / 0]", 1],
-        "deleted",
-        [],
-    ),
+    "a cell that is no longer in the notebook": ([USE], ["prices = [1 / 0]", 1], "deleted", []),
     "everything from a module": (["from math import *", "print(sqrt(pi))"], [2], "star", [1]),
     "a module of the standard library": (["print(textwrap.dedent('  x'))"], [1], "import", [0]),
     "what everybody imports from there": (["Counter('abc')"], [1], "import", [0]),
     "a usual alias": (["np.zeros(3)"], [1], "import", [0]),
-    "an older text of the failing function": (
-        ["def half(n):\n    return n / 2", "half(4)"],
-        [(1, "def half(n):\n    return n / 0"), 2],
-        "stale",
-        [1],
-    ),
+    "an older text of the failing function":
+        (["def half(n):\n    return n / 2", "half(4)"], [(1, "def half(n):\n    return n / 0"), 2], "stale", [1]),
     "an older method": (
         ["class A:\n    def f(self):\n        return 1", "A().f()"],
         [(1, "class A:\n    def f(self):\n        return 1 / 0"), 2],
         "stale",
         [1],
     ),
-    "an older text that asks for a name the new one does not": (
-        ["def half(n):\n    return n / 2", "half(4)"],
-        [(1, "def half(n):\n    return n / two"), 2],
-        "stale",
-        [1],
-    ),
-}
+    "an older text that asks for a name the new one does not":
+        (["def half(n):\n    return n / 2", "half(4)"], [(1, "def half(n):\n    return n / two"), 2], "stale", [1]),
+}  # fmt: skip
 
 #: name → cells, runs. Nothing is advised: there is nothing to say, or what could be said would be wrong.
 SILENT: dict[str, tuple[list[str], list[Step]]] = {
@@ -210,15 +104,11 @@ SILENT: dict[str, tuple[list[str], list[Step]]] = {
     "a key": ([LOAD, "{}['prices']"], [2]),
     "an attribute of the same name": ([LOAD, "(1).prices"], [2]),
     "a function's own variable": ([LOAD, "def f():\n    print(prices)\n    prices = 1\nf()"], [2]),
-    "a name in a module": (
-        [LOAD, "import types\nm = types.ModuleType('m')\nexec('def f(): return prices', vars(m))\nm.f()"],
-        [2],
-    ),
+    "a name in a module":
+        ([LOAD, "import types\nm = types.ModuleType('m')\nexec('def f(): return prices', vars(m))\nm.f()"], [2]),
     "the name is there by the time it fails": (["try:\n    x\nexcept NameError:\n    x = 1\n    raise"], [1]),
-    "a variable of an outer function": (
-        [LOAD, "def f():\n    def g():\n        return prices\n    g()\n    prices = 1\nf()"],
-        [2],
-    ),
+    "a variable of an outer function":
+        ([LOAD, "def f():\n    def g():\n        return prices\n    g()\n    prices = 1\nf()"], [2]),
     "in a string or a comment only": (["# prices = 1\nnote = 'prices = 2'", USE], [1, 2]),
     "as a keyword argument or a key only": (["d = dict(prices=1)\nd = {'prices': 1}", USE], [1, 2]),
     "compared, not assigned": (["flag = 1\nprint(flag == 1)\nprices: list", USE], [1, 2]),
@@ -227,17 +117,14 @@ SILENT: dict[str, tuple[list[str], list[Step]]] = {
     "a variable that is called like a module": (["print(code)"], [1]),
     "a module's name asked for what it has not": (["string.shape"], [1]),
     "a name that the standard library has too, as a value": (["print(count + 1)"], [1]),
-    "the function that failed is as the notebook has it": (
-        ["def half(n):\n    return n / 0", "half(4)"],
-        [1, 2],
-    ),
+    "the function that failed is as the notebook has it": (["def half(n):\n    return n / 0", "half(4)"], [1, 2]),
     "its cell was edited elsewhere": (
         ["# now with a comment\ndef half(n):\n    return n / 0\nlimit = 3", "half(4)"],
         [(1, "def half(n):\n    return n / 0"), 2],
     ),
     "a cell that is only named in an augmented assignment": (["prices += 1"], [1]),
     "a raised NameError of one's own": ([LOAD, "raise NameError('prices is bad')"], [2]),
-}
+}  # fmt: skip
 
 
 def told(cells: list[str], runs: list[Step], **more: object) -> Notebook:

@@ -80,7 +80,6 @@ def run_code(code: str) -> Ran:
         while told is not None:
             own = told if told.tb_frame.f_code.co_filename == FILE else own
             told = told.tb_next
-        assert own is not None
         near, known = suggestions(error, own)
         kind = type(error)
         ename = (
@@ -88,7 +87,7 @@ def run_code(code: str) -> Ran:
         )
         text = "".join(read_traceback(error).format())
         facts = observe(error, own)
-        inner = {**names, **own.tb_frame.f_locals}
+        inner = {**names, **(own.tb_frame.f_locals if own is not None else {})}
         return Ran(
             Failure("TOOL_EXCEPTION", ename, str(error), text, near=near, known=known, facts=facts), inner
         )

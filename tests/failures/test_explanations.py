@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import linecache
 import re
-import warnings
 
+import msgspec
 import pytest
+from library_failures import run_code
 
-from healkit.contracts.failure import Failure, Frame, read_traceback
+from healkit.contracts.failure import Failure, Frame
 from healkit.errors import TOOL_CODES
-from healkit.facts.observers import observe, suggestions
+from healkit.facts.observers import suggestions
 from healkit.failures import catalogue
 from healkit.failures.catalogue import LEVELS, FailurePattern, explain, patterns, subjects
 
-FILE = "<example@1>"
 #: What a worker must stop from outside, and what no pure Python code can be made to do.
 STOPPED = {"timeout", "memory"}
 #: Those for facts have their examples in `notebook_failures.toml`.
@@ -24,31 +23,10 @@ TEXTS += [(text, FailurePattern()) for text in OBSERVED.values()]
 RUNNABLE = [text for text, _ in TEXTS if text.example and text.name not in STOPPED]
 
 
-def raised_by(code: str) -> BaseException:
-    """Run the code, and return what it raises."""
-    try:
-        exec(compile(code, FILE, "exec"), {"__name__": "example"})
-    except BaseException as error:
-        return error
-    raise AssertionError(f"this does not fail: {code!r}")
-
-
 def failure_of(code: str, *, facts: bool = True) -> Failure:
     """Run the code here, and take its failure as a worker would; without facts, as one that is only text."""
-    linecache.cache[FILE] = (len(code), None, code.splitlines(True), FILE)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an example may be bad style too
-        error = raised_by(code)
-    innermost, told = None, error.__traceback__
-    while told is not None:
-        innermost = told if told.tb_frame.f_code.co_filename == FILE else innermost
-        told = told.tb_next
-    near, known = suggestions(error, innermost)
-    told_facts = observe(error, innermost) if facts else {}
-    kind = type(error)
-    ename = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    text = "".join(read_traceback(error).format())
-    return Failure("TOOL_EXCEPTION", ename, str(error), text, near=near, known=known, facts=told_facts)
+    failure = run_code(code).failure
+    return failure if facts else msgspec.structs.replace(failure, facts={})
 
 
 @pytest.mark.requirement("FACE-7")
@@ -154,9 +132,15 @@ def test_suggestions_run_no_code_of_the_object():
 
 
 def test_suggestions_do_not_call_str_on_a_key():
-    code = "class Key:\n    def __str__(self):\n        raise SystemExit\n    __repr__ = __str__\n{'a': 1}[Key()]"
-    error = raised_by(code)
-    assert suggestions(error, error.__traceback__) == ([], [])
+    class Key:
+        def __str__(self):
+            raise SystemExit
+
+        __repr__ = __str__
+
+    with pytest.raises(KeyError) as caught:
+        _ = {"a": 1}[Key()]
+    assert suggestions(caught.value, caught.tb) == ([], [])
 
 
 def test_a_level_hides_the_steps_after_it():

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from failing_tools import case_of, declared, run
 
-from healkit.failures.catalogue import NO_EXCEPTION, FixExample, explain, matching, patterns, subjects
+from healkit.failures.catalogue import NO_EXCEPTION, FixExample, bare, explain, matching, patterns, subjects
 from healkit.failures.fixes import FIXES, ROWS, fixes_for, proposals_of
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.simple import PATCHES_MAX, RulesAdvisor, site_of
@@ -58,11 +58,21 @@ def made_by(name: str, case: Case) -> list[str]:
 @pytest.mark.requirement("HEAL-2")
 @pytest.mark.parametrize("name", ROWS)
 def test_each_fix_repairs_its_example(name, folder):
+    """The example fails as its pattern says; its patches are few, the likeliest first, guards last."""
     example = filled(ROWS[name].example, folder)
     case = case_for(name, example, folder)
+    failure = case.failure
+    label, message = (NO_EXCEPTION, "") if failure is None else (bare(failure.ename), failure.evalue)
+    assert any(name in pattern.fixes for pattern, _ in matching(label, message))
+    assert failure is None or explain(failure).what
     assert example.after in made_by(name, case)
-    proposed = [patch.code for patch in RulesAdvisor().propose(case)]
-    assert example.after in proposed
+    patches = list(RulesAdvisor().propose(case))
+    assert example.after in [patch.code for patch in patches]
+    assert 0 < len(patches) <= PATCHES_MAX
+    assert patches == sorted(patches, key=lambda patch: (patch.guard, -patch.rank))
+    assert len({patch.code for patch in patches}) == len(patches)
+    assert all(patch.reason.endswith(".") and "\n" not in patch.reason for patch in patches)
+    assert all((patch.advisor, patch.author) == ("rules", "rule") for patch in patches)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -88,27 +98,5 @@ def test_fixes_have_unique_names_and_name_their_mistake():
     assert all(0 < fix.priority < 1 for fix in ROWS.values())
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_each_example_fails_as_its_pattern_says(name, folder):
-    example = filled(ROWS[name].example, folder)
-    failure = case_for(name, example, folder).failure
-    label, message = (
-        (NO_EXCEPTION, "") if failure is None else (failure.ename.rpartition(".")[2], failure.evalue)
-    )
-    assert any(name in pattern.fixes for pattern, _ in matching(label, message))
-    assert failure is None or explain(failure).what
-
-
 def test_no_subject_is_empty():
     assert all(subject.failure for subject in subjects().values())
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_patches_are_few_likeliest_first_guards_last(name, folder):
-    example = filled(ROWS[name].example, folder)
-    patches = list(RulesAdvisor().propose(case_for(name, example, folder)))
-    assert 0 < len(patches) <= PATCHES_MAX
-    assert patches == sorted(patches, key=lambda patch: (patch.guard, -patch.rank))
-    assert len({patch.code for patch in patches}) == len(patches)
-    assert all(patch.reason.endswith(".") and "\n" not in patch.reason for patch in patches)
-    assert all((patch.advisor, patch.author) == ("rules", "rule") for patch in patches)

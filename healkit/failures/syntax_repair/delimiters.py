@@ -186,7 +186,6 @@ def _opener_before(draft: Draft, found: list[DraftToken], closer: DraftToken) ->
 
 _TAIL = re.compile(r"[)\]}:,;]*\s*(?:#.*)?$")
 _TRIPLE = re.compile(r'"""|\'\'\'')
-_FIELD = re.compile(r"\{[^{}]*\}")
 
 
 def quote_changes(draft: Draft) -> Iterator[Repair]:
