@@ -21,8 +21,7 @@ from sqlalchemy import Column, Connection, Date, Float, Integer, MetaData, Table
 
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import HealkitError, ToolExists, ToolRemoved
-from healkit.gallery import LESSONS, SAMPLE_TABLES, SAMPLES
-from healkit.gallery.samples import ColumnType, SampleTable
+from healkit.gallery import LESSONS, SAMPLE_TABLES, SAMPLES, ColumnType, SampleTable
 from healkit.rendering import plain
 from healkit.runtime.providers import BUILTIN_TOOLS
 from healkit.store.database import Database, resolve_url

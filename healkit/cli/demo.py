@@ -22,8 +22,7 @@ from rich.text import Text
 
 from healkit.contracts.tools import revision_label
 from healkit.errors import HealkitError
-from healkit.gallery import LESSONS, lesson
-from healkit.gallery.samples import object_schema
+from healkit.gallery import LESSONS, lesson, object_schema
 
 if TYPE_CHECKING:
     from healkit.app import Healkit

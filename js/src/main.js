@@ -49,7 +49,7 @@ function showLife(link, root, panel) {
 function dock(model, link, root, docked, onclose) {
   const tab = new Tab(model, docked, onclose);
   link.hear("live", (live) => tab.live(live));
-  tab.arrive(root, (id) => docked.new && link.ask("front", { tab: id }).catch(() => {})).catch(() => {});
+  guarded(root, () => tab.arrive(root, (id) => docked.new && guarded(root, () => link.ask("front", { tab: id }))));
   root.classList.add("hk-docked");
   root.prepend(button("✕", () => tab.close(), { class: "hk-quiet hk-close", "aria-label": "close this panel", title: "Close; a healing that goes on here ends" }));
   return tab;

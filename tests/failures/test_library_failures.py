@@ -13,8 +13,7 @@ from library_failures import Example, Ran, examples, is_regenerating, run, run_c
 from truth import runs, untrue
 
 from healkit.failures.catalogue import explain, patterns, subjects
-from healkit.gallery.lessons import LESSONS
-from healkit.gallery.samples import Lesson
+from healkit.gallery import LESSONS, Lesson
 from healkit.pysource.shapes import parse, read_shape
 
 PAGE = Path(__file__).parents[2] / "docs" / "library_failures.md"

@@ -14,8 +14,7 @@ from failing_tools import case_of, declared, entry_of, run
 
 from healkit import Healkit, gallery
 from healkit.contracts.healing import same_value
-from healkit.gallery import LESSONS
-from healkit.gallery.samples import Lesson
+from healkit.gallery import LESSONS, Lesson
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.simple import RulesAdvisor
 from healkit.runtime.trials import Trial
