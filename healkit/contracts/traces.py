@@ -172,11 +172,7 @@ _TRACE_NAMES = {
     "error": ("errorMessage",),
     "timestamp": ("executedAt", "startedAt"),
 }
-_TASK_NAMES = {
-    "tool": ("toolId",),
-    "args": ("arguments",),
-    "timestamp": ("executedAt", "startedAt"),
-}
+_TASK_NAMES = {"tool": ("toolId",), "args": ("arguments",), "timestamp": ("executedAt", "startedAt")}
 #: Times that a number may mean: a smaller one is one of seconds, a larger one of microseconds.
 _FIRST_MS, _LAST_MS = 946_684_800_000, 4_102_444_800_000  # the years 2000 to 2100
 

@@ -104,14 +104,13 @@ class DataViews:
                 f"No data view can be written to {str(self.folder)!r}: {error.strerror or error}."
             ) from None
         row = {
-            **described, "view_name": name or _own_name(digest), "sha256": digest, "file_name": file.name,
+            **described, "view_name": name or f"view_{digest[:_NAME_DIGITS]}", "sha256": digest, "file_name": file.name,
             "size_bytes": size, "created_by": created_by, "created_at": utc_now(), "named": name is not None,
         }  # fmt: skip
         try:
             with self._database.write() as session:
-                session.execute(
-                    update(VIEWS).where(VIEWS.c.sha256 == digest).values(_found_again(file.name, size))
-                )
+                found_again = {"evicted_at": None, "file_name": file.name, "size_bytes": size}
+                session.execute(update(VIEWS).where(VIEWS.c.sha256 == digest).values(found_again))
                 if not self._named(session, digest, name, created_by):
                     session.execute(insert(VIEWS).values(row))
                 _refer(session, use, digest)
@@ -370,14 +369,6 @@ def _stamp(file: Path) -> tuple[int, ...] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _own_name(digest: str) -> str:
-    return f"view_{digest[:_NAME_DIGITS]}"
-
-
-def _found_again(file_name: str, size: int) -> dict[str, Any]:
-    return {"evicted_at": None, "file_name": file_name, "size_bytes": size}
 
 
 def _described(value: Any) -> dict[str, Any]:

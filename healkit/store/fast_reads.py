@@ -33,10 +33,7 @@ class EntryLookup:
     """
 
     def __init__(
-        self,
-        database: Database,
-        vault: Callable[[], HasEntries],
-        entry_type: type[VaultEntry] = VaultEntry,
+        self, database: Database, vault: Callable[[], HasEntries], entry_type: type[VaultEntry] = VaultEntry
     ) -> None:
         self._database = database
         self._vault = vault

@@ -41,9 +41,7 @@ _IN_MEMORY |= {"sqlite+pysqlite:///", "sqlite+pysqlite:///:memory:"}
 
 
 def resolve_url(
-    given: str | Path | None = None,
-    environ: Mapping[str, str] | None = None,
-    cwd: str | Path | None = None,
+    given: str | Path | None = None, environ: Mapping[str, str] | None = None, cwd: str | Path | None = None
 ) -> str:
     """Return the URL of the argument, else of `HEALKIT_DB`, the nearest `healkit.db`, or the user's own.
 

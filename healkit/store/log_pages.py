@@ -35,19 +35,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import REGCONFIG
 from sqlalchemy.orm import Session
 
-from healkit.contracts.execution import (
-    STATUSES,
-    TRIED_COUNTED_MAX,
-    TRIED_ORIGINS,
-    Filters,
-    Moment,
-    status_of,
-)
+from healkit.contracts.execution import STATUSES, TRIED_COUNTED_MAX, TRIED_ORIGINS, Filters, Moment, status_of
 from healkit.errors import TOOL_CODES, UsageInvalid, check_whole
-from healkit.store.models import (
-    LOG,
-    ExecutionLog,
-)
+from healkit.store.models import LOG, ExecutionLog
 
 if TYPE_CHECKING:
     import pandas as pd

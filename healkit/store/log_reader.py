@@ -11,12 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    func,
-    select,
-)
+from sqlalchemy import ColumnElement, Select, func, select
 
 from healkit.contracts.execution import (
     GROUP_FILTERS,
@@ -68,12 +63,7 @@ class Log:
 
     @takes_filters()
     def query(
-        self,
-        *,
-        filters: Filters,
-        limit: int = 50,
-        before_id: int | None = None,
-        after_id: int | None = None,
+        self, *, filters: Filters, limit: int = 50, before_id: int | None = None, after_id: int | None = None
     ) -> Page:
         """Return one page, newest first.
 

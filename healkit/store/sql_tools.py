@@ -256,12 +256,7 @@ def _run_sqlite(
 
 
 def _run_elsewhere(
-    url: str,
-    code: str,
-    arguments: Mapping[str, Any],
-    row_limit: int,
-    timeout_s: float,
-    log_of: str | None,
+    url: str, code: str, arguments: Mapping[str, Any], row_limit: int, timeout_s: float, log_of: str | None
 ) -> dict[str, Any]:
     """Run the statement on a server, inside one READ ONLY transaction with its own statement timeout."""
     reads_log = _check_own_tables(code, log_of is not None)

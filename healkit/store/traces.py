@@ -194,9 +194,7 @@ def _due(now: datetime) -> Any:
 
 def _is_due(now: datetime) -> ColumnElement[bool]:
     return and_(
-        TRACES.c.state == "pending",
-        _past(TRACES.c.next_attempt_at, now),
-        _past(TRACES.c.lease_until, now),
+        TRACES.c.state == "pending", _past(TRACES.c.next_attempt_at, now), _past(TRACES.c.lease_until, now)
     )
 
 

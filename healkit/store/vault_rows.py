@@ -471,10 +471,7 @@ def undone(session: Session, tool: ToolRegistry) -> tuple[Revision, Revision]:
 def diff_of(session: Session, old: Revision, new: Revision, new_label: str = "") -> str:
     """Return a unified diff of two revisions' codes."""
     return unified_diff(
-        stored_code(session, old).code,
-        stored_code(session, new).code,
-        _label(old),
-        new_label or _label(new),
+        stored_code(session, old).code, stored_code(session, new).code, _label(old), new_label or _label(new)
     )
 
 
@@ -694,14 +691,10 @@ def _refuse_former(session: Session, name: str, by: str = "") -> None:
     """Raise `ToolExists` where that is the former name of a tool that is not called `by` now."""
     now = current(session, name)
     if now not in (name, by):
-        _raise_former(name, now)
-
-
-def _raise_former(name: str, now: str) -> NoReturn:
-    raise ToolExists(
-        f"{name!r} is the former name of the tool {now!r}, and old runs and callers mean that one by it.",
-        hint=f"Patch {now!r}, or take another name.",
-    )
+        raise ToolExists(
+            f"{name!r} is the former name of the tool {now!r}, and old runs and callers mean that one by it.",
+            hint=f"Patch {now!r}, or take another name.",
+        )
 
 
 def _wanted(session: Session, name: str, persona: str | None) -> list[ToolRegistry]:

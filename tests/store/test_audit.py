@@ -108,35 +108,40 @@ def test_secrets_are_hidden_and_long_parameters_cut(database: Database) -> None:
         assert audit.verify().ok
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"execution_type": "train"}, {"choice_type": "Drop Table"}, {"choice_type": "x" * 41}, {"execution_id": ""},
-        {"execution_id": "../a"}, {"execution_id": "a" * 129}, {"event_seq": 0}, {"event_seq": 2**40},
-        {"tool_name": 5}, {"metadata": {"rows": 1}}, {"metadata": {"rowCount": -1}}, {"metadata": [1]},
-        {"metadata": AuditMetadata(row_count=-1)}, {"metadata": AuditMetadata(unique_values={"a": "b"})},  # type: ignore[dict-item]  # the point
-    ],
-)  # fmt: skip
-def test_a_wrong_entry_is_refused_and_nothing_is_appended(audit: Audit, wrong: dict[str, Any]) -> None:
-    given = {"execution_id": "a", "execution_type": "decide", "choice_type": "gather_info", **wrong}
-    with pytest.raises(AuditEntryInvalid, match=r"This is no audit entry: .*Nothing was appended"):
-        audit.append(**given)
-    assert audit.verify().entries == 0
+WRONG: list[dict[str, Any]] = [
+    {"execution_type": "train"}, {"choice_type": "Drop Table"}, {"choice_type": "x" * 41}, {"execution_id": ""},
+    {"execution_id": "../a"}, {"execution_id": "a" * 129}, {"event_seq": 0}, {"event_seq": 2**40},
+    {"tool_name": 5}, {"metadata": {"rows": 1}}, {"metadata": {"rowCount": -1}}, {"metadata": [1]},
+    {"metadata": AuditMetadata(row_count=-1)}, {"metadata": AuditMetadata(unique_values={"a": "b"})},  # type: ignore[dict-item]  # the point
+]  # fmt: skip
+ODD: list[Any] = [
+    {"__proto__": {"x": 1}}, {"n" * 2000: 1}, {"text": "nul \x00, surrogate \ud800, line \u2028"},
+    {"big": 10**40, "nan": float("nan")}, {1: 2, None: 3}, [1, "two"], "text", 5, False, "", {},
+    {"deep": [[[[[[[[[[1]]]]]]]]]]}, {"set": {1}, "bytes": b"\xff"}, pd.DataFrame({"a": [1]}),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"__proto__": {"x": 1}}, {"n" * 2000: 1}, {"text": "nul \x00, surrogate \ud800, line \u2028"},
-        {"big": 10**40, "nan": float("nan")}, {1: 2, None: 3}, [1, "two"], "text", 5, False, "", {},
-        {"deep": [[[[[[[[[[1]]]]]]]]]]}, {"set": {1}, "bytes": b"\xff"}, pd.DataFrame({"a": [1]}),
-    ],
-)  # fmt: skip
-def test_odd_parameters_are_kept_as_json_and_verify(audit: Audit, params: Any) -> None:
-    entry = audit.append(
-        "a", "notebook", "cell", tool_name="nul \x00 \ud800", tool_params=params, description="\x00 \udfff é"
-    )
-    assert audit.get("a") == [entry]
+def test_a_wrong_entry_is_refused_and_nothing_is_appended(audit: Audit) -> None:
+    for wrong in WRONG:
+        given = {"execution_id": "a", "execution_type": "decide", "choice_type": "gather_info", **wrong}
+        with pytest.raises(AuditEntryInvalid, match=r"This is no audit entry: .*Nothing was appended"):
+            audit.append(**given)
+        assert audit.verify().entries == 0, wrong
+
+
+def test_odd_parameters_are_kept_as_json_and_verify(audit: Audit) -> None:
+    entries = [
+        audit.append(
+            "a",
+            "notebook",
+            "cell",
+            tool_name="nul \x00 \ud800",
+            tool_params=params,
+            description="\x00 \udfff é",
+        )
+        for params in ODD
+    ]
+    assert audit.get("a") == entries
     assert audit.verify().ok
 
 

@@ -100,10 +100,7 @@ DIFFERENT = {
     "code line": (raised("x", ("f", "return 1 / 0")), raised("x", ("f", "return 1 / n"))),
     "number in the code line": (raised("x", ("f", "return rows[0]")), raised("x", ("f", "return rows[1]"))),
     "function": (raised("x", ("f", "1 / 0")), raised("x", ("g", "1 / 0"))),
-    "caller": (
-        raised("x", ("run", "a()"), ("a", "1 / 0")),
-        raised("x", ("run", "b()"), ("a", "1 / 0")),
-    ),
+    "caller": (raised("x", ("run", "a()"), ("a", "1 / 0")), raised("x", ("run", "b()"), ("a", "1 / 0"))),
     "where a recursion ended": (
         raised("x", ("f", "g(n)"), ("f", "1 / n")),
         raised("x", ("f", "g(n)"), ("f", "1 / n"), ("f", "g(n)")),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -14,15 +12,14 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from postgres_samples import Server
-from sqlalchemy import select, text
-from store_samples import call, failed, moment, started, succeeded
+from sqlalchemy import select
+from store_samples import call, failed, started, succeeded
 
 from healkit.contracts.execution import Finished, utc_now
 from healkit.contracts.failure import Failure
 from healkit.errors import SqlNotAllowed
 from healkit.store import migrate
 from healkit.store.database import Database
-from healkit.store.fast_reads import NewestRows
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
 from healkit.store.models import DAYS, GROUPS, LOG, TableBase
@@ -76,23 +73,6 @@ def check_counts(database: Database) -> None:
     assert sum(group.failures for group in groups) == len(failures)
 
 
-def test_runs_that_only_try_code_out_are_counted_apart(database: Database, writer: LogWriter) -> None:
-    own, tried = started(), started(origin="trial", revision=None)
-    writer.insert_finished(own, failed(own))
-    ended = failed(tried)
-    writer.insert_finished(tried, Finished(ended.trace_id, ended.finished_at, 3.0, None, ended.failure))
-    check_counts(database)
-    log = Log(database)
-    assert [(s.runs, s.failures) for s in log.summary()] == [(1, 1)]
-    assert [group.count for group in log.groups()] == [1]
-    assert log.count(status="FAILURE") == 2
-    found = log.last_error()
-    assert found is not None
-    assert found.trace_id == own.trace_id
-    rows, left_out = NewestRows(database, lambda: None).page(50)
-    assert ([vars(row) for row in rows], left_out) == ([log.query(tried=False).rows[0].model_dump()], 1)
-
-
 @pytest.mark.requirement("LOG-14")
 def test_the_migrations_make_the_tables_of_the_models(database: Database) -> None:
     options = {
@@ -103,23 +83,6 @@ def test_the_migrations_make_the_tables_of_the_models(database: Database) -> Non
         assert (
             compare_metadata(MigrationContext.configure(connection, opts=options), TableBase.metadata) == []
         )
-
-
-@pytest.mark.requirement("LOG-10")
-@pytest.mark.parametrize(
-    ("typed", "found"),
-    [
-        ("FileNotFoundError", True), ("filenot", True), ("in/caf", True), ('"No such file"', True), ("KeyError: 'x'", True),
-        ("100%", True), ("my_func", True), ("func", True), ("such & file | !x", True), ("Division", False),
-        ('"such file directory"', False), ("'y'", False), ("=>", False), ("su", False), ("\x00 \ud800", False),
-    ],
-)  # fmt: skip
-def test_typed_text_finds_the_traceback(
-    database: Database, writer: LogWriter, typed: str, found: bool
-) -> None:
-    wanted = fail(writer, TRACEBACK)
-    fail(writer, "ZeroDivisionError: nothing alike")
-    assert [row.id for row in Log(database).query(text=typed)] == ([wanted] if found else [])
 
 
 @pytest.mark.requirement("LOG-10")
@@ -139,32 +102,6 @@ def test_a_search_uses_the_full_text_index(database: Database, writer: LogWriter
         connection.exec_driver_sql("SET enable_indexscan = off")
         plan = "\n".join(row[0] for row in connection.exec_driver_sql(f"EXPLAIN {sql}", values))
     assert "ix_executionlog_words" in plan
-
-
-@pytest.mark.requirement("LOG-10", "LOG-11")
-def test_days_and_groups_follow_every_change_of_a_row(database: Database, writer: LogWriter) -> None:
-    base = moment("2026-01-01T23:59:59.999999+00:00")
-    begun = [
-        started("alpha" if n % 3 else "beta", timestamp=base + timedelta(microseconds=n % 4))
-        for n in range(40)
-    ]
-    for n, row in enumerate(begun):
-        writer.begin(row)
-        writer.begin(row)
-        if n % 5:
-            writer.finish(failed(row, f"line {n % 2}") if n % 2 else succeeded(row))
-    check_counts(database)
-    for row in begun[:10]:
-        writer.finish(failed(row))
-    check_counts(database)
-    with database.write() as session:
-        session.execute(text("DELETE FROM executionlog WHERE id % 3 = 0"))
-    check_counts(database)
-    assert {row.tool_name: row.runs for row in Log(database).summary()}.keys() == {"alpha", "beta"}
-    assert all(group.count for group in Log(database).groups())
-    with database.write() as session:
-        session.execute(text("DELETE FROM executionlog"))
-    check_counts(database)
 
 
 @pytest.mark.requirement("LOG-12")
@@ -192,39 +129,6 @@ def test_an_export_from_one_kind_of_database_is_imported_by_the_other(
     row = log.by_trace(odd.trace_id)
     assert row is not None
     assert (row.arguments, row.result_summary) == ({"x": "\ud800 \x00"}, "a\\x00b")
-
-
-@pytest.mark.requirement("LOG-12")
-def test_retention_and_writers_do_not_lock_each_other_out(database: Database, writer: LogWriter) -> None:
-    for n in range(400):
-        begun = started(f"tool{n % 7}", timestamp=utc_now() - timedelta(days=2, seconds=n))
-        writer.insert_finished(begun, failed(begun, f"line {n % 5}"))
-    done, written, problems = threading.Event(), threading.Event(), []
-
-    def work(number: int) -> None:
-        with contextlib.closing(LogWriter(database)) as mine:
-            while not done.is_set():
-                begun = started(f"tool{number}")
-                try:
-                    mine.begin(begun)
-                    mine.finish(failed(begun, f"line {number}"))
-                    written.set()
-                except Exception as error:
-                    problems.append(error)
-                time.sleep(0.005)
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
-    for thread in threads:
-        thread.start()
-    assert written.wait(30)  # the newest row stays: it must not be one of the old ones
-    try:
-        assert Log(database).prune(older_than=1).deleted == 400
-    finally:
-        done.set()
-        for thread in threads:
-            thread.join(timeout=30)
-    assert problems == []
-    check_counts(database)
 
 
 @pytest.mark.requirement("SAFE-1", "SCALE-1")

@@ -42,28 +42,28 @@ FOUND = (
     "FileNotFoundError", "filenotfound", "FILENOT", "load_rows", "rows", "/data/in/café-2026.csv", "in/caf", "cafe",
     '"such file"', '"No such file or directory"', "KeyError: 'x'", "[Errno 2]", "directory such", "it's", "'x'",
     "2026.csv", '"data/in"', "line 2", '"such file "directory', '"such file', "<load_rows@3>",
-    "-> such", "most*", "^Traceback", "such:file", "{traceback}", "such) file(",
+    "my_func", "func", "such & file | !x", "-> such", "most*", "^Traceback", "such:file", "{traceback}", "such) file(",
 )  # fmt: skip
 NOT_FOUND = (
-    "Division", "otFoundError", "such directory2", '"file such"', '"No suc"', "in/data", "such OR nothing_at_all", "'y'", "file AND such", "NOT",
+    "Division", "otFoundError", "such directory2", '"file such"', '"No suc"', "in/data", "such OR nothing_at_all", "'y'", "file AND such", "NOT", '"such file directory"', "\x00 \ud800",
     "NEAR(such file)", "facts:fibonacci", "fibonacci", "su", "mo",
 )  # fmt: skip
 
 
 @LOG_10
-@pytest.mark.parametrize("typed", FOUND)
-def test_typed_text_finds_the_traceback(database: Database, writer: LogWriter, typed: str) -> None:
+def test_typed_text_finds_the_traceback(database: Database, writer: LogWriter) -> None:
     wanted = fail(writer, TRACEBACK)
     fail(writer, "ZeroDivisionError: nothing alike")
-    found = typed != WITHOUT_ACCENTS or database.dialect_name == "sqlite"
-    assert [row.id for row in Log(database).query(text=typed)] == ([wanted] if found else [])
+    for typed in FOUND:
+        found = typed != WITHOUT_ACCENTS or database.dialect_name == "sqlite"
+        assert [row.id for row in Log(database).query(text=typed)] == ([wanted] if found else []), typed
 
 
 @LOG_10
-@pytest.mark.parametrize("typed", NOT_FOUND)
-def test_missing_text_is_not_found(database: Database, writer: LogWriter, typed: str) -> None:
+def test_missing_text_is_not_found(database: Database, writer: LogWriter) -> None:
     fail(writer, TRACEBACK)
-    assert len(Log(database).query(text=typed)) == 0
+    for typed in NOT_FOUND:
+        assert len(Log(database).query(text=typed)) == 0, typed
 
 
 @LOG_10

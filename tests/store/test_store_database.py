@@ -43,9 +43,7 @@ PARTIAL_INDEXES = (
 LOG_7, LOG_14 = pytest.mark.requirement("LOG-7"), pytest.mark.requirement("LOG-14")
 
 
-def test_argument_then_environment_then_nearest_file(
-    tmp_path: Path,
-) -> None:
+def test_argument_then_environment_then_nearest_file(tmp_path: Path) -> None:
     (tmp_path / "healkit.db").touch()
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
@@ -149,9 +147,7 @@ def test_a_database_that_no_release_before_wrote_is_refused_unchanged(
 
 
 @LOG_7
-def test_a_blocked_write_is_refused_and_reading_goes_on(
-    database: Database,
-) -> None:
+def test_a_blocked_write_is_refused_and_reading_goes_on(database: Database) -> None:
     assert database.path is not None
     vault = Vault(database)
     vault.add("f", "def f(): return 1")
@@ -163,9 +159,7 @@ def test_a_blocked_write_is_refused_and_reading_goes_on(
             assert Vault(second).names() == ["f"]
 
 
-def test_a_write_session_is_one_transaction(
-    database: Database,
-) -> None:
+def test_a_write_session_is_one_transaction(database: Database) -> None:
     def work() -> None:
         with database.write() as session:
             session.execute(

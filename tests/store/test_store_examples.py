@@ -171,32 +171,32 @@ def test_all_three_forms_of_examples_are_accepted_as_they_are() -> None:
     assert checked_examples(given) == given
 
 
-@pytest.mark.parametrize(
-    ("wrong", "why"),
-    [
-        (7, "it is a int, not a dict"),
-        ({"arguments": {}, "resutl": 1}, "'resutl' is no part of an example. Did you mean 'result'?"),
-        ({"result": 1}, "it needs either arguments or a call"),
-        ({"arguments": {}, "call": "f()"}, "it needs either arguments or a call"),
-        ({"arguments": {}, "result": 1, "raises": "ValueError"}, "it cannot both return and raise"),
-        ({"arguments": [1]}, "its arguments are no dict"),
-        ({"arguments": {1: 2}}, "its arguments are no dict"),
-        ({"call": 7}, "its call is a int"),
-        ({"call": "f("}, "its call does not parse"),
-        ({"call": " "}, "its call is empty"),
-        ({"call": "n = f()", "result": 1}, "does not end in an expression"),
-        ({"arguments": {}, "raises": "not a name"}, "raises='not a name' is no exception's name"),
-        ({"arguments": {}, "raises": ValueError}, "is no exception's name"),
-    ],
-)
-def test_an_empty_example_is_refused_by_number(database: Database, wrong: Any, why: str) -> None:
+WRONG: list[tuple[Any, str]] = [
+    (7, "it is a int, not a dict"),
+    ({"arguments": {}, "resutl": 1}, "'resutl' is no part of an example. Did you mean 'result'?"),
+    ({"result": 1}, "it needs either arguments or a call"),
+    ({"arguments": {}, "call": "f()"}, "it needs either arguments or a call"),
+    ({"arguments": {}, "result": 1, "raises": "ValueError"}, "it cannot both return and raise"),
+    ({"arguments": [1]}, "its arguments are no dict"),
+    ({"arguments": {1: 2}}, "its arguments are no dict"),
+    ({"call": 7}, "its call is a int"),
+    ({"call": "f("}, "its call does not parse"),
+    ({"call": " "}, "its call is empty"),
+    ({"call": "n = f()", "result": 1}, "does not end in an expression"),
+    ({"arguments": {}, "raises": "not a name"}, "raises='not a name' is no exception's name"),
+    ({"arguments": {}, "raises": ValueError}, "is no exception's name"),
+]
+
+
+def test_an_empty_example_is_refused_by_number(database: Database) -> None:
     vault = Vault(database)
-    with pytest.raises(ExamplesInvalid) as caught:
-        vault.add("double", PLAIN, examples=[{"arguments": {"n": 1}, "result": 2}, wrong])
-    assert str(caught.value).startswith("Example 2, ")
-    assert why in str(caught.value)
-    assert caught.value.code == "EXAMPLES_INVALID"
-    assert vault.names() == []
+    for wrong, why in WRONG:
+        with pytest.raises(ExamplesInvalid) as caught:
+            vault.add("double", PLAIN, examples=[{"arguments": {"n": 1}, "result": 2}, wrong])
+        assert str(caught.value).startswith("Example 2, ")
+        assert why in str(caught.value)
+        assert caught.value.code == "EXAMPLES_INVALID"
+        assert vault.names() == []
 
 
 def test_examples_of_sql_tools_and_of_wrong_type_are_refused(database: Database) -> None:
@@ -207,9 +207,7 @@ def test_examples_of_sql_tools_and_of_wrong_type_are_refused(database: Database)
         vault.add("double", PLAIN, examples={"arguments": {}})
 
 
-def test_derived_examples_follow_a_persons_patch_only(
-    database: Database,
-) -> None:
+def test_derived_examples_follow_a_persons_patch_only(database: Database) -> None:
     vault = Vault(database)
     code = 'def double(n):\n    """Double it.\n\n    >>> double(2)\n    4\n    """\n    return n * 3\n'
     entry = vault.add("double", code)

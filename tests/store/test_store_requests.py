@@ -82,9 +82,7 @@ def decided_at_once(database: Database, *decisions: tuple[str, int]) -> list[str
 
 @HEAL_4
 @pytest.mark.requirement("SCALE-1")
-def test_an_accepted_request_is_the_next_revision(
-    database: Database,
-) -> None:
+def test_an_accepted_request_is_the_next_revision(database: Database) -> None:
     vault, requests = Vault(database), Requests(database)
     asked = requests.add("share", FIXED, author="rule", advisor="rules", reason="no zero", verdict="cured",
                          motivating_log_id=7, run_id="run_1")  # fmt: skip
@@ -107,9 +105,7 @@ def test_a_request_survives_a_restart(database: Database) -> None:
     assert (found.id, found.verdict, found.author, found.code) == (asked.id, "unproven", "search", FIXED)
 
 
-def test_the_same_patch_is_one_request(
-    database: Database,
-) -> None:
+def test_the_same_patch_is_one_request(database: Database) -> None:
     vault, requests = Vault(database), Requests(database)
     first = requests.add("share", FIXED, author="agent")
     again = requests.add("share", FIXED, author="model", verdict="cured")
@@ -123,9 +119,7 @@ def test_the_same_patch_is_one_request(
 
 
 @HEAL_4
-def test_an_overtaken_request_shows_both_sides(
-    database: Database,
-) -> None:
+def test_an_overtaken_request_shows_both_sides(database: Database) -> None:
     vault, requests = Vault(database), Requests(database)
     asked = requests.add("share", FIXED)
     vault.patch("share", OTHER)
@@ -173,9 +167,7 @@ def test_concurrent_acceptance_makes_one_revision(database: Database) -> None:
 
 @pytest.mark.slow
 @HEAL_4
-def test_of_concurrent_decisions_one_wins(
-    database: Database,
-) -> None:
+def test_of_concurrent_decisions_one_wins(database: Database) -> None:
     requests = Requests(database)
     requests.add("share", FIXED)
     said = set(decided_at_once(database, ("accept", 1), ("decline", 1)))
@@ -256,9 +248,7 @@ def test_tampered_code_of_a_request_is_not_accepted(database: Database) -> None:
 
 
 @pytest.mark.requirement("VAULT-5")
-def test_undo_goes_back_and_forth(
-    database: Database,
-) -> None:
+def test_undo_goes_back_and_forth(database: Database) -> None:
     vault = Vault(database)
     vault.patch("share", FIXED)
     undone = vault.undo("share")

@@ -10,9 +10,7 @@ from store_samples import failed, started, succeeded
 from vault_samples import BROKEN, FIXED, V4, V5
 
 from healkit.contracts.vault import Blame
-from healkit.errors import (
-    RevisionConflict,
-)
+from healkit.errors import RevisionConflict
 from healkit.store.database import Database
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter

@@ -131,9 +131,7 @@ def test_odd_text_can_be_spooled(spool: Spool) -> None:
     assert found[0].result_summary == "lone \\ud800 surrogate"
 
 
-def test_the_spool_falls_back_to_the_state_folder(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_spool_falls_back_to_the_state_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     with open_folder() as folder:
         (folder / "data").mkdir()
         (folder / "state").mkdir()

@@ -8,14 +8,7 @@ from __future__ import annotations
 import pytest
 from vault_samples import BROKEN, FIXED, V1, V2, V3, V4
 
-from healkit.errors import (
-    PersonaNotFound,
-    ToolExists,
-    ToolNotFound,
-    ToolRemoved,
-    ToolShapeError,
-    VaultError,
-)
+from healkit.errors import PersonaNotFound, ToolExists, ToolNotFound, ToolRemoved, ToolShapeError, VaultError
 from healkit.store.database import Database
 from healkit.store.requests import Requests
 from healkit.store.vault import Vault
