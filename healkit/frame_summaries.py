@@ -49,7 +49,7 @@ class _Source(NamedTuple):
     columns: Iterator[_Column]
 
 
-def frame_summary(value: Any, cleaner: Cleaner, top: int) -> ShownFrameSummary | None:
+def frame_summary(value: object, cleaner: Cleaner, top: int) -> ShownFrameSummary | None:
     """Return the summary, None for a value that is no frame; `top` is the number of entries in each list at most."""
     source = _source(value)
     if source is None:
@@ -125,7 +125,7 @@ def _source(value: Any) -> _Source | None:
     return _of_arrow(value)
 
 
-def _of_series(series: pd.Series[Any], name: Any) -> _Column:
+def _of_series(series: pd.Series[Any], name: object) -> _Column:
     return _Column(name, str(series.dtype), series)
 
 
@@ -294,7 +294,7 @@ def _range(present: pd.Series[Any]) -> dict[str, Any]:
         return {}
 
 
-def _bound(value: Any) -> Bound:
+def _bound(value: object) -> Bound:
     """Return the end of a range: a number as such, unless JSON cannot hold it, else text."""
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
         value = float(value) if value.dtype.kind == "f" else value.item()
@@ -305,7 +305,7 @@ def _bound(value: Any) -> Bound:
     return _text(value)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, pd.Timestamp):
         return value.isoformat()
     text = value if isinstance(value, str) else str(value)

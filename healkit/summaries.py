@@ -12,7 +12,6 @@ import unicodedata
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -26,7 +25,7 @@ from healkit.sanitizer.cleaner import Cleaner, whole_words
 TOP, TOP_MAX = 10, 1000
 
 
-def summarize(value: Any, cleaner: Cleaner, *, top: int = TOP) -> ShownTextSummary | ShownFrameSummary:
+def summarize(value: object, cleaner: Cleaner, *, top: int = TOP) -> ShownTextSummary | ShownFrameSummary:
     """Return the summary of a text, a frame or an array.
 
     top: the number of entries in each list at most. What `cleaner` hides is in none of them. Raises `UsageInvalid`

@@ -19,13 +19,14 @@ import struct
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from healkit.contracts.encoding import is_from_library
-from healkit.crossing.codec import BadValue, CannotCross, inline, zone_of, zone_parts
+from healkit.crossing.codec import BadValue, CannotCross, Foreign, inline, zone_of, zone_parts
 
 if TYPE_CHECKING:
     from healkit.crossing.codec import Decoder, Encoder
@@ -38,7 +39,7 @@ _ROW_BYTES = 64
 _PYTHON_TEXT = {str, type(None)}
 
 
-def of_numpy(encoder: Encoder, value: Any, path: str, depth: int, numpy: Any) -> list[Any] | None:
+def of_numpy(encoder: Encoder, value: Foreign, path: str, depth: int, numpy: ModuleType) -> list[Any] | None:
     """Return the tag of a scalar, a dtype or an array; None for any other value. Raises `CannotCross`."""
     if isinstance(value, numpy.generic):
         if type(value) is not value.dtype.type:
@@ -59,7 +60,7 @@ def of_numpy(encoder: Encoder, value: Any, path: str, depth: int, numpy: Any) ->
     return ["ndarray", descr, list(value.shape), encoder.content(bytes_of(value, numpy))]
 
 
-def _objects(encoder: Encoder, value: Any, path: str, depth: int, numpy: Any) -> list[Any]:
+def _objects(encoder: Encoder, value: Foreign, path: str, depth: int, numpy: ModuleType) -> list[Any]:
     """Return an array of Python objects: Arrow's text where it holds nothing else, else item by item."""
     if value.dtype.kind != "O" or value.dtype.metadata:
         raise CannotCross(path, f"an array of dtype {value.dtype}")
@@ -77,14 +78,14 @@ def _objects(encoder: Encoder, value: Any, path: str, depth: int, numpy: Any) ->
     return ["objects", list(value.shape), items]
 
 
-def bytes_of(value: Any, numpy: Any) -> Any:
+def bytes_of(value: Foreign, numpy: ModuleType) -> Any:
     """Return an array's bytes in C order, without a copy where they lie so."""
     if not value.size or not value.itemsize:
         return b""
     return memoryview(numpy.ascontiguousarray(value).reshape(-1).view(numpy.uint8))
 
 
-def _descr(dtype: Any, path: str) -> Any:
+def _descr(dtype: Foreign, path: str) -> Any:
     """Return a dtype as numpy's file format describes it; raises `CannotCross` for one that it cannot."""
     from numpy.lib import format as npy
 
@@ -102,7 +103,7 @@ def _descr(dtype: Any, path: str) -> Any:
     return descr
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def _is_same(one: Foreign, other: Foreign) -> bool:
     """Return whether two dtypes are equal in what numpy does not compare too: metadata, alignment, scalars' class."""
     if one != other or one.type is not other.type or one.isalignedstruct != other.isalignedstruct:
         return False
@@ -113,7 +114,7 @@ def _is_same(one: Any, other: Any) -> bool:
     return all(_is_same(one[name], other[name]) for name in other.names or ())
 
 
-def _leaves(dtype: Any) -> Iterator[Any]:
+def _leaves(dtype: Foreign) -> Iterator[Any]:
     """Yield the dtypes of a dtype's fields, and of theirs; of one without fields that itself."""
     if dtype.subdtype is not None:
         yield from _leaves(dtype.subdtype[0])
@@ -124,11 +125,11 @@ def _leaves(dtype: Any) -> Iterator[Any]:
         yield dtype
 
 
-def _is_plain(dtype: Any) -> bool:
+def _is_plain(dtype: object) -> bool:
     return all(leaf.kind in "biufcmMSUV" for leaf in _leaves(dtype))
 
 
-def _has_no_width(dtype: Any) -> bool:
+def _has_no_width(dtype: Foreign) -> bool:
     """Return whether items or fields of a dtype take no bytes, so that any number of them could be said to be there."""
     return not dtype.itemsize or any(not leaf.itemsize for leaf in _leaves(dtype))
 
@@ -138,7 +139,7 @@ def _rows(shape: Sequence[int]) -> int:
     return math.prod(itertools.takewhile(bool, shape)) if 0 in shape else 0
 
 
-def _dtype(descr: Any) -> Any:
+def _dtype(descr: object) -> Any:
     from numpy.lib import format as npy
 
     dtype = npy.descr_to_dtype(_tuples(descr))
@@ -147,7 +148,7 @@ def _dtype(descr: Any) -> Any:
     return dtype
 
 
-def _tuples(descr: Any) -> Any:
+def _tuples(descr: object) -> Any:
     """Return a description with the tuples that JSON made lists of: its fields, their titles and shapes."""
     if type(descr) is not list:
         return descr
@@ -159,11 +160,11 @@ def _tuples(descr: Any) -> Any:
     return tuple(_tuples(part) if i == 0 else _whole(part) for i, part in enumerate(descr))
 
 
-def _whole(part: Any) -> Any:
+def _whole(part: object) -> Any:
     return tuple(part) if type(part) is list else part
 
 
-def ndarray(decoder: Decoder, descr: Any, shape: Any, reference: Any) -> Any:
+def ndarray(decoder: Decoder, descr: Foreign, shape: Foreign, reference: Foreign) -> Any:
     """Return an array of the bytes that `reference` stands for. Raises `BadValue`."""
     dtype = _dtype(descr)
     if dtype.subdtype is not None or _has_no_width(dtype):
@@ -172,7 +173,7 @@ def ndarray(decoder: Decoder, descr: Any, shape: Any, reference: Any) -> Any:
     return array_of(dtype, shape, decoder.content(reference))
 
 
-def vector(data: Any, descr: str) -> Any:
+def vector(data: Foreign, descr: str) -> Any:
     """Return the array of one dimension that these bytes are. Raises `BadValue`."""
     import numpy
 
@@ -180,7 +181,7 @@ def vector(data: Any, descr: str) -> Any:
     return array_of(dtype, [len(data) // dtype.itemsize], data)
 
 
-def array_of(dtype: Any, shape: Sequence[int], data: Any) -> Any:
+def array_of(dtype: Foreign, shape: Sequence[int], data: Foreign) -> Any:
     """Return the array of these bytes. Raises `BadValue`."""
     import numpy
 
@@ -195,7 +196,7 @@ def array_of(dtype: Any, shape: Sequence[int], data: Any) -> Any:
     return found
 
 
-def _check_items(values: Any, numpy: Any) -> None:
+def _check_items(values: Foreign, numpy: ModuleType) -> None:
     """Raise `BadValue` for items of which numpy would make something wrong, or nothing."""
     dtype = values.dtype
     if dtype.names is not None:
@@ -209,7 +210,7 @@ def _check_items(values: Any, numpy: Any) -> None:
             raise BadValue("a text with characters that are none")
 
 
-def _check_shape(decoder: Decoder, shape: Any) -> None:
+def _check_shape(decoder: Decoder, shape: object) -> None:
     if type(shape) is not list or len(shape) > DIMENSIONS_MAX:
         raise BadValue("a wrong shape")
     if not all(type(size) is int and 0 <= size < 2**62 for size in shape) or math.prod(shape) >= 2**62:
@@ -217,7 +218,7 @@ def _check_shape(decoder: Decoder, shape: Any) -> None:
     decoder.take(_rows(shape) * _ROW_BYTES)
 
 
-def _filled(decoder: Decoder, shape: Any, items: list[Any]) -> Any:
+def _filled(decoder: Decoder, shape: Foreign, items: list[Any]) -> Any:
     import numpy
 
     _check_shape(decoder, shape)
@@ -229,14 +230,14 @@ def _filled(decoder: Decoder, shape: Any, items: list[Any]) -> Any:
     return flat.reshape(shape)
 
 
-def _scalar(decoder: Decoder, descr: Any, text: Any) -> Any:
+def _scalar(decoder: Decoder, descr: object, text: object) -> Any:
     dtype = _dtype(descr)
     if dtype.subdtype is not None or (_has_no_width(dtype) and dtype.names is not None):
         raise BadValue(f"a scalar of dtype {dtype}"[:300])
     return array_of(dtype, [1], decoder.content(text))[0]
 
 
-def _texts(decoder: Decoder, shape: Any, reference: Any) -> Any:
+def _texts(decoder: Decoder, shape: object, reference: object) -> Any:
     column = stream_column(decoder.content(reference), decoder.spend)
     if str(column.type) != "large_string":
         raise BadValue(f"texts of Arrow's type {column.type}"[:300])
@@ -255,12 +256,12 @@ NUMPY_DECODERS: dict[str, Callable[..., Any]] = {
 # Arrays of pandas, of a column or an index.
 
 
-def is_extension_array(value: Any) -> bool:
+def is_extension_array(value: object) -> bool:
     """Return whether a value of pandas is an array."""
     return isinstance(value, sys.modules["pandas"].api.extensions.ExtensionArray)
 
 
-def array(encoder: Encoder, values: Any, path: str, depth: int) -> Any:
+def array(encoder: Encoder, values: object, path: str, depth: int) -> Any:
     """Return the tag of a column's or an index's values: an array of numpy's or of pandas'."""
     with refusing(path):
         return _array(encoder, values, path, depth)
@@ -280,7 +281,7 @@ def refusing(path: str) -> Iterator[None]:
         raise CannotCross(path, f"a value that cannot be written ({said})") from None
 
 
-def _array(encoder: Encoder, values: Any, path: str, depth: int) -> Any:
+def _array(encoder: Encoder, values: Foreign, path: str, depth: int) -> Any:
     kind = type(values).__name__
     if kind == "ndarray":
         return encoder.item(values, path, depth)
@@ -298,7 +299,7 @@ def _array(encoder: Encoder, values: Any, path: str, depth: int) -> Any:
     return {"@": ["extension", spec, encoder.content(of_array(values, path, encoder.spend(path)))]}
 
 
-def _extension(decoder: Decoder, spec: Any, reference: Any) -> Any:
+def _extension(decoder: Decoder, spec: Foreign, reference: Foreign) -> Any:
     """Return an array of pandas' whose values came as Arrow."""
     import pandas as pd
 
@@ -329,7 +330,7 @@ _MASKED = {
 _STRINGS = {"string", "large_string"}
 
 
-def _moments(encoder: Encoder, values: Any, path: str, _depth: int) -> list[Any]:
+def _moments(encoder: Encoder, values: Foreign, path: str, _depth: int) -> list[Any]:
     numpy = sys.modules["numpy"]
     return [
         encoder.content(bytes_of(values.asi8, numpy)),
@@ -338,7 +339,9 @@ def _moments(encoder: Encoder, values: Any, path: str, _depth: int) -> list[Any]
     ]
 
 
-def _moments_of(decoder: Decoder, reference: Any, unit: Any, zone: Any, freq: Any = None) -> Any:
+def _moments_of(
+    decoder: Decoder, reference: Foreign, unit: Foreign, zone: Foreign, freq: Foreign = None
+) -> Any:
     import pandas as pd
 
     times = vector(decoder.content(reference), f"<M8[{checked_unit(unit)}]")
@@ -346,7 +349,7 @@ def _moments_of(decoder: Decoder, reference: Any, unit: Any, zone: Any, freq: An
     return with_freq(naive if not zone else naive.tz_localize("UTC").tz_convert(zone_of(*zone)), freq)
 
 
-def freq_of(values: Any, path: str) -> str | None:
+def freq_of(values: object, path: str) -> str | None:
     """Return the frequency of an index or an array, as a text; raise `CannotCross` for one that no text names."""
     freq = getattr(values, "freq", None)
     if freq is None or type(values).__name__ not in _WITH_FREQ:
@@ -359,7 +362,7 @@ def freq_of(values: Any, path: str) -> str | None:
     raise CannotCross(path, f"a frequency that no text names, {freq!r}"[:300])
 
 
-def with_freq(values: Any, freq: Any) -> Any:
+def with_freq(values: Foreign, freq: Foreign) -> Any:
     """Return an index or an array with its frequency, which must be that of its values."""
     if freq is not None:
         values.freq = freq
@@ -369,20 +372,20 @@ def with_freq(values: Any, freq: Any) -> Any:
 _WITH_FREQ = {"DatetimeIndex", "TimedeltaIndex", "DatetimeArray", "TimedeltaArray"}
 
 
-def checked_unit(unit: Any) -> Any:
+def checked_unit(unit: object) -> Any:
     """Return a unit of time; raise `BadValue` for none."""
     if unit not in {"s", "ms", "us", "ns"}:
         raise BadValue("an unknown unit of time")
     return unit
 
 
-def _timedeltas_of(decoder: Decoder, values: Any, freq: Any = None) -> Any:
+def _timedeltas_of(decoder: Decoder, values: object, freq: object = None) -> Any:
     import pandas as pd
 
     return with_freq(pd.Series(column_of(decoder, values, "m"), copy=False).array, freq)
 
 
-def column_of(decoder: Decoder, values: Any, kinds: str = "") -> Any:
+def column_of(decoder: Decoder, values: object, kinds: str = "") -> Any:
     """Return an array of one dimension, of numpy's or pandas'. Raises `BadValue` for anything else, such as a range."""
     found = decoder.item(values)
     if type(found).__name__ != "ndarray" and not is_extension_array(found):
@@ -392,7 +395,7 @@ def column_of(decoder: Decoder, values: Any, kinds: str = "") -> Any:
     return found
 
 
-def index_of(decoder: Decoder, index: Any) -> Any:
+def index_of(decoder: Decoder, index: object) -> Any:
     """Return an index. Raises `BadValue` for anything else."""
     found = decoder.item(index)
     if not isinstance(found, sys.modules["pandas"].Index):
@@ -400,14 +403,14 @@ def index_of(decoder: Decoder, index: Any) -> Any:
     return found
 
 
-def _categories(encoder: Encoder, values: Any, path: str, depth: int) -> list[Any]:
+def _categories(encoder: Encoder, values: Foreign, path: str, depth: int) -> list[Any]:
     return [
         encoder.item(values.codes, path, depth), encoder.item(values.categories, f"{path} categories", depth),
         bool(values.ordered),
     ]  # fmt: skip
 
 
-def _categorical(decoder: Decoder, codes: Any, categories: Any, ordered: Any) -> Any:
+def _categorical(decoder: Decoder, codes: Foreign, categories: Foreign, ordered: Foreign) -> Any:
     import pandas as pd
 
     found, names = column_of(decoder, codes, "i"), index_of(decoder, categories)
@@ -420,7 +423,7 @@ def _categorical(decoder: Decoder, codes: Any, categories: Any, ordered: Any) ->
     return pd.Categorical.from_codes(found, dtype=dtype, validate=True)
 
 
-def check_codes(decoder: Decoder, codes: Any, values: Any) -> None:
+def check_codes(decoder: Decoder, codes: Foreign, values: Foreign) -> None:
     """Count what a worker's codes would take with a value for each; raise `BadValue` for codes of nothing."""
     numpy = sys.modules["numpy"]
     if decoder.spend is None or not len(codes):
@@ -432,7 +435,7 @@ def check_codes(decoder: Decoder, codes: Any, values: Any) -> None:
         decoder.take(int(numpy.fromiter((*texts, 0), "i8", len(values) + 1)[codes].sum()))
 
 
-def is_unique(decoder: Decoder, values: Any) -> bool:
+def is_unique(decoder: Decoder, values: Foreign) -> bool:
     """Return True where a worker's index was seen to hold nothing twice, False where pandas may look for itself.
 
     pandas would put the items into a hash table, in which those of a worker may all collide. Raises `BadValue`.
@@ -456,18 +459,18 @@ def is_unique(decoder: Decoder, values: Any) -> bool:
 _HASHED_MAX = 1_000
 
 
-def _periods(encoder: Encoder, values: Any, _path: str, _depth: int) -> list[Any]:
+def _periods(encoder: Encoder, values: Foreign, _path: str, _depth: int) -> list[Any]:
     return [encoder.content(bytes_of(values.asi8, sys.modules["numpy"])), values.freqstr]
 
 
-def _periods_of(decoder: Decoder, reference: Any, freq: Any) -> Any:
+def _periods_of(decoder: Decoder, reference: object, freq: object) -> Any:
     import pandas as pd
 
     ordinals = vector(decoder.content(reference), "<i8")
     return pd.arrays.PeriodArray(ordinals, dtype=pd.PeriodDtype(str(freq)))
 
 
-def _intervals_of(decoder: Decoder, left: Any, right: Any, closed: Any) -> Any:
+def _intervals_of(decoder: Decoder, left: Foreign, right: Foreign, closed: Foreign) -> Any:
     import pandas as pd
 
     ends = [decoder.item(end) for end in (left, right)]
@@ -476,7 +479,7 @@ def _intervals_of(decoder: Decoder, left: Any, right: Any, closed: Any) -> Any:
     return pd.arrays.IntervalArray.from_arrays(ends[0], ends[1], closed)
 
 
-def _end(index: Any) -> Any:
+def _end(index: object) -> Any:
     """Return an end of intervals, as values: a range of pandas' is one only as an index."""
     import pandas as pd
 
@@ -541,7 +544,7 @@ _TEXTS = {_lib.Type_STRING, _lib.Type_LARGE_STRING, _lib.Type_BINARY, _lib.Type_
 Spend = Callable[[int], None]
 
 
-def written(table: Any, path: str, spend: Spend | None = None) -> Any:
+def written(table: Foreign, path: str, spend: Spend | None = None) -> Any:
     """Return a table or a record batch as a stream. Raises `CannotCross` for what `read` would refuse."""
     _check_types(table.schema, lambda why: CannotCross(path, why))
     table.validate(full=True)  # what Arrow itself finds wrong would be refused on the other side
@@ -559,7 +562,7 @@ def written(table: Any, path: str, spend: Spend | None = None) -> Any:
     return data
 
 
-def of_array(values: Any, path: str, spend: Spend | None = None) -> Any:
+def of_array(values: Foreign, path: str, spend: Spend | None = None) -> Any:
     """Return an array of pandas' as a stream of one column; equal arrays make equal streams."""
     if type(values).__name__ in MASKED_ARRAYS:
         # What lies below a null is none of the value; a NaN beside it is.
@@ -578,7 +581,7 @@ def of_texts(texts: Iterable[str | None]) -> Any:
     return written(pa.table({"": pa.array(texts, pa.large_string(), from_pandas=False)}), "$")
 
 
-def stream_column(data: Any, spend: Spend | None = None) -> Any:
+def stream_column(data: object, spend: Spend | None = None) -> Any:
     """Return the one column of a stream, as a chunked array. Raises `BadValue`."""
     table = read(data, spend)
     if table.num_columns != 1:
@@ -586,7 +589,7 @@ def stream_column(data: Any, spend: Spend | None = None) -> Any:
     return table.column(0)
 
 
-def batch(data: Any, spend: Spend | None = None) -> Any:
+def batch(data: object, spend: Spend | None = None) -> Any:
     """Return the one record batch of a stream. Raises `BadValue`."""
     table = read(data, spend)
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
@@ -595,7 +598,7 @@ def batch(data: Any, spend: Spend | None = None) -> Any:
     return batches[0]
 
 
-def read(data: Any, spend: Spend | None = None) -> Any:
+def read(data: Foreign, spend: Spend | None = None) -> Any:
     """Return the table of a stream, validated. Raises `BadValue`.
 
     spend: told what its columns would take if no two items shared what they hold, as those of a dictionary do.
@@ -618,14 +621,14 @@ def read(data: Any, spend: Spend | None = None) -> Any:
     return table
 
 
-def _check_types(schema: Any, refusal: Any) -> None:
+def _check_types(schema: Foreign, refusal: Foreign) -> None:
     if len(schema) > COLUMNS_MAX:
         raise refusal(f"more than {COLUMNS_MAX:,} columns")
     for field in schema:
         _check_type(field.type, f"column {field.name!r}"[:100], refusal, 0)
 
 
-def _check_type(kind: Any, where: str, refusal: Any, depth: int) -> None:
+def _check_type(kind: Foreign, where: str, refusal: Foreign, depth: int) -> None:
     if isinstance(kind, pa.BaseExtensionType):
         raise refusal(f"{where} is of Arrow's extension type {kind}"[:300])
     if depth > DEPTH_MAX:
@@ -641,7 +644,7 @@ def _check_type(kind: Any, where: str, refusal: Any, depth: int) -> None:
         _check_type(field.type, f"{where}, {field.name!r}"[:100], refusal, depth + 1)
 
 
-def _takes_bytes(kind: Any) -> bool:
+def _takes_bytes(kind: Foreign) -> bool:
     """Return False for a type whose items take no bytes, as those of a struct without fields."""
     if _types.is_struct(kind):
         return bool(kind.num_fields)
@@ -650,7 +653,7 @@ def _takes_bytes(kind: Any) -> bool:
     return not _types.is_fixed_size_binary(kind) or bool(kind.byte_width)
 
 
-def _check_sizes(table: Any, size: int) -> None:
+def _check_sizes(table: Foreign, size: int) -> None:
     """Raise `BadValue` for items without bytes beyond a number."""
     if table.num_rows > _BARE_MAX + 8 * size:
         raise BadValue(f"{table.num_rows:,} rows in {size:,} bytes")
@@ -659,7 +662,7 @@ def _check_sizes(table: Any, size: int) -> None:
         raise BadValue(f"{bare:,} rows in {size:,} bytes")
 
 
-def _bare(column: Any) -> int:
+def _bare(column: Foreign) -> int:
     """Return how many items of a column take no bytes: those of a type that knows null only."""
     kind = column.type
     if not _types.is_null(kind) and not _types.is_nested(kind):
@@ -667,11 +670,11 @@ def _bare(column: Any) -> int:
     return sum(len(part) for chunk in _chunks(column) for part in _parts(chunk) if _types.is_null(part.type))
 
 
-def _chunks(column: Any) -> list[Any]:
+def _chunks(column: object) -> list[Any]:
     return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
 
 
-def _parts(array: Any) -> Iterator[Any]:
+def _parts(array: Foreign) -> Iterator[Any]:
     """Yield an array, and those that it is nested of."""
     yield array
     kind = array.type
@@ -685,7 +688,7 @@ def _parts(array: Any) -> Iterator[Any]:
         yield from _parts(one)
 
 
-def _spread(column: Any) -> int:
+def _spread(column: Foreign) -> int:
     """Return what a column would take if no two items shared what they hold, in bytes."""
     kind = column.type
     if not _types.is_nested(kind) and not _types.is_dictionary(kind) and not _types.is_null(kind):
@@ -693,7 +696,7 @@ def _spread(column: Any) -> int:
     return sum(_spread_of(part) for chunk in _chunks(column) for part in _parts(chunk))
 
 
-def _spread_of(array: Any) -> int:
+def _spread_of(array: Foreign) -> int:
     """Return the same for an array without those that it is nested of."""
     kind, count = array.type, len(array)
     if _types.is_nested(kind) or _types.is_null(kind):

@@ -47,6 +47,8 @@ MARK = f'"{TAG}"'.encode()
 FRAME = "@frame"
 
 Buffers = list[Any]
+#: Value of numpy, pandas, Arrow or polars, or a part of one; none of them is imported for its type.
+Foreign = Any
 #: Limit of what frames and arrays take where they arrive, for whoever names no other, in bytes.
 EXPANDED_MAX_BYTES = 1024**3
 #: Limit of the numbers of a Fraction, in bits: to reduce it takes the square of their size.
@@ -74,7 +76,7 @@ class BadValue(ValueError):
     """Error for an encoded value that breaks the format."""
 
 
-def outweighs(value: Any, limit: int) -> bool:
+def outweighs(value: object, limit: int) -> bool:
     """Return whether the texts, bytes and items in a value are more than `limit`; asked before they are encoded."""
     total, left, seen = 0, list[Any]([value]), set[int]()
     while left and total <= limit:
@@ -292,7 +294,7 @@ def is_model(kind: type) -> bool:
     return any(base.__module__ == "pydantic.main" and base.__name__ == "BaseModel" for base in kind.__mro__)
 
 
-def _tag(name: str, *rest: Any) -> dict[str, Any]:
+def _tag(name: str, *rest: object) -> dict[str, Any]:
     return {TAG: [name, *rest]}
 
 
@@ -441,7 +443,7 @@ class Decoder:
         if self._left < 0:
             raise BadValue(f"frames or arrays that would take more than {self._limit_bytes:,} bytes")
 
-    def item(self, plain: Any) -> Any:
+    def item(self, plain: object) -> Any:
         """Return the value of an item."""
         if type(plain) is list:
             return [self.item(item) for item in plain]
@@ -451,7 +453,7 @@ class Decoder:
             return {key: self.item(item) for key, item in plain.items()}
         return plain
 
-    def content(self, reference: Any) -> Any:
+    def content(self, reference: object) -> Any:
         """Return the bytes that a number or a base64 text stands for."""
         if type(reference) is str:
             return base64.b64decode(reference, validate=True)
@@ -481,7 +483,7 @@ class Decoder:
             if self._left_s < 0:
                 raise BadValue("keys or items of sets that take too long to be told apart")
 
-    def preview(self, shown: Any, number: Any = 0) -> Any:
+    def preview(self, shown: object, number: object = 0) -> Any:
         """Return what stands for a preview."""
         if self._limit_bytes is not None:
             raise BadValue("a preview where a value was expected")

@@ -26,7 +26,7 @@ from healkit.crossing.arrays import (
     refusing,
     with_freq,
 )
-from healkit.crossing.codec import FRAME, BadValue, CannotCross, zone_of, zone_parts
+from healkit.crossing.codec import FRAME, BadValue, CannotCross, Foreign, zone_of, zone_parts
 
 if TYPE_CHECKING:
     from healkit.crossing.codec import Decoder, Encoder
@@ -38,7 +38,7 @@ COLUMNS_MAX = 100_000
 _LABEL_BYTES = 8
 
 
-def encoded(encoder: Encoder, value: Any, path: str, depth: int) -> Any:
+def encoded(encoder: Encoder, value: object, path: str, depth: int) -> Any:
     """Return the tag of a value of numpy, pandas or Arrow; None for any other. Raises `CannotCross`."""
     kind = type(value)
     package, name = kind.__module__.partition(".")[0], kind.__name__
@@ -63,11 +63,11 @@ def encoded(encoder: Encoder, value: Any, path: str, depth: int) -> Any:
     return None
 
 
-def _table_tag(encoder: Encoder, name: str, table: Any, path: str) -> Any:
+def _table_tag(encoder: Encoder, name: str, table: object, path: str) -> Any:
     return {"@": [name, encoder.content(arrays.written(table, path, encoder.spend(path)))]}
 
 
-def _bare_array(encoder: Encoder, values: Any, path: str, depth: int) -> Any:
+def _bare_array(encoder: Encoder, values: object, path: str, depth: int) -> Any:
     """Return the tag of an array of pandas' by itself, which may have a frequency; as a column it has none."""
     tag = array(encoder, values, path, depth)
     if (freq := freq_of(values, path)) is not None:
@@ -75,11 +75,11 @@ def _bare_array(encoder: Encoder, values: Any, path: str, depth: int) -> Any:
     return tag
 
 
-def _arrow_of(frame: Any, path: str) -> Any:
+def _arrow_of(frame: Foreign, path: str) -> Any:
     """Return a frame of polars' as Arrow's. Raises `CannotCross` with the first column that would not come back."""
     import polars as pl
 
-    def comes_back(part: Any) -> bool:
+    def comes_back(part: Foreign) -> bool:
         try:
             back = pl.from_arrow(part.clear().to_arrow())
         except BaseException as error:  # Arrow's, or polars'
@@ -95,28 +95,28 @@ def _arrow_of(frame: Any, path: str) -> Any:
     return frame.to_arrow()
 
 
-def _is_frame(value: Any) -> bool:
+def _is_frame(value: object) -> bool:
     """Return whether it is a frame of pandas or polars, of a class that was not recognised: a subclass."""
     return any(base.__module__.partition(".")[0] in {"pandas", "polars"} for base in type(value).__mro__)
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     """Return whether a value of pandas is an index or an array."""
     return (type(value).__name__ in _PANDAS or is_extension_array(value)) and hasattr(value, "__len__")
 
 
-def _values_of(labelled: Any) -> Any:
+def _values_of(labelled: Foreign) -> Any:
     """Return the values of a Series or an Index as numpy's array, or pandas' own where numpy has no such dtype."""
     numpy = sys.modules["numpy"]
     return labelled.to_numpy(copy=False) if isinstance(labelled.dtype, numpy.dtype) else labelled.array
 
 
-def _index(encoder: Encoder, index: Any, path: str, depth: int) -> list[Any]:
+def _index(encoder: Encoder, index: Foreign, path: str, depth: int) -> list[Any]:
     values = array(encoder, _values_of(index), path, depth)
     return [values, encoder.item(index.name, f"{path} name", depth), freq_of(index, path)]
 
 
-def _index_of(decoder: Decoder, values: Any, name: Any, freq: Any) -> Any:
+def _index_of(decoder: Decoder, values: object, name: object, freq: object) -> Any:
     import pandas as pd
 
     found = column_of(decoder, values)
@@ -124,13 +124,15 @@ def _index_of(decoder: Decoder, values: Any, name: Any, freq: Any) -> Any:
     return with_freq(index, freq)
 
 
-def _range(encoder: Encoder, index: Any, path: str, depth: int, *, counted: bool = True) -> list[Any]:
+def _range(encoder: Encoder, index: Foreign, path: str, depth: int, *, counted: bool = True) -> list[Any]:
     if counted and (spend := encoder.spend(path)) is not None:
         spend(len(index) * _LABEL_BYTES)
     return [index.start, index.stop, index.step, encoder.item(index.name, f"{path} name", depth)]
 
 
-def _range_of(decoder: Decoder, start: Any, stop: Any, step: Any, name: Any, *, counted: bool = True) -> Any:
+def _range_of(
+    decoder: Decoder, start: Foreign, stop: Foreign, step: Foreign, name: Foreign, *, counted: bool = True
+) -> Any:
     import pandas as pd
 
     if not all(type(one) is int and abs(one) < 2**62 for one in (start, stop, step)):
@@ -141,21 +143,21 @@ def _range_of(decoder: Decoder, start: Any, stop: Any, step: Any, name: Any, *, 
     return found
 
 
-def _rows(encoder: Encoder, index: Any, path: str, depth: int, columns: int) -> Any:
+def _rows(encoder: Encoder, index: object, path: str, depth: int, columns: int) -> Any:
     """Return the tag of an index of rows; a range beside columns takes nothing that those do not."""
     if type(index).__name__ == "RangeIndex" and columns:
         return {"@": ["RangeIndex", *_range(encoder, index, f"{path} index", depth, counted=False)]}
     return encoder.item(index, f"{path} index", depth)
 
 
-def _rows_of(decoder: Decoder, index: Any, columns: int) -> Any:
+def _rows_of(decoder: Decoder, index: object, columns: int) -> Any:
     tag = index.get("@") if type(index) is dict and columns else None
     if type(tag) is list and tag and tag[0] == "RangeIndex":
         return _range_of(decoder, *tag[1:], counted=False)
     return index_of(decoder, index)
 
 
-def _levels(encoder: Encoder, index: Any, path: str, depth: int) -> list[Any]:
+def _levels(encoder: Encoder, index: Foreign, path: str, depth: int) -> list[Any]:
     return [
         [
             encoder.item(level.rename(None), f"{path} level {i}", depth + 1)
@@ -166,7 +168,7 @@ def _levels(encoder: Encoder, index: Any, path: str, depth: int) -> list[Any]:
     ]
 
 
-def _levels_of(decoder: Decoder, levels: Any, codes: Any, names: Any) -> Any:
+def _levels_of(decoder: Decoder, levels: Foreign, codes: Foreign, names: Foreign) -> Any:
     import pandas as pd
 
     found, places = (
@@ -182,7 +184,7 @@ def _levels_of(decoder: Decoder, levels: Any, codes: Any, names: Any) -> Any:
     return pd.MultiIndex(found, places, names=names, verify_integrity=not any(checked))
 
 
-def _series(encoder: Encoder, series: Any, path: str, depth: int) -> list[Any]:
+def _series(encoder: Encoder, series: Foreign, path: str, depth: int) -> list[Any]:
     return [
         array(encoder, _values_of(series), path, depth),
         _rows(encoder, series.index, path, depth, 1),
@@ -192,7 +194,9 @@ def _series(encoder: Encoder, series: Any, path: str, depth: int) -> list[Any]:
     ]
 
 
-def _series_of(decoder: Decoder, values: Any, index: Any, name: Any, attrs: Any, flags: Any = None) -> Any:
+def _series_of(
+    decoder: Decoder, values: object, index: object, name: object, attrs: object, flags: object = None
+) -> Any:
     import pandas as pd
 
     found, rows = column_of(decoder, values), _rows_of(decoder, index, 1)
@@ -203,12 +207,12 @@ def _series_of(decoder: Decoder, values: Any, index: Any, name: Any, attrs: Any,
     return _flagged(decoder, series, flags)
 
 
-def _flags(labelled: Any) -> list[Any]:
+def _flags(labelled: Foreign) -> list[Any]:
     """Return what a tag has more, of a frame or a series with flags that are not the usual ones."""
     return [] if labelled.flags.allows_duplicate_labels else [{"allows_duplicate_labels": False}]
 
 
-def _flagged(decoder: Decoder, labelled: Any, flags: Any) -> Any:
+def _flagged(decoder: Decoder, labelled: Foreign, flags: Foreign) -> Any:
     if flags is None:
         return labelled
     if flags != {"allows_duplicate_labels": False}:
@@ -221,7 +225,7 @@ def _flagged(decoder: Decoder, labelled: Any, flags: Any) -> Any:
     return labelled
 
 
-def _frame(encoder: Encoder, frame: Any, path: str, depth: int) -> list[Any]:
+def _frame(encoder: Encoder, frame: Foreign, path: str, depth: int) -> list[Any]:
     columns = [
         array(encoder, _values_of(column), f"{path} column {label(name)}", depth + 1)
         for name, column in frame.items()
@@ -235,14 +239,16 @@ def _frame(encoder: Encoder, frame: Any, path: str, depth: int) -> list[Any]:
     ]
 
 
-def label(name: Any) -> str:
+def label(name: object) -> str:
     """Return a column's name for a path; the class of one whose own code would have to run."""
     if type(name) is int:
         return int_text(name)[:100]
     return repr(name)[:100] if type(name) in {str, float, bool} else type(name).__name__
 
 
-def _frame_of(decoder: Decoder, columns: Any, index: Any, labels: Any, attrs: Any, flags: Any = None) -> Any:
+def _frame_of(
+    decoder: Decoder, columns: Foreign, index: Foreign, labels: Foreign, attrs: Foreign, flags: Foreign = None
+) -> Any:
     import pandas as pd
 
     if len(columns) > COLUMNS_MAX:
@@ -262,32 +268,32 @@ def _frame_of(decoder: Decoder, columns: Any, index: Any, labels: Any, attrs: An
     return _flagged(decoder, frame, flags)
 
 
-def _timestamp(_encoder: Encoder, value: Any, path: str, _depth: int) -> list[Any]:
+def _timestamp(_encoder: Encoder, value: Foreign, path: str, _depth: int) -> list[Any]:
     if value.fold and not value.tz:
         raise CannotCross(path, "a Timestamp with fold and no time zone")
     return [value._value, value.unit, zone_parts(value.tz, path)]
 
 
-def _timestamp_of(_: Decoder, count: Any, unit: Any, zone: Any) -> Any:
+def _timestamp_of(_: Decoder, count: Foreign, unit: Foreign, zone: Foreign) -> Any:
     import pandas as pd
 
     found = pd.Timestamp(count, unit=checked_unit(unit), tz="UTC" if zone else None).as_unit(unit)
     return found.tz_convert(zone_of(*zone)) if zone else found
 
 
-def _timedelta_of(_: Decoder, count: Any, unit: Any) -> Any:
+def _timedelta_of(_: Decoder, count: Foreign, unit: Foreign) -> Any:
     import pandas as pd
 
     return pd.Timedelta(count, unit=checked_unit(unit)).as_unit(unit)
 
 
-def _interval_of(decoder: Decoder, left: Any, right: Any, closed: Any) -> Any:
+def _interval_of(decoder: Decoder, left: Foreign, right: Foreign, closed: Foreign) -> Any:
     import pandas as pd
 
     return pd.Interval(decoder.item(left), decoder.item(right), closed)
 
 
-def _nothing(_encoder: Encoder, _value: Any, _path: str, _depth: int) -> list[Any]:
+def _nothing(_encoder: Encoder, _value: object, _path: str, _depth: int) -> list[Any]:
     return []
 
 
@@ -315,11 +321,11 @@ def _pandas() -> Any:
     return pd
 
 
-def _table(decoder: Decoder, reference: Any) -> Any:
+def _table(decoder: Decoder, reference: object) -> Any:
     return arrays.read(decoder.content(reference), decoder.spend)
 
 
-def _polars(decoder: Decoder, reference: Any) -> Any:
+def _polars(decoder: Decoder, reference: object) -> Any:
     import polars
 
     found = polars.from_arrow(_table(decoder, reference))
@@ -364,7 +370,7 @@ _TABLES = {"Table", "RecordBatch", "DataFrame"}
 
 
 def preview(
-    value: Any, secret_columns: Callable[[Mapping[str, Sequence[Any]]], Collection[str]] | None = None
+    value: Foreign, secret_columns: Callable[[Mapping[str, Sequence[Any]]], Collection[str]] | None = None
 ) -> dict[str, Any] | None:
     """Return what a record shows of a large frame, array or table; None for a small one, or another value.
 
@@ -383,7 +389,7 @@ def preview(
     return _preview(name, [len(value)], list(value[:_PREVIEW_ROWS]))
 
 
-def _is_small(value: Any) -> bool:
+def _is_small(value: Foreign) -> bool:
     """Return whether a record keeps a value whole: it and its labels and categories are few, and none of these is long.
 
     Written out, each item has its category's text by itself.
@@ -402,24 +408,24 @@ def _is_small(value: Any) -> bool:
     )
 
 
-def _cut(item: Any) -> Any:
+def _cut(item: object) -> Any:
     return item[:_TEXT_CHARS] + "…" if isinstance(item, str) and len(item) > _TEXT_CHARS else item
 
 
-def outside_of(value: Any) -> dict[str, Any]:
+def outside_of(value: Foreign) -> dict[str, Any]:
     """Return what can be shown of a value whose items cannot: its class and its shape."""
     return _preview(type(value).__name__, [int(size) for size in value.shape], [])
 
 
 def first_rows(
-    frame: Any, secret_columns: Callable[[Mapping[str, Sequence[Any]]], Collection[str]], columns: int
+    frame: Foreign, secret_columns: Callable[[Mapping[str, Sequence[Any]]], Collection[str]], columns: int
 ) -> tuple[list[str], list[list[Any]]]:
     """Return the first columns of a DataFrame and their first rows, masked as in `preview`."""
     shown = _frame_preview(frame.iloc[:_PREVIEW_ROWS, :columns], secret_columns)
     return shown["columns"], shown["first"]
 
 
-def is_tabular(value: Any) -> bool:
+def is_tabular(value: object) -> bool:
     """Return whether a value is a frame, an array, an index or a table."""
     kind = type(value)
     package, name = kind.__module__.partition(".")[0], kind.__name__
@@ -428,7 +434,7 @@ def is_tabular(value: Any) -> bool:
     return (package, name) == ("numpy", "ndarray") or (package in {"pyarrow", "polars"} and name in _TABLES)
 
 
-def outline(value: Any) -> Any:
+def outline(value: Foreign) -> Any:
     """Return what a schema is held against: a frame's columns, an array's first items; None for another value."""
     package, name = type(value).__module__.partition(".")[0], type(value).__name__
     if name in {"DataFrame", "Table", "RecordBatch"} and package in {"pandas", "polars", "pyarrow"}:
@@ -443,11 +449,11 @@ def outline(value: Any) -> Any:
     )
 
 
-def _preview(name: str, shape: list[int], first: list[Any], **more: Any) -> dict[str, Any]:
+def _preview(name: str, shape: list[int], first: list[Any], **more: object) -> dict[str, Any]:
     return {"type": name, "shape": shape, **more, "first": list(map(_cut, first))}
 
 
-def _frame_preview(value: Any, secret_columns: Any) -> dict[str, Any]:
+def _frame_preview(value: Foreign, secret_columns: Foreign) -> dict[str, Any]:
     table = value.to_frame() if value.ndim == 1 else value
     columns = [label(name) if type(name) is not str else name for name in table.columns]
     counted = {"nulls": table.isna().sum().tolist()} if table.size <= _COUNTED_ITEMS else {}
@@ -459,7 +465,7 @@ def _frame_preview(value: Any, secret_columns: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _table_preview(value: Any, secret_columns: Any) -> dict[str, Any]:
+def _table_preview(value: Foreign, secret_columns: Foreign) -> dict[str, Any]:
     head = value.slice(0, _PREVIEW_ROWS)
     if hasattr(value, "num_rows"):
         columns, types = value.schema.names, [str(field.type) for field in value.schema]
@@ -475,7 +481,7 @@ def _table_preview(value: Any, secret_columns: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _first_rows(columns: list[str], first: list[list[Any]], secret_columns: Any) -> list[list[Any]]:
+def _first_rows(columns: list[str], first: list[list[Any]], secret_columns: Foreign) -> list[list[Any]]:
     """Return the first rows, with a word in the place of what a secret column holds."""
     shown = {name: values for name, values in zip(columns, first, strict=True) if values}
     hidden = secret_columns(shown) if secret_columns is not None else ()

@@ -87,7 +87,7 @@ def encode_for_log(value: object, secret_columns: SecretColumns | None = None) -
     secret_columns: asked with the first values of a frame's columns; returns the names of those that no preview shows.
     """
 
-    def look(encoder: Encoder, value: Any, path: str, depth: int) -> Any:
+    def look(encoder: Encoder, value: object, path: str, depth: int) -> Any:
         shown = preview(value, secret_columns)
         if shown is None:
             return encode_foreign(encoder, value, path, depth)
@@ -102,7 +102,7 @@ def large_parts(value: object) -> list[Any]:
     """Return each frame, array and table in a value for which the log has a preview, in the order of their numbers."""
     found: list[Any] = []
 
-    def look(encoder: Encoder, value: Any, path: str, depth: int) -> Any:
+    def look(encoder: Encoder, value: object, path: str, depth: int) -> Any:
         if preview(value) is None:
             return encode_foreign(encoder, value, path, depth)
         found.append(value)
@@ -161,7 +161,7 @@ def decode(
 
 
 def restore(
-    plain: Any,
+    plain: object,
     buffers: Sequence[Any] = (),
     whole: Callable[[Preview], Any] = lambda preview: preview,
     limit_bytes: int | None = None,
@@ -188,7 +188,7 @@ def _may_be_frame(value: object) -> bool:
     return loaded or hasattr(type(value), "__arrow_c_stream__")
 
 
-def encode_foreign(encoder: Encoder, value: Any, path: str, depth: int) -> Any:
+def encode_foreign(encoder: Encoder, value: object, path: str, depth: int) -> Any:
     """Return the tag of a value of numpy, pandas or Arrow; None for any other."""
     if not _may_be_frame(value):
         return None
@@ -266,7 +266,7 @@ def _is_json(value: object) -> bool:
     return value is None or type(value) in {bool, int, float, str}
 
 
-def has_tags(plain: Any) -> bool:
+def has_tags(plain: object) -> bool:
     """Return whether a kept value holds more than plain JSON, or an int too long for it."""
     if type(plain) is int:
         return is_long(plain)
@@ -275,7 +275,7 @@ def has_tags(plain: Any) -> bool:
     return type(plain) is list and any(map(has_tags, plain))
 
 
-def remade(plain: Any) -> Any:
+def remade(plain: object) -> Any:
     """Return the value that is kept; JSON that only looks like a tag as it is."""
     if not has_tags(plain):
         return plain
@@ -285,7 +285,7 @@ def remade(plain: Any) -> Any:
         return plain
 
 
-def meets(expected: Any, value: object) -> bool:
+def meets(expected: object, value: object) -> bool:
     """Return whether a live value is what is expected, a kept value.
 
     An expectation in plain JSON is compared with the value's JSON, which has neither tuples nor sets; that of a large
@@ -298,26 +298,26 @@ def meets(expected: Any, value: object) -> bool:
     return not is_plain(value) and same_value(expected, readable(value)[0])
 
 
-def same(expected: Any, found: Any) -> bool:
+def same(expected: object, found: object) -> bool:
     """Return whether two kept values are equal, as `meets` has it."""
     if not (has_tags(expected) or has_tags(found)):
         return same_value(expected, found)
     return meets(expected, remade(found))
 
 
-def why_different(expected: Any, found: Any) -> str:
+def why_different(expected: object, found: object) -> str:
     """Return in one line how two kept frames or arrays differ; empty for other values."""
     if not (has_tags(expected) and has_tags(found)):
         return ""
     return difference(remade(expected), remade(found))
 
 
-def shown(plain: Any) -> Any:
+def shown(plain: object) -> Any:
     """Return a kept value as readable JSON, for a record."""
     return readable(remade(plain))[0] if has_tags(plain) else plain
 
 
-def as_parts(plain: Any) -> Any:
+def as_parts(plain: object) -> Any:
     """Return a kept value as plain lists and dicts of what it is made of: a frame is a dict of its columns."""
     if not has_tags(plain):
         return plain
@@ -337,7 +337,7 @@ def _parts(value: Any) -> Any:
     return value
 
 
-def with_texts(plain: Any) -> Any:
+def with_texts(plain: object) -> Any:
     """Return a kept value with a text in the place of each tag: `DataFrame({'city': ['Bern']})`."""
     if type(plain) is dict:
         if TAG in plain:
@@ -346,12 +346,12 @@ def with_texts(plain: Any) -> Any:
     return [with_texts(item) for item in plain] if type(plain) is list else plain
 
 
-def text_of(plain: Any) -> str:
+def text_of(plain: object) -> str:
     """Return a kept value as Python writes it; of a frame or an array the first items."""
     return as_text(remade(plain))
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """Return a live value as Python writes it; of a frame or an array the first items, of a preview its shape."""
     try:
         return repr(value) if is_plain(value) else _text(value)
@@ -361,12 +361,12 @@ def as_text(value: Any) -> str:
         return type_only(value)
 
 
-def recorded_text(plain: Any) -> str:
+def recorded_text(plain: object) -> str:
     """Return a value as a record has it, with `DataFrame 2 × 2` in the place of what stands for a frame there."""
     return as_text(_recorded(plain))
 
 
-def recorded_frame(plain: Any) -> Preview | None:
+def recorded_frame(plain: object) -> Preview | None:
     """Return what stands for a frame or an array in a record's readable JSON as a preview; None for all else."""
     if not isinstance(plain, dict) or not isinstance(shape := plain.get("shape"), list):
         return None
@@ -376,7 +376,7 @@ def recorded_frame(plain: Any) -> Preview | None:
     return Preview({**plain, "type": "DataFrame", "first": plain["rows"]} if small else plain)
 
 
-def _recorded(plain: Any) -> Any:
+def _recorded(plain: object) -> Any:
     if type(plain) is list:
         return [_recorded(item) for item in plain]
     if type(plain) is not dict:
@@ -386,7 +386,7 @@ def _recorded(plain: Any) -> Any:
     return recorded_frame(plain) or {key: _recorded(item) for key, item in plain.items()}
 
 
-def table_of(value: Any) -> str:
+def table_of(value: object) -> str:
     """Return a frame or a series as the lines of a table; empty for another value, or one that cannot be shown."""
     if type(value).__module__.partition(".")[0] != "pandas" or not hasattr(value, "to_string"):
         return ""
@@ -451,7 +451,7 @@ def _items(values: Any) -> str:
     return f"[{_cut(found, len(values))}]"
 
 
-def _item_text(item: Any) -> str:
+def _item_text(item: object) -> str:
     if type(item).__name__ == "Timestamp":
         return repr(str(item).removesuffix(" 00:00:00"))
     return _text(item)
@@ -480,7 +480,7 @@ _NUMBER_RTOL, _NUMBER_ATOL = 1e-9, 1e-12
 _SAID_CHARS = 300
 
 
-def equal(expected: Any, found: Any) -> bool:
+def equal(expected: object, found: object) -> bool:
     """Return whether a value meets the expected one; False too where that cannot be told."""
     try:
         return _equal(expected, found)
@@ -492,7 +492,7 @@ def equal(expected: Any, found: Any) -> bool:
         return False
 
 
-def difference(expected: Any, found: Any) -> str:
+def difference(expected: object, found: object) -> str:
     """Return in one line how two frames, series, indexes or arrays differ; empty where that says nothing."""
     if type(expected) is not type(found):
         return ""
@@ -510,7 +510,7 @@ def difference(expected: Any, found: Any) -> str:
     return ""
 
 
-def _equal(expected: Any, found: Any) -> bool:
+def _equal(expected: object, found: object) -> bool:
     expected, found = _scalar(expected), _scalar(found)
     if isinstance(expected, bool) or isinstance(found, bool):
         return expected is found
@@ -548,7 +548,7 @@ def _same_number(expected: float, found: float) -> bool:
     return math.isclose(expected, found, rel_tol=_NUMBER_RTOL, abs_tol=_NUMBER_ATOL)
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: object) -> Any:
     """Return a number of numpy's as Python's; any other value as it is."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.bool_ | numpy.integer | numpy.floating):
@@ -556,7 +556,7 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _pandas_compare(expected: Any) -> Any:
+def _pandas_compare(expected: object) -> Any:
     """Return what raises `AssertionError` for two values of pandas that differ; None for another value."""
     if type(expected).__module__.partition(".")[0] != "pandas" or not hasattr(expected, "__len__"):
         return None
@@ -583,7 +583,7 @@ def _without_freq(index: Any) -> Any:
     return index
 
 
-def _numpy_compare(expected: Any) -> Any:
+def _numpy_compare(expected: object) -> Any:
     """Return what raises `AssertionError` for two arrays that differ; None for another value."""
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(expected, numpy.ndarray):

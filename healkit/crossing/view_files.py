@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from healkit import plain_files
 from healkit.crossing import regions, values
-from healkit.crossing.codec import BadValue
+from healkit.crossing.codec import BadValue, Foreign
 
 #: Key of what Parquet's own metadata of a frame does not hold, in the file's metadata.
 _METADATA_KEY = b"healkit"
@@ -72,7 +72,7 @@ def is_own(name: str) -> bool:
     return bool(_NAME.fullmatch(name) or _PART.fullmatch(name))
 
 
-def write(value: Any, whole: Encoded, digest: str, folder: Path) -> Path:
+def write(value: object, whole: Encoded, digest: str, folder: Path) -> Path:
     """Write a value into the folder, and return its file, named by its content; raise `OSError`.
 
     The file is there whole or not at all, readable by its owner only.
@@ -170,7 +170,7 @@ class _Hashed:
         self._file = file
         self.digest = hashlib.sha256()
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Foreign) -> int:
         self.digest.update(data)
         return self._file.write(data)
 
@@ -184,7 +184,7 @@ class _Hashed:
         self.closed = True
 
 
-def _in_one_piece(value: Any) -> Any:
+def _in_one_piece(value: Foreign) -> Any:
     """Return a table without the seams between its chunks, which are none of its contents."""
     package, name = type(value).__module__.partition(".")[0], type(value).__name__
     if package == "polars" and name == "DataFrame":
@@ -194,7 +194,7 @@ def _in_one_piece(value: Any) -> Any:
     return value
 
 
-def _parquet_table(value: Any) -> Any:
+def _parquet_table(value: Foreign) -> Any:
     """Return a frame or a table as Arrow's table with what it takes to restore it; None for anything else."""
     import pyarrow as pa
 
@@ -214,7 +214,7 @@ def _parquet_table(value: Any) -> Any:
         return None
 
 
-def _of_pandas(frame: Any) -> Any:
+def _of_pandas(frame: Foreign) -> Any:
     import pandas as pd
     import pyarrow as pa
 
@@ -244,7 +244,7 @@ def _of_pandas(frame: Any) -> Any:
     )
 
 
-def _write_parquet(table: Any, file: _Hashed) -> bool:
+def _write_parquet(table: Foreign, file: _Hashed) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -268,7 +268,7 @@ def _write_parquet(table: Any, file: _Hashed) -> bool:
     return True
 
 
-def _read_parquet(file: Any, split: bool = False) -> Any:
+def _read_parquet(file: object, split: bool = False) -> Any:
     """Read a value; split: a frame's columns stay in Arrow's memory, read-only, so that none is there twice."""
     import pyarrow.parquet as pq
 

@@ -248,7 +248,7 @@ def _struck(line: str) -> tuple[str | Span, ...]:
     )
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     if value in (None, {}, ""):
         return ""
     return plain.one_line(json.dumps(value, ensure_ascii=False, default=str), _JSON_MAX_CHARS)

@@ -76,7 +76,7 @@ def text(shown: str) -> str:
     return str(sanitizer().text(shown).value)
 
 
-def data(value: Any, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None = None) -> Any:
+def data(value: object, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None = None) -> Any:
     """Return JSON data as a command may print it, or a page may get it; raise `TypeError` for what is none.
 
     exact: keys whose values stay as they are, such as `code`, which is read back. cleaner: instead of the
@@ -84,7 +84,7 @@ def data(value: Any, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None = N
     """
     kept: list[Any] = []
 
-    def aside(part: Any) -> Any:
+    def aside(part: object) -> Any:
         if isinstance(part, list | tuple):
             return [aside(item) for item in part]
         if not isinstance(part, Mapping):
@@ -101,7 +101,7 @@ def data(value: Any, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None = N
             found[key] = item
         return found
 
-    def back(part: Any) -> Any:
+    def back(part: object) -> Any:
         if isinstance(part, list):
             return [back(item) for item in part]
         if isinstance(part, dict):

@@ -557,7 +557,7 @@ def _notebook_arguments(arguments: dict[str, Any]) -> str:
     return f" --args {json.dumps(given, ensure_ascii=False)}"
 
 
-def is_hidden(value: Any) -> bool:
+def is_hidden(value: object) -> bool:
     """Return whether an argument, or a part of it, was hidden before it is shown."""
     return HIDDEN_MARK in repr(value)
 

@@ -98,7 +98,7 @@ def _bundle(data: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def _spared(kind: str, value: Any) -> Any:
+def _spared(kind: str, value: object) -> Any:
     """Return the value of one kind, made safe; a kind that cannot be read is left out, and the others stay."""
     try:
         return _safe_value(kind, value)
@@ -106,7 +106,7 @@ def _spared(kind: str, value: Any) -> Any:
         return None
 
 
-def _safe_value(kind: str, value: Any) -> Any:
+def _safe_value(kind: str, value: object) -> Any:
     """Return the value of one kind, made safe; None when the kind or the value cannot be."""
     if kind == "application/json":
         return json.loads(drawn(json.dumps(value, ensure_ascii=False))) if _is_json(value) else None
@@ -167,7 +167,7 @@ def _attribute(_tag: str, name: str, value: str) -> str | None:
     return value
 
 
-def _metadata(metadata: Any, shown: dict[str, Any]) -> dict[str, Any]:
+def _metadata(metadata: object, shown: dict[str, Any]) -> dict[str, Any]:
     """Return the size of an image; no other metadata improves an output."""
     kept: dict[str, Any] = {}
     for kind in _IMAGES & shown.keys():
@@ -182,13 +182,13 @@ def _metadata(metadata: Any, shown: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Join a list of lines, the other form in which nbformat writes text; half a surrogate pair becomes a mark."""
     joined = drawn("".join(map(_as_text, value)) if isinstance(value, list) else _as_text(value))
     return joined if joined.isascii() else _SURROGATE.sub("\ufffd", joined)
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     try:
         return value if isinstance(value, str) else str(value)
     except (ValueError, RecursionError):  # an integer of more digits than Python writes, a list in itself
@@ -202,7 +202,7 @@ def _is_base64(text: str) -> bool:
         return False
 
 
-def _is_json(value: Any) -> bool:
+def _is_json(value: object) -> bool:
     try:
         json.dumps(value)
     except (TypeError, ValueError, RecursionError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from healkit.contracts.execution import summarize
 from healkit.crossing import values
@@ -63,12 +63,12 @@ def moment(when: datetime | None) -> str:
     return aware.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def value_text(value: Any, limit: int = 2000) -> str:
+def value_text(value: object, limit: int = 2000) -> str:
     """Write a value as Python does, a frame by its first items, cut with its size noted."""
     return summarize(values.as_text(value), limit)
 
 
-def recorded_text(value: Any, limit: int = 2000) -> str:
+def recorded_text(value: object, limit: int = 2000) -> str:
     """Write a record's JSON likewise, with `DataFrame 2 × 2` in the place of what stands for a frame there."""
     return summarize(values.recorded_text(value), limit)
 

@@ -46,7 +46,7 @@ class Plot:
     def __repr__(self) -> str:
         return self._table
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         """Give what Jupyter shows; called by IPython's display formatter."""
         import base64
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from healkit.contracts.runs import Difference, Run, RunDiff, TraceEvent
 from healkit.rendering import plain
@@ -126,7 +125,7 @@ def _what(event: TraceEvent) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _field(key: str, value: Any) -> str:
+def _field(key: str, value: object) -> str:
     if value is None or value == "" or key in _UNSHOWN:
         return ""
     if key == "policy" and isinstance(value, dict):
@@ -141,7 +140,7 @@ def _field(key: str, value: Any) -> str:
     return f"{key} {_value(value)}"
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     return plain.one_line(value if isinstance(value, str) else plain.recorded_text(value), _VALUE_MAX_CHARS)
 
 

@@ -103,7 +103,9 @@ class Notes:
             said = f"The event {event.event_type} cannot be told: {type(error).__name__}."
             self._step(event, "untold", said, "warn")
 
-    def _step(self, event: TraceEvent, kind: str, title: str, tone: str = "", **more: Any) -> dict[str, Any]:
+    def _step(
+        self, event: TraceEvent, kind: str, title: str, tone: str = "", **more: object
+    ) -> dict[str, Any]:
         step = {
             "kind": kind,
             "seq": event.seq,
@@ -508,12 +510,12 @@ PRECONDITIONS = {
 _VALUE_MAX_CHARS, _MESSAGE_MAX_CHARS = 300, 600
 
 
-def short(value: Any, limit: int = _VALUE_MAX_CHARS) -> str:
+def short(value: object, limit: int = _VALUE_MAX_CHARS) -> str:
     """Write a recorded value on one line; text as it is, all else as Python writes it."""
     return plain.one_line(value if isinstance(value, str) else plain.recorded_text(value, limit), limit)
 
 
-def sentence(text: Any) -> str:
+def sentence(text: object) -> str:
     """Write a recorded message on one line, with a full stop."""
     said = plain.one_line(str(text), _MESSAGE_MAX_CHARS)
     return said if not said or said[-1] in ".!?…" else f"{said}."

@@ -51,7 +51,7 @@ class Cleaner(Protocol):
     @property
     def custom_rules(self) -> tuple[str, ...]: ...
 
-    def clean(self, value: Any, *, limit_bytes: int | None = None) -> Cleaned:
+    def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
         """Return the value as JSON data without what must not be kept, cut at the limit; never raise.
 
         Called for each payload, before it is stored, sent or shown.
@@ -65,7 +65,7 @@ class Verbatim:
     rule_set_version: str | None = None
     custom_rules: tuple[str, ...] = ()
 
-    def clean(self, value: Any, *, limit_bytes: int | None = None) -> Cleaned:
+    def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
         """Return the value as it is; one that is too long becomes text, cut and marked."""
         plain, _ = to_jsonable(value)
         encoded = plain.encode() if isinstance(plain, str) else msgspec.json.encode(plain)
@@ -76,7 +76,7 @@ class Verbatim:
         return Cleaned(cut + MARKER, {}, len(encoded))
 
 
-def clean_bounded(cleaner: Cleaner, value: Any, max_bytes: int) -> Cleaned:
+def clean_bounded(cleaner: Cleaner, value: object, max_bytes: int) -> Cleaned:
     """Clean a value to at most `max_bytes`, in time that does not grow with what is cut off."""
     plain = value if isinstance(value, str) else to_jsonable(value)[0]
     encoded = (
@@ -96,7 +96,7 @@ def of_record(cleaner: Cleaner) -> Cleaner:
     return made
 
 
-def again(cleaner: Cleaner, value: Any) -> Any:
+def again(cleaner: Cleaner, value: object) -> Any:
     """Return a part that `of_record`'s cleaner has cleaned, without what later parts have taught it."""
     hide = getattr(cleaner, "again", None)
     return value if hide is None else hide(value)
@@ -223,7 +223,7 @@ def cleaned_trace(
     hidden: Counter[str] = Counter()
     cleaner = of_record(cleaner)
 
-    def clean(value: Any, limit: int = limit_bytes) -> Any:
+    def clean(value: object, limit: int = limit_bytes) -> Any:
         found = cleaner.clean(value, limit_bytes=limit)
         hidden.update(found.hidden)
         return found.value
@@ -285,12 +285,12 @@ _NEAR_CHARS = 128
 WORD_MAX_CHARS, _WORD_ENDS = 2048, re.compile(r"[\s\"',;&]")
 
 
-def size_of(value: Any) -> int:
+def size_of(value: object) -> int:
     """Return the size in bytes: of a text's UTF-8, of any other value's JSON."""
     return len(value.encode()) if isinstance(value, str) else len(_encode(value))
 
 
-def cut(value: Any, limit_bytes: int) -> Any:
+def cut(value: object, limit_bytes: int) -> Any:
     """Return the value in at most `limit_bytes`, as `size_of` counts them; the same object where it fits."""
     budget = limit_bytes
     for _ in range(8):
@@ -330,7 +330,7 @@ def _text(text: str, budget: int, size: int) -> str:
     return (head[: half.start()] if half else head).rstrip() + marker
 
 
-def _inside(value: Any, budget: int) -> Any:
+def _inside(value: object, budget: int) -> Any:
     """Return a list or an object with as much of each item as there is room for; anything else unchanged."""
     if isinstance(value, dict):
         return _object(value, budget)
@@ -366,7 +366,7 @@ def _object(value: dict[str, Any], budget: int) -> dict[str, Any]:
     return kept
 
 
-def _fitted(item: Any, budget: int) -> tuple[Any, int]:
+def _fitted(item: object, budget: int) -> tuple[Any, int]:
     """Return an item within its budget, and its size as JSON."""
     size = len(_encode(item))
     if size <= budget:

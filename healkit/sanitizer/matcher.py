@@ -425,7 +425,7 @@ class KnownValues:
                         hidden[rule.id] += times
         return text
 
-    def hide_in(self, value: Any, hidden: Counter[str]) -> Any:
+    def hide_in(self, value: object, hidden: Counter[str]) -> Any:
         """Return JSON data with these values hidden in its texts and keys."""
         if isinstance(value, str):
             return self.hide(value, hidden)
@@ -441,7 +441,7 @@ class KnownValues:
         }
         return present._walk(value, hidden) if present.rules else value
 
-    def _walk(self, value: Any, hidden: Counter[str]) -> Any:
+    def _walk(self, value: object, hidden: Counter[str]) -> Any:
         if isinstance(value, str):
             return self.hide(value, hidden)
         if isinstance(value, list):

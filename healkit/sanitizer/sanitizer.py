@@ -176,7 +176,7 @@ class RecordCleaner:
         cleaned = {text: text if is_plain(text) else str(self.text(text).value) for text in texts}
         return {text: self.again(shown) for text, shown in cleaned.items()} if self._known.rules else cleaned
 
-    def again(self, value: Any) -> Any:
+    def again(self, value: object) -> Any:
         """Return a cleaned value without what was hidden since."""
         return self._known.hide_in(value, Counter()) if self._known.rules else value
 
@@ -185,7 +185,7 @@ class RecordCleaner:
         return self
 
 
-def narrowed(value: Any) -> Any:
+def narrowed(value: object) -> Any:
     """Return the value with integers of more than 64 bits, which many JSON readers refuse, as text."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
         return int_text(value)
@@ -308,7 +308,7 @@ def load_rules(path: str | Path) -> tuple[SanitizerRule, ...]:
 _FORM = "Write [[rule]] tables with id, what and pattern; keywords, replacement, caught and survives are optional."
 
 
-def _rule(row: Any, place: str) -> SanitizerRule:
+def _rule(row: object, place: str) -> SanitizerRule:
     """Build the rule of one row and try its examples."""
     if not isinstance(row, dict):
         raise RulesInvalid(f"{place} is a {type(row).__name__}, not a table.", hint=_FORM)

@@ -80,7 +80,7 @@ class Traversal:
         self._plain_items: set[tuple[str, str, Secrecy]] = set()
         self.hidden = Hidden(known)
 
-    def value(self, value: Any, name: str = "", under: Secrecy = Secrecy.NONE) -> Any:
+    def value(self, value: object, name: str = "", under: Secrecy = Secrecy.NONE) -> Any:
         """Return the value cleaned; `name` is its key, `under` the kind of the collection around it.
 
         A part that cannot be cleaned is replaced by its type's name; the values around it stay.
