@@ -12,15 +12,16 @@ import atexit
 import contextlib
 import dataclasses
 import functools
+import inspect
 import weakref
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from healkit.config import Config
 from healkit.contracts.execution import Grants
 from healkit.decisions.service import DecideService
 from healkit.errors import HealkitError
-from healkit.forwarding import method_of
 from healkit.healing.run_policy import RunPolicy
 from healkit.healing.service import HealService
 from healkit.runtime import background, run_audit
@@ -55,6 +56,24 @@ if TYPE_CHECKING:
     from healkit.store.log_reader import Log
     from healkit.store.requests import Requests
     from healkit.store.vault import Vault
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def method_of(part: str, method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Return a method that calls `method` of the attribute `part`, with the same signature and docstring."""
+
+    @functools.wraps(method)
+    def forward(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return method(getattr(self, part), *args, **kwargs)
+
+    @functools.wraps(method)
+    async def aforward(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return await cast("Any", method)(getattr(self, part), *args, **kwargs)
+
+    return cast("Any", aforward) if inspect.iscoroutinefunction(method) else forward
 
 
 class Healkit:

@@ -139,10 +139,8 @@ class CallEvent(msgspec.Struct, frozen=True):
 OnCall = Callable[[CallEvent], object]
 
 
-def announcing(on_call: OnCall | None, record: Callable[[Step], None]) -> Callable[[Step], None]:
+def announcing(on_call: OnCall, record: Callable[[Step], None]) -> Callable[[Step], None]:
     """Return `record`, which then tells `on_call` of each call it has recorded; called by the executor."""
-    if on_call is None:
-        return record
 
     def tell(step: Step) -> None:
         record(step)

@@ -29,12 +29,10 @@ from healkit.contracts.execution import (
 )
 from healkit.contracts.failure import Failure, fingerprint
 from healkit.contracts.tools import revision_label
-from healkit.contracts.vault import DEFAULT_PERSONA
 from healkit.crossing import values
 from healkit.errors import (
     TOOL_CODES,
     ArgumentsInvalid,
-    DatabaseError,
     PostMortemError,
     UsageInvalid,
     ViewChanged,
@@ -44,8 +42,6 @@ from healkit.errors import (
 from healkit.rendering import execution_card
 from healkit.runtime import views
 from healkit.runtime.events import CallEvent, events_of
-from healkit.store.database import Database
-from healkit.store.statements import OWNERS
 
 if TYPE_CHECKING:
     from healkit.failures.catalogue import Explanation
@@ -228,18 +224,6 @@ def started_of(row: ExecutionLog) -> Started:
         grants=_grants(row.grants),
         run_id=row.run_id,
     )
-
-
-def persona_served(database: Database, started: Started) -> str:
-    """Return whose entry it runs: the persona's that was asked for, or `default` where that has none."""
-    if started.persona == DEFAULT_PERSONA or started.code_hash is None:
-        return started.persona
-    try:
-        rows = database.fetch(OWNERS, name=started.tool_name, code_hash=started.code_hash)
-        owners = {row["target_persona"] for row in rows}
-    except DatabaseError:
-        return started.persona
-    return DEFAULT_PERSONA if started.persona not in owners and DEFAULT_PERSONA in owners else started.persona
 
 
 def nested_grants(row: ExecutionLog | None) -> Grants | None:

@@ -224,7 +224,8 @@ class Executor:
 
     def _prepare(self, request: ExecutionRequest, recording: Recording) -> _Call:
         """Do all that can refuse the call, up to the RUNNING row; on a thread, as it may wait."""
-        recording.sink.admit(request.tool_name)
+        if recording.sink is not UNRECORDED:
+            recording.sink.admit(request.tool_name)
         arguments = pack_arguments(request.tool_name, request.arguments, self._recorder.secret_columns)
         recording.add(arguments=arguments.logged.decode())
         entry = self._entry(request, recording)
@@ -299,7 +300,7 @@ class Executor:
             ),
             self.providers,
             entry.grants,
-            announcing(request.on_call, recording.record),
+            recording.record if request.on_call is None else announcing(request.on_call, recording.record),
             CALLS_MAX,
             self._config.trace_max_tasks,
         )
@@ -401,9 +402,9 @@ class Executor:
             warnings=self._warnings(
                 recording.started,
                 recording.sink.problem,
-                _attempts_before(recording.sink.attempts),
+                _attempts_before(recording.sink.attempts) if recording.sink.attempts else "",
                 "" if outcome.drained else _NOT_DRAINED,
-                "" if result is None else _threads_left(result.threads),
+                _threads_left(result.threads) if result is not None and result.threads else "",
             ),
             code=call.entry.code,
             explained=self._config.explain,
@@ -441,18 +442,14 @@ def _started(request: ExecutionRequest, run_id: str | None) -> Started:
 
 
 def _attempts_before(rows: Sequence[int | None]) -> str:
-    """Say of a call that is tried again which attempts came before; empty where none did."""
-    if not rows:
-        return ""
+    """Say of a call that is tried again which attempts came before."""
     known = ", ".join(f"{row}" for row in rows if row is not None)
     where = f" (log: {known})" if known else ""
     return f"Attempt {len(rows) + 1}; {count(len(rows), 'earlier one')} failed by a passing fault{where}."
 
 
 def _threads_left(names: Sequence[str]) -> str:
-    """Say which threads of a tool were ended with its worker; empty where there were none."""
-    if not names:
-        return ""
+    """Say which threads of a tool were ended with its worker."""
     return (
         f"The tool returned while its {'thread' if len(names) == 1 else 'threads'} {', '.join(names)} still ran, which "
         "ended with the worker: what was left to do or to print is lost. Join each thread before you return."

@@ -34,14 +34,15 @@ from healkit.contracts.execution import (
     host_identity,
 )
 from healkit.contracts.failure import Failure, fingerprint, format_frames
+from healkit.contracts.vault import DEFAULT_PERSONA
 from healkit.errors import DatabaseError
 from healkit.runtime.backlog import Backlog, Journal, left_behind, read_journal
 from healkit.runtime.events import UNRECORDED, Ended, Event, Prepared, Running, Sink
-from healkit.runtime.execution import calls_cut_short, orphans, persona_served, why_dead
+from healkit.runtime.execution import calls_cut_short, orphans, why_dead
 from healkit.runtime.outcomes import fault_of
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter
-from healkit.store.statements import RUNNING
+from healkit.store.statements import OWNERS, RUNNING
 from healkit.tracing.trace_collector import TraceCollector, Tracer
 
 if TYPE_CHECKING:
@@ -403,6 +404,18 @@ class Recorder:
         else:
             self._backlog.add(record, None)
         return None
+
+
+def persona_served(database: Database, started: Started) -> str:
+    """Return whose entry it runs: the persona's that was asked for, or `default` where that has none."""
+    if started.persona == DEFAULT_PERSONA or started.code_hash is None:
+        return started.persona
+    try:
+        rows = database.fetch(OWNERS, name=started.tool_name, code_hash=started.code_hash)
+        owners = {row["target_persona"] for row in rows}
+    except DatabaseError:
+        return started.persona
+    return DEFAULT_PERSONA if started.persona not in owners and DEFAULT_PERSONA in owners else started.persona
 
 
 # A tool with the flag `log=False` still has a row, a trace and calls for every execution: that it ran, when, for

@@ -365,7 +365,8 @@ class Runs:
 
     def around(self) -> OpenRun | None:
         """Return the innermost run of this Healkit that the caller is inside of."""
-        return next((run for run in reversed(_inside.get()) if run.owner is self), None)
+        inside = _inside.get()
+        return next((run for run in reversed(inside) if run.owner is self), None) if inside else None
 
     def forget(self, run: OpenRun) -> None:
         """Drop a run that has ended; called by it."""

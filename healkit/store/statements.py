@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -171,7 +172,7 @@ class Prepared(NamedTuple):
         for name in self.times:
             if (time := bound[name]) is not None:
                 bound[name] = write(time)
-        return [bound[name] for name in self.names] if self.on_sqlite else bound
+        return list(map(bound.__getitem__, self.names)) if self.on_sqlite else bound
 
 
 @cache
@@ -189,7 +190,7 @@ def prepared(dialect_name: str, statement: str) -> Prepared:
 
 def rows_of(dialect_name: str, cursor: Any) -> list[dict[str, Any]]:
     """Read all rows of an answer as dicts by column, with times in UTC and JSON decoded."""
-    names = [column[0] for column in cursor.description]
+    names = list(map(itemgetter(0), cursor.description))
     readers = _READERS[dialect_name]
     special = [(name, read) for name in names if (read := readers.get(name)) is not None]
     found = []

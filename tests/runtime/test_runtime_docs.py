@@ -1,4 +1,4 @@
-"""Pages of the docs on calls, names, values and other machines, executed."""
+"""Pages on calls, names, values and machines, executed."""
 
 from __future__ import annotations
 
