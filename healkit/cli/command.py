@@ -114,12 +114,12 @@ def for_terminal(command: Command) -> Callable[..., None]:
     return run
 
 
-def _parameter(name: str, kind: Any, about: Any, default: Any) -> inspect.Parameter:
+def _parameter(name: str, kind: object, about: object, default: object) -> inspect.Parameter:
     annotation = kind if about is None else Annotated[kind, about]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def _taken(kind: Any, row: Option | None, parameter: inspect.Parameter) -> tuple[Any, Any]:
+def _taken(kind: object, row: Option | None, parameter: inspect.Parameter) -> tuple[object, object]:
     """Return what typer reads a parameter as: where the command gets something else, the row says what is typed."""
     if row is None:
         return kind, None
@@ -236,7 +236,7 @@ def _coloured(text: str, stream: TextIO) -> str:
     return text
 
 
-def print_json(value: Any, *, exact: tuple[str, ...] = (), whole: bool = False) -> None:
+def print_json(value: object, *, exact: tuple[str, ...] = (), whole: bool = False) -> None:
     """Print the value on stdout, without secrets, as JSON that any terminal can show, in its encoding.
 
     exact: keys whose values stay as they are, such as `CODE`. whole: all of it stays: it is what was asked for.

@@ -47,7 +47,7 @@ def decide(
         wrong("A decision needs a question.", 'Write it in quotes: healkit decide "Which region sells most?"')
     steps = None if plan is None else read_steps(read_code(plan), plan)
     has_own = resume is not None and steps is None and chooser is None
-    chosen: Any = None if has_own else chooser_of(steps, chooser)
+    chosen = None if has_own else chooser_of(steps, chooser)
     person = chosen == "person"
     asks = not person and not as_json and sys.stdin.isatty()
     with open_healkit(db, create=False, many_runs=True) as healkit:

@@ -82,7 +82,7 @@ def _arguments(tool: str, assigned: Sequence[str], args: str | None) -> dict[str
     return given_arguments(args, {name: value_of(text) for name, text in texts.items()})
 
 
-def _quoted(value: Any) -> str:
+def _quoted(value: object) -> str:
     """Write a value so that a shell and `value_of` read it as it is."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) and value_of(value) != value:
@@ -150,7 +150,7 @@ def refusal(error: HealkitError) -> Json:
 COMMANDS = {"run": Command(run, refusal=refusal), "demo": Command(demo, json=False)}
 
 
-def _print_value(value: Any) -> None:
+def _print_value(value: object) -> None:
     """Print text as it is, anything else as JSON, and None not at all, as a Python prompt does."""
     if isinstance(value, str):
         shown = drawn(value)

@@ -116,10 +116,6 @@ class FailedCells:
         """Newest of them; None while there is none."""
         return self._kept[-1] if self._kept else None
 
-    def numbered(self, number: int) -> FailedCell | None:
-        """Return the one with that prompt number."""
-        return next((cell for cell in reversed(self._kept) if cell.number == number), None)
-
     def _own(self, error: BaseException) -> list[TracebackType]:
         return [
             entry
