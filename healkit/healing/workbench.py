@@ -67,7 +67,6 @@ class Bench:
         budget_s: float,
         stop: threading.Event | None = None,
         on_progress: Callable[[int], object] = lambda _tried: None,
-        parallel: int | None = None,
         executor: Executor | None = None,
         off_record: bool = False,
     ) -> None:
@@ -77,7 +76,7 @@ class Bench:
         self._budget_s = budget_s
         self._stop = stop or threading.Event()
         self._on_progress = on_progress
-        self._parallel, self._executor = parallel, executor
+        self._executor = executor
         self._limits = CheckLimits()
         self._think_time = _ThinkTime()
         #: Number of candidates tried so far.
@@ -103,7 +102,6 @@ class Bench:
             self._entry,
             budget_s=self._budget_s + more_s,
             stop=self._stop,
-            parallel=self._parallel,
             executor=self._executor,
             off_record=self._off_record,
         )
@@ -153,7 +151,7 @@ class Bench:
             self._submit,
             self._batches.score(
                 Held(self._entry, code, checks, limits_s), candidate_source(events.put), events.put,
-                every=every, as_code=as_code, parallel=self._parallel, executor=self._executor,
+                every=every, as_code=as_code, executor=self._executor,
             ),
             lambda: events.put(None),
         )  # fmt: skip
@@ -202,9 +200,7 @@ class Bench:
         if limit_s is None:
             limits_s = self._limits.lengthened(checks, limits_s)
         return self._wait(
-            self._batches.run(
-                self._entry, codes, checks, limits_s, parallel=self._parallel, off_record=self._off_record
-            )
+            self._batches.run(self._entry, codes, checks, limits_s, off_record=self._off_record)
         )
 
     def _limits_of(self, code: str, checks: Sequence[Check], limit_s: float | None = None) -> list[float]:

@@ -28,7 +28,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 import msgspec
 
@@ -52,6 +52,7 @@ from healkit.workers.inside.forkserver_main import (
 from healkit.workers.sandbox import ForkServerSandbox, RunFolder, Sandbox, Tier
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 _PID = re.compile(r"^Pid:\s*([1-9]\d*)$", re.MULTILINE)
 
 
@@ -146,7 +147,7 @@ def _members(session: int) -> Iterator[int]:
                 yield pid
 
 
-def off_loop(work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+def off_loop(work: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
     """Do it on a thread; here, while the interpreter ends and gives out no more threads."""
     loop = asyncio.get_running_loop()
     try:
@@ -162,7 +163,7 @@ def off_loop(work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
     return done
 
 
-async def surely(work: Callable[..., T], *args: Any) -> T:
+async def surely(work: Callable[[*Ts], T], *args: *Ts) -> T:
     """Do it on a thread, and wait for its end also where this task is cancelled meanwhile; that then goes on."""
     task, cancelled = off_loop(work, *args), None
     while not task.done():

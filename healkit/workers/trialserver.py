@@ -18,7 +18,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar, TypeVarTuple
 
 import msgspec
 
@@ -51,6 +51,8 @@ _AHEAD_BYTES = 64 * 1024
 #: Time that an idle trial server is kept; it holds some 10 MiB of its own.
 _KEPT_S = 60.0
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 _FromTrialServer = rpc.Ready | TrialDone | Outcomes | ShareDone | Unsealed
 _decode = msgspec.json.Decoder(_FromTrialServer).decode
 _claim = msgspec.json.Decoder(rpc.ExecutionComplete).decode
@@ -298,7 +300,7 @@ class TrialServers:
         task.add_done_callback(self._ending.discard)
 
 
-async def _read(size_bytes: int, work: Callable[..., Any], *args: Any) -> Any:
+async def _read(size_bytes: int, work: Callable[[*Ts], T], *args: *Ts) -> T:
     """Read a message; a large one on a thread, so that the event loop does not wait for it."""
     return await off_loop(work, *args) if size_bytes > claims.SMALL_BYTES else work(*args)
 
@@ -400,7 +402,9 @@ class _Member(Generic[R]):
 
     async def ready(self) -> TrialServer:
         """Return its trial server, another one where that has died."""
-        if self.server is not None and not self.server.alive:
+        if self.server is not None:
+            if self.server.alive:
+                return self.server
             await self.end()
         failed, task = 0, asyncio.current_task()
         while self.server is None:

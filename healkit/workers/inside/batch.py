@@ -209,9 +209,9 @@ class _Prepared:
         self.exact = check.exact
         self.expected = _decode(check.expected)
         #: The expected value itself, where it is more than plain JSON (`read`).
-        self.wanted: Any = None
+        self.wanted: object = None
         self.has_wanted = False
-        self._given: Any = None
+        self._given: object = None
         longer = _LONGER_TIMES * len(check.expected) + _LONGER_CHARS
         self.max_chars = min(longer, result_max_bytes) if check.known else result_max_bytes
         self.call: Call | None = None
@@ -249,7 +249,7 @@ class Candidates:
         self._shapes: dict[Any, Shape | None] = {}
         #: Value of the last check that returned, as JSON has it or, of an exact check, as it is; and exception name
         #: of the last that raised.
-        self._found: Any = None
+        self._found: object = None
         self._raised = ""
 
     def run(self, candidates: Sequence[Sequence[Edit]], buffer: ResultBuffer, start: tuple[int, int]) -> None:
@@ -522,7 +522,7 @@ class ProcessState:
         _modules.clear()
         _modules.update(self._kept_modules)
 
-    def _installed(self, module: Any) -> bool:
+    def _installed(self, module: object) -> bool:
         spec = getattr(module, "__spec__", None)
         place = getattr(spec, "origin", None)
         if place in ("built-in", "frozen"):

@@ -64,7 +64,7 @@ class _Connected:
     def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, _: Any) -> Self:
+    def __deepcopy__(self, _: object) -> Self:
         return self
 
     def __reduce__(self) -> Any:
@@ -86,7 +86,7 @@ class Proxy(_Connected):
         self.__doc__ = definition.description
         self.__signature__ = signature_of(definition.input_schema)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         arguments = self._bind(args, kwargs)
         answer = self._endpoint.call(self._definition.server, self._definition.name, arguments)
         if answer.success:
@@ -95,7 +95,7 @@ class Proxy(_Connected):
             self.__qualname__, answer.error or rpc.RpcError("CALL_REFUSED", "", "no reason given")
         )
 
-    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+    async def acall(self, *args: object, **kwargs: object) -> Any:
         """Call without blocking the event loop."""
         import asyncio  # late: most code has none, and a trial server is forked faster without
 
@@ -124,7 +124,7 @@ class Proxy(_Connected):
             ) from None
         return encoded
 
-    def _holds_arguments(self, value: Any) -> bool:
+    def _holds_arguments(self, value: object) -> bool:
         """Return whether a value given by position is all the arguments, rather than the first of them."""
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
             return False
@@ -243,7 +243,7 @@ def _begin(instruction: dis.Instruction) -> tuple[int | None, int | None]:
     return (None, None) if where is None else (where.lineno, where.col_offset)
 
 
-def _may_be_object(schema: Any) -> bool:
+def _may_be_object(schema: object) -> bool:
     """Return whether a dict may be a value of a parameter with that schema."""
     kind = schema.get("type") if isinstance(schema, dict) else None
     return kind is None or kind == "object" or (isinstance(kind, list) and "object" in kind)

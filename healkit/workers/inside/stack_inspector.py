@@ -260,7 +260,7 @@ class _Short(reprlib.Repr):
         self.maxfrozenset = self.maxdeque = self.maxset
         self.maxstring = self.maxother = self.max_chars = max_chars
 
-    def repr_instance(self, x: Any, level: int) -> str:
+    def repr_instance(self, x: object, level: int) -> str:
         """Shorten anything without a rule of its own; called by `reprlib`."""
         if isinstance(x, str | bytes | bytearray) and len(x) > self.max_chars:
             return repr(x[: self.max_chars]) + f"… [{len(x):,} long]"

@@ -123,7 +123,7 @@ class ToolRunner:
                     raise
                 return rpc.ExecutionComplete(failure=_fault(error))
 
-    def _result(self, value: Any, init: rpc.Init) -> rpc.ExecutionComplete:
+    def _result(self, value: object, init: rpc.Init) -> rpc.ExecutionComplete:
         """Return the value as it is sent, or the failure that says why it is not."""
         if init.exact:
             return self._exactly(value, init)
@@ -143,7 +143,7 @@ class ToolRunner:
             value=msgspec.Raw(encoded), conversions=conversions, outline=outline[: rpc.OUTLINE_MAX_CHARS]
         )
 
-    def _exactly(self, value: Any, init: rpc.Init) -> rpc.ExecutionComplete:
+    def _exactly(self, value: object, init: rpc.Init) -> rpc.ExecutionComplete:
         """Return a value as it is, or the failure that says which part of it cannot cross.
 
         Without a region for them, as in a trial, its contents are a part of the message.
@@ -443,7 +443,7 @@ def call_entry(namespace: dict[str, Any], shape: Shape, arguments: dict[str, Any
     return awaited(target(arguments) if shape.takes_dict else target(**arguments))
 
 
-def awaited(value: Any) -> Any:
+def awaited(value: object) -> object:
     """Return the value, or what a coroutine returns."""
     if not inspect.iscoroutine(value):
         return value
