@@ -17,7 +17,7 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from healkit.config import Config
 from healkit.contracts.failure import Failure, Frame
@@ -36,7 +36,6 @@ from healkit.errors import (
 )
 from healkit.healing.advisor import Case, Peer, Workbench
 from healkit.healing.case import diagnose
-from healkit.language_models.client import ModelClient
 from healkit.language_models.model_endpoint import Availability, find_endpoint
 from healkit.language_models.protocols import Progress, Prompt, Reply
 from healkit.pysource import shapes
@@ -44,6 +43,9 @@ from healkit.rendering import plain
 from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
 from healkit.sanitizer.sanitizer import Sanitizer, SecretMap, cut_text
 from healkit.tracing.delivery import readable
+
+if TYPE_CHECKING:
+    from healkit.language_models.client import ModelClient
 
 #: Number of checks that are observed to learn the types of variables.
 _WATCHED_MAX = 3
@@ -129,6 +131,10 @@ class ModelAdvisor:
         endpoint, _ = find_endpoint(self._config, self._environ)
         if endpoint is None:
             return
+        from healkit.language_models.client import (
+            ModelClient,  # with an HTTP client: late, for nobody may be asked
+        )
+
         secret_map = SecretMap(Sanitizer.from_config(self._config), self.hidden)
         client = ModelClient(endpoint, self._config, lambda: bench.left_s, self._on_progress)
         conversation = Conversation(
