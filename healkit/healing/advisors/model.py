@@ -131,9 +131,8 @@ class ModelAdvisor:
         endpoint, _ = find_endpoint(self._config, self._environ)
         if endpoint is None:
             return
-        from healkit.language_models.client import (
-            ModelClient,  # with an HTTP client: late, for nobody may be asked
-        )
+        # Late: it has an HTTP client, which nothing else here needs.
+        from healkit.language_models.client import ModelClient
 
         secret_map = SecretMap(Sanitizer.from_config(self._config), self.hidden)
         client = ModelClient(endpoint, self._config, lambda: bench.left_s, self._on_progress)
