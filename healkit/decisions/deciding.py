@@ -25,8 +25,8 @@ from healkit.errors import UsageInvalid, ViewNotFound
 from healkit.sanitizer.cleaner import Cleaner
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit
-    from healkit.decisions.service import DecideOptions
+    from healkit.app import Healkit  # the app builds the service that leads here
+    from healkit.decisions.service import DecideOptions  # the service loads this one late
 
 _QUESTION_MAX_CHARS = 10_000
 

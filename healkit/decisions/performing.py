@@ -51,10 +51,10 @@ from healkit.runtime.runs import OpenRun
 from healkit.sanitizer.cleaner import Cleaner
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit
-    from healkit.decisions.analysis import Analyst
+    from healkit.app import Healkit  # the app builds the service that leads here
+    from healkit.decisions.analysis import Analyst  # an analysis is made of this one's views
     from healkit.decisions.choosers import Chooser
-    from healkit.decisions.service import DecideOptions
+    from healkit.decisions.service import DecideOptions  # the service loads this one late
 
 #: Column of a view of texts; values that names of ours stand for, in a step.
 TEXT_COLUMN, CANDIDATES_MAX = "text", 20

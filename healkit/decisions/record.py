@@ -26,12 +26,12 @@ from healkit.errors import RunLocked, UsageInvalid, catalogue
 from healkit.plain_text import count
 from healkit.runtime.run_audit import StepOf, Told, entries_of
 from healkit.runtime.runs import OpenRun
-
-if TYPE_CHECKING:
-    from healkit.decisions.analysis import Analysis
-    from healkit.decisions.performing import Asked, HeldView
 from healkit.tracing.reader import read_run
 from healkit.tracing.run_folders import find_run, is_being_written
+
+if TYPE_CHECKING:
+    from healkit.decisions.analysis import Analysis  # made of views, which come after this
+    from healkit.decisions.performing import Asked, HeldView  # they hold what is read back here
 
 StepType = Literal[
     "gather_info", "execute_data_op", "execute_output", "finalize", "self_correction", "choice_refused"

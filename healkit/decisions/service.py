@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from healkit.contracts.runs import PolicyDefaults
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit
+    from healkit.app import Healkit  # the app builds this service
     from healkit.decisions.analysis import Analyst
     from healkit.decisions.choosers import Chooser
     from healkit.decisions.correction import Ask, HealConsent
