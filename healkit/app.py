@@ -27,7 +27,7 @@ from healkit.healing.service import HealService
 from healkit.runtime import background, run_audit
 from healkit.runtime.auto_retention import AutoRetention
 from healkit.runtime.executor import Executor
-from healkit.runtime.history import History
+from healkit.runtime.history import History, NewestRows
 from healkit.runtime.mcp_servers import MCPServers
 from healkit.runtime.panels import Panels
 from healkit.runtime.providers import HostFunctions, LogTools, VaultTools
@@ -39,7 +39,7 @@ from healkit.runtime.trials import Trials
 from healkit.runtime.views import ViewKeeper
 from healkit.store.database import Database, resolve_url
 from healkit.store.entries import keep_records_apart
-from healkit.store.fast_reads import EntryLookup, NewestRows
+from healkit.store.fast_reads import EntryLookup
 from healkit.store.locations import views_folder
 from healkit.tracing.run_folders import runs_folder
 from healkit.workers.sandbox import check_grants

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
-from typing import TYPE_CHECKING
+from datetime import UTC, date, datetime
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from healkit.config import Config
 from healkit.contracts.execution import (
+    TRIED_COUNTED_MAX,
     TRIED_ORIGINS,
     Filters,
     GroupInfo,
@@ -16,11 +18,12 @@ from healkit.contracts.execution import (
     takes_filters,
 )
 from healkit.contracts.failure import fingerprint
-from healkit.errors import VaultError, is_refused, near_misses
+from healkit.errors import VaultError, check_whole, is_refused, near_misses
 from healkit.rendering import cleaning
 from healkit.rendering.plots import Plot, plot_days, plot_runs
 from healkit.runtime.execution import Execution, Executions, execution_of
-from healkit.store.fast_reads import NewestRows
+from healkit.store.database import Database
+from healkit.store.statements import NEWEST, TRIED_SINCE
 
 if TYPE_CHECKING:
     from healkit.store.log_reader import Log
@@ -211,3 +214,25 @@ def _nothing_found(log: Log, tool_name: str | None, persona: str | None) -> str:
         else f"Failures are on record for: {', '.join(others[:10])}."
     )
     return f"No errors found for tool {tool_name!r}. {hint}"
+
+
+class NewestRows:
+    """Reads the newest executions, without trials and searches, and without SQLAlchemy: loading it takes longer.
+
+    refresh: called before each read, to bring in the records that wait in the spool.
+    """
+
+    def __init__(self, database: Database, refresh: Callable[[], object]) -> None:
+        self._database = database
+        self._refresh = refresh
+
+    def page(self, limit: int) -> tuple[list[Any], int]:
+        """Return at most `limit` rows with the columns of `ExecutionLog`, and how many trials lie between them."""
+        check_whole("limit", limit)
+        self._refresh()
+        limit = max(1, limit)
+        rows = [SimpleNamespace(**row) for row in self._database.fetch(NEWEST, limit=limit + 1)]
+        more, rows = len(rows) > limit, rows[:limit]
+        time, end = (rows[-1].timestamp, rows[-1].id) if more else (datetime.min.replace(tzinfo=UTC), 0)
+        bounds = {"time": time, "end": end, "limit": TRIED_COUNTED_MAX}
+        return rows, self._database.fetch(TRIED_SINCE, **bounds)[0]["count"]

@@ -22,12 +22,11 @@ from healkit.config import Config
 from healkit.contracts.encoding import int_text, to_jsonable, type_only
 from healkit.errors import RulesInvalid
 from healkit.sanitizer.cleaner import Cleaned, cut, size_of
-from healkit.sanitizer.matcher import Hidden, KnownValues, Matcher
+from healkit.sanitizer.matcher import Hidden, KnownValues, Matcher, Traversal
 from healkit.sanitizer.personal_data import PERSONAL_DATA, PhoneRules
 from healkit.sanitizer.rule import SanitizerRule
 from healkit.sanitizer.syntaxes import CODE_SYNTAXES, COMMAND_SYNTAXES, KEY_SYNTAXES, SECRET_SYNTAXES
 from healkit.sanitizer.tokens import CLOUD_TOKENS, CODE_TOKENS, OTHER_TOKENS, SERVICE_TOKENS
-from healkit.sanitizer.traversal import Traversal
 
 #: How much of a long value is read: several times its limit, since hiding makes it shorter.
 _READ_TIMES, _READ_BYTES = 4, 64 * 1024

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from healkit.errors import DatabaseFull, DatabaseMissing, DatabaseReadOnly
 from healkit.plain_text import shown_url
 from healkit.store import migrate
-from healkit.store.database_errors import is_full, mapped
-from healkit.store.locations import is_writable, resolve_url, server_engine, sqlite_path, sqlite_uri
+from healkit.store.database_errors import mapped
+from healkit.store.locations import is_full, is_writable, resolve_url, server_engine, sqlite_path, sqlite_uri
 from healkit.store.statements import prepared, rows_of
 
 if TYPE_CHECKING:

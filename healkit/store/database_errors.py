@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import re
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from healkit.errors import (
     UsageInvalid,
 )
 from healkit.plain_text import shown_url
+from healkit.store.locations import is_full
 
 #: SQLite's primary result code → healkit's error.
 SQLITE_CODES: dict[int, type[DatabaseError]] = {
@@ -159,14 +159,6 @@ def _kind_of_os_error(error: OSError) -> type[DatabaseError]:
     if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
         return DatabaseReadOnly
     return DatabaseMissing if error.errno == errno.ENOENT else DatabaseError
-
-
-def is_full(path: Path) -> bool:
-    """Return True when no further shared-memory block of SQLite's WAL fits on that disk."""
-    try:
-        return shutil.disk_usage(path.parent).free < 64 * 1024
-    except OSError:
-        return False
 
 
 def _driver_hint(error: BaseException) -> str:

@@ -7,16 +7,14 @@ vault and `Log.query` answer everything else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, Protocol
 
-from healkit.contracts.execution import TRIED_COUNTED_MAX
 from healkit.contracts.vault import DEFAULT_PERSONA, VaultEntry
-from healkit.errors import HealkitError, ToolRemoved, check_whole
+from healkit.errors import HealkitError, ToolRemoved
 from healkit.store.database import Database
 from healkit.store.entries import EntryRows, candidate, entry_of
-from healkit.store.statements import LOOKUP, NEWEST, TRIED_SINCE
+from healkit.store.statements import LOOKUP
 
 
 class HasEntries(Protocol):
@@ -66,25 +64,3 @@ class EntryLookup:
     def candidate(self, entry: VaultEntry, code: str) -> VaultEntry:
         """Return the entry with other code, as `patch` would make it, unsaved; raise as `patch` does for the code."""
         return candidate(entry, code, self._database.dialect_name)
-
-
-class NewestRows:
-    """Reads the newest executions, without trials and searches.
-
-    refresh: called before each read, to bring in the records that wait in the spool.
-    """
-
-    def __init__(self, database: Database, refresh: Callable[[], object]) -> None:
-        self._database = database
-        self._refresh = refresh
-
-    def page(self, limit: int) -> tuple[list[Any], int]:
-        """Return at most `limit` rows with the columns of `ExecutionLog`, and how many trials lie between them."""
-        check_whole("limit", limit)
-        self._refresh()
-        limit = max(1, limit)
-        rows = [SimpleNamespace(**row) for row in self._database.fetch(NEWEST, limit=limit + 1)]
-        more, rows = len(rows) > limit, rows[:limit]
-        time, end = (rows[-1].timestamp, rows[-1].id) if more else (datetime.min.replace(tzinfo=UTC), 0)
-        bounds = {"time": time, "end": end, "limit": TRIED_COUNTED_MAX}
-        return rows, self._database.fetch(TRIED_SINCE, **bounds)[0]["count"]

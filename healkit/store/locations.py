@@ -23,7 +23,6 @@ from urllib.parse import quote
 from healkit.errors import ConfigError, DatabaseMissing
 from healkit.plain_files import new_temporary_folder
 from healkit.plain_text import shown_url
-from healkit.store.database_errors import is_full
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Engine
@@ -146,6 +145,14 @@ def sqlite_uri(path: Path, mode: str) -> str:
 def is_writable(path: Path) -> bool:
     """Return True when the effective user may write there."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def is_full(path: Path) -> bool:
+    """Return True when no further shared-memory block of SQLite's WAL fits on that disk."""
+    try:
+        return shutil.disk_usage(path.parent).free < 64 * 1024
+    except OSError:
+        return False
 
 
 def _as_url(text: str, folder: Path) -> str:

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from healkit.sanitizer.matcher import HiddenSpan, Matcher
+from healkit.sanitizer.matcher import HiddenSpan, Matcher, Traversal
 from healkit.sanitizer.rule import SanitizerRule, Span, expand, shared_limit
 from healkit.sanitizer.sanitizer import Sanitizer, rules_for
-from healkit.sanitizer.traversal import Traversal
 
 RULES = rules_for("US")
 TRACE_2 = pytest.mark.requirement("TRACE-2")

@@ -10,8 +10,8 @@ from sqlalchemy import text
 from store_samples import failed, started, succeeded
 
 from healkit.contracts.execution import Filters, Finished
+from healkit.runtime.history import NewestRows
 from healkit.store.database import Database
-from healkit.store.fast_reads import NewestRows
 from healkit.store.log_pages import indexed_facts
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
