@@ -38,8 +38,7 @@ from healkit.runtime.traces import Traces
 from healkit.runtime.trials import Trials
 from healkit.runtime.views import ViewKeeper
 from healkit.store.database import Database, resolve_url
-from healkit.store.entries import keep_records_apart
-from healkit.store.fast_reads import EntryLookup
+from healkit.store.entries import EntryLookup, keep_records_apart
 from healkit.store.locations import views_folder
 from healkit.tracing.run_folders import runs_folder
 from healkit.workers.sandbox import check_grants

@@ -65,7 +65,7 @@ from healkit.runtime.recording import Recorder, Recording
 from healkit.runtime.views import ViewKeeper
 from healkit.sanitizer.cleaner import HEAD_CHARS, WHOLE_MAX_CHARS
 from healkit.store.arguments import PackedArguments, pack_arguments, validate_arguments
-from healkit.store.fast_reads import EntryLookup
+from healkit.store.entries import EntryLookup
 from healkit.store.sql_tools import READ_LOG, run_sql
 from healkit.workers.process import library_of, off_loop, surely
 from healkit.workers.sandbox import Tier

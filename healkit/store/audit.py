@@ -39,8 +39,7 @@ from healkit.contracts.audit import (
 from healkit.contracts.execution import escaped, utc_now
 from healkit.errors import AuditEntryInvalid, check_text
 from healkit.sanitizer.cleaner import Cleaner, Verbatim, clean_bounded
-from healkit.store.database import Database
-from healkit.store.database_errors import mapped
+from healkit.store.database import Database, mapped
 from healkit.store.log_writer import LogWriter
 from healkit.store.statements import prepared, sqlite_time
 

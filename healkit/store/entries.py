@@ -1,6 +1,7 @@
-"""Vault entries: made of stored rows, their grants checked.
+"""Vault entries: looked up, made of rows, grants checked.
 
-An execution looks its entry up without SQLAlchemy (`store.fast_reads`), so nothing here imports it.
+An execution looks its entry up here without SQLAlchemy, which takes longer to import; so nothing here imports it. The
+vault answers everything else.
 """
 
 from __future__ import annotations
@@ -9,19 +10,30 @@ import dataclasses
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from healkit.contracts.execution import Grants
 from healkit.contracts.tools import EntryRef, is_valid_name
-from healkit.contracts.vault import VaultEntry
-from healkit.errors import ConfigError, ToolExists, VaultError, VaultTampered, named
+from healkit.contracts.vault import DEFAULT_PERSONA, VaultEntry
+from healkit.errors import (
+    ConfigError,
+    HealkitError,
+    ToolExists,
+    ToolRemoved,
+    VaultError,
+    VaultTampered,
+    named,
+)
 from healkit.pysource import shapes
 from healkit.pysource.shapes import examples_in
+from healkit.store.database import Database
 from healkit.store.spool import Spool
+from healkit.store.statements import LOOKUP
 
 if TYPE_CHECKING:
     from healkit.store.models import CodeVault, Revision, ToolRegistry
@@ -52,6 +64,55 @@ class Described:
     input_schema: dict[str, Any]
     description: str
     examples: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+
+
+class HasEntries(Protocol):
+    """Vault, as far as `EntryLookup` needs it."""
+
+    def active(self, name: str, persona: str) -> VaultEntry:
+        """Return the entry by a former name; called by `lookup`. Raises `ToolNotFound` or `PersonaNotFound`."""
+
+
+class EntryLookup:
+    """Finds the entry that is to be run.
+
+    vault: asked where nothing is found, because the vault says what is wrong. entry_type: the class of entries.
+    """
+
+    def __init__(
+        self, database: Database, vault: Callable[[], HasEntries], entry_type: type[VaultEntry] = VaultEntry
+    ) -> None:
+        self._database = database
+        self._vault = vault
+        self._entry_type = entry_type
+
+    def lookup(self, name: str, persona: str = DEFAULT_PERSONA) -> VaultEntry:
+        """Return the active revision for exactly that persona, else for `default`; its code is hashed again.
+
+        Raises `ToolNotFound` or `PersonaNotFound` with near matches, `ToolRemoved`, and `VaultTampered`.
+        """
+        if not (isinstance(name, str) and isinstance(persona, str)):
+            return self._vault().active(name, persona)
+        rows = self._database.fetch(LOOKUP, name=name, persona=persona)
+        found = {row["target_persona"]: row for row in rows}
+        chosen = found.get(persona) or found.get(DEFAULT_PERSONA)
+        if chosen is None:
+            return self._vault().active(name, persona)
+        row: Any = SimpleNamespace(**chosen)
+        return entry_of(EntryRows(row, row, row), self._entry_type)
+
+    def leaves_out(self, name: str, persona: str) -> bool:
+        """Return whether that tool has its contents kept off the record; False where there is no such tool."""
+        try:
+            return not self.lookup(name, persona).logged
+        except ToolRemoved as error:
+            return not error.logged
+        except HealkitError:
+            return False
+
+    def candidate(self, entry: VaultEntry, code: str) -> VaultEntry:
+        """Return the entry with other code, as `patch` would make it, unsaved; raise as `patch` does for the code."""
+        return candidate(entry, code, self._database.dialect_name)
 
 
 def entry_of(rows: EntryRows, kind: type[VaultEntry] = VaultEntry, *, check: bool = True) -> VaultEntry:

@@ -30,8 +30,7 @@ from healkit.contracts.execution import (
 )
 from healkit.errors import DatabaseError, DatabaseFull, DatabaseLocked, DatabaseMissing
 from healkit.store import statements
-from healkit.store.database import Database
-from healkit.store.database_errors import translate
+from healkit.store.database import Database, translate
 from healkit.store.statements import (
     Prepared,
     call_values,

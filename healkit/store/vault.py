@@ -31,6 +31,7 @@ from healkit.store.database import Database
 from healkit.store.entries import (
     Author,
     CodeType,
+    EntryLookup,
     EntryRows,
     check_names,
     check_same,
@@ -38,7 +39,6 @@ from healkit.store.entries import (
     checked_grants,
     entry_of,
 )
-from healkit.store.fast_reads import EntryLookup
 from healkit.store.models import CodeVault, ToolRegistry
 from healkit.store.vault_rows import CodeChange, ToolSettings
 

@@ -30,8 +30,7 @@ from healkit.errors import (
     DatabaseReadOnly,
 )
 from healkit.store import migrate
-from healkit.store.database import Database, resolve_url
-from healkit.store.database_errors import SQLITE_CODES, SQLSTATES, translate
+from healkit.store.database import SQLITE_CODES, SQLSTATES, Database, resolve_url, translate
 from healkit.store.log_writer import LogWriter
 from healkit.store.models import ExecutionLog, TableBase
 from healkit.store.vault import Vault
