@@ -14,7 +14,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,10 @@ from healkit.rendering.summaries import ShownFrameSummary
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of
 
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
 #: Of a wider frame, only so many columns are summarised.
 COLUMNS_MAX = 1000
 #: Characters of a value that are read.
@@ -37,7 +41,7 @@ _ANY_BYTES = 1 << 30
 
 
 class _Column(NamedTuple):
-    name: Any
+    name: object
     dtype: str
     series: pd.Series[Any]
 
@@ -100,7 +104,7 @@ def _cleaned(value: Bound, name: str, cleaner: Cleaner) -> Bound:
 # Columns.
 
 
-def _source(value: Any) -> _Source | None:
+def _source(value: object) -> _Source | None:
     """Return the value's columns; None for a value that is no frame and no array."""
     packages = {base.__module__.partition(".")[0] for base in type(value).__mro__}
     if not packages & {"pandas", "numpy", "pyarrow", "polars"} and not hasattr(value, "__arrow_c_stream__"):
@@ -118,8 +122,8 @@ def _source(value: Any) -> _Source | None:
         )
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(value, polars.Series):
-        value = value.to_frame()
-        return _Source((value.height,), _of_polars(value))
+        frame = value.to_frame()
+        return _Source((frame.height,), _of_polars(frame))
     if polars is not None and isinstance(value, polars.DataFrame):
         return _Source(value.shape, _of_polars(value))
     return _of_arrow(value)
@@ -129,14 +133,17 @@ def _of_series(series: pd.Series[Any], name: object) -> _Column:
     return _Column(name, str(series.dtype), series)
 
 
-def _of_array(array: Any) -> _Source:
+def _of_array(array: np.ndarray[Any, Any]) -> _Source:
 
     dtype = str(array.dtype)
     if isinstance(array, np.matrix):  # whose columns are matrices too
         array = np.asarray(array)
     if array.dtype.names is not None:
-        fields = (_of_series(pd.Series(array[name].ravel().tolist()), name) for name in array.dtype.names)
-        return _Source(array.shape, (field._replace(dtype=str(array.dtype[field.name])) for field in fields))
+        fields = (
+            _Column(name, str(array.dtype[name]), pd.Series(array[name].ravel().tolist()))
+            for name in array.dtype.names
+        )
+        return _Source(array.shape, fields)
     if array.dtype.kind == "V":
         array = array.astype(object)
     if array.ndim == 2:
@@ -145,7 +152,7 @@ def _of_array(array: Any) -> _Source:
     return _Source(array.shape, iter([_Column("values", dtype, _series(array.ravel()))]))
 
 
-def _series(items: Any) -> pd.Series[Any]:
+def _series(items: np.ndarray[Any, Any]) -> pd.Series[Any]:
     """Return an array's items as a series; as Python's where pandas has no type for them, such as a far year."""
     try:
         return pd.Series(items)
@@ -153,12 +160,12 @@ def _series(items: Any) -> pd.Series[Any]:
         return pd.Series(items.astype(object), dtype=object)
 
 
-def _of_polars(frame: Any) -> Iterator[_Column]:
+def _of_polars(frame: pl.DataFrame) -> Iterator[_Column]:
     for series in frame.get_columns():
         yield _Column(series.name or "values", str(series.dtype), _from_polars(series))
 
 
-def _from_polars(series: Any) -> pd.Series[Any]:
+def _from_polars(series: pl.Series) -> pd.Series[Any]:
     """Return a column of polars; one that Arrow has no type for, such as Python objects, item by item."""
     import pyarrow as pa
 
@@ -168,23 +175,25 @@ def _from_polars(series: Any) -> pd.Series[Any]:
     return pd.Series(series.to_list(), dtype=object)
 
 
-def _of_arrow(value: Any) -> _Source | None:
+def _of_arrow(value: object) -> _Source | None:
     import pyarrow as pa
 
     if isinstance(value, pa.Array | pa.ChunkedArray):
         return _Source((len(value),), iter([_Column("values", str(value.type), _from_arrow(value))]))
-    if not isinstance(value, pa.Table | pa.RecordBatch):
-        if not hasattr(value, "__arrow_c_stream__"):
-            return None
-        value = pa.table(value)
-    fields = list(value.schema)
+    if isinstance(value, pa.Table | pa.RecordBatch):
+        table = value
+    elif hasattr(value, "__arrow_c_stream__"):
+        table = pa.table(value)
+    else:
+        return None
+    fields = list(table.schema)
     columns = (
-        _Column(fields[i].name, str(fields[i].type), _from_arrow(value.column(i))) for i in range(len(fields))
+        _Column(fields[i].name, str(fields[i].type), _from_arrow(table.column(i))) for i in range(len(fields))
     )
-    return _Source(value.shape, columns)
+    return _Source(table.shape, columns)
 
 
-def _from_arrow(column: Any) -> pd.Series[Any]:
+def _from_arrow(column: pa.Array | pa.ChunkedArray) -> pd.Series[Any]:
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):

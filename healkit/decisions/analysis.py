@@ -172,7 +172,7 @@ class _Filled(NamedTuple):
 def _filled(written: str, views: Mapping[str, HeldView], names: KnownNames, cleaner: Cleaner) -> _Filled:
     """Return a reference filled in, if it fits a view, and holds where it compares."""
 
-    def shown(value: object) -> str:
+    def shown(value: float | date) -> str:
         return _text_of(value, cleaner)
 
     reference = written[1:-1]
@@ -215,7 +215,7 @@ def _aggregate(reference: str, views: Mapping[str, HeldView], names: KnownNames)
     return value if (is_number or isinstance(value, date)) and not pd.isna(value) else None
 
 
-def _text_of(value: Any, cleaner: Cleaner) -> str:
+def _text_of(value: float | date, cleaner: Cleaner) -> str:
     """Return a number or date as text; a word in its place if it is a secret, such as the greatest of card numbers."""
     if isinstance(value, date):
         return value.isoformat()

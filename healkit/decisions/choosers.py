@@ -183,7 +183,7 @@ _INTENDED = {
 Function = tuple[str, str, dict[str, Any]]
 
 
-def _function(name: str, description: str, required: tuple[str, ...], **properties: Any) -> Function:
+def _function(name: str, description: str, required: tuple[str, ...], **properties: object) -> Function:
     schema = {"type": "object", "properties": properties, "required": list(required)}
     return name, description, {**schema, "additionalProperties": False}
 

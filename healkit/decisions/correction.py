@@ -191,7 +191,7 @@ Try = Literal["same name", "near name"]
 TRIES: tuple[Try, ...] = ("same name", "near name")
 
 
-def pool_of(frames: Iterable[pd.DataFrame], label: Any | None) -> list[str]:
+def pool_of(frames: Iterable[pd.DataFrame], label: object) -> list[str]:
     """Return the distinct texts of that column, or of every column of text where no frame has it."""
     frames = list(frames)
     own = [frame.iloc[:, at] for frame in frames for at, found in enumerate(frame.columns) if found == label]
@@ -318,7 +318,7 @@ def actual_state(
 def with_entities(intended: Intended, replaced: Mapping[Entity, Any]) -> Intended:
     """Return the intended state with other entities in the place of some."""
     wanted = intended.entities
-    entities: Any = wanted
+    entities = wanted
     if isinstance(wanted, Mapping):
         entities = {column: [replaced.get(one, one) for one in found] for column, found in wanted.items()}
     elif wanted is not None:

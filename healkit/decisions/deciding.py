@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import pandas as pd
@@ -263,7 +263,7 @@ def _chooser_again(given: object, resumed: Resumed) -> Any:
     return resumed.chooser if given is None else given
 
 
-def _chooser(given: Any, config: Config, stop: threading.Event) -> Chooser:
+def _chooser(given: object, config: Config, stop: threading.Event) -> Chooser:
     if given == "person":
         return Person()
     if given == "model":
@@ -275,13 +275,13 @@ def _chooser(given: Any, config: Config, stop: threading.Event) -> Chooser:
             f"chooser={given!r} cannot choose.",
             hint="Give a list of choices, 'person', 'model', or an object with choose(turn).",
         )
-    found: Chooser = given
+    found = cast("Chooser", given)  # it has `choose`; its `name` is not looked at here
     if prepare := getattr(found, "prepare", None):
         prepare(stop)
     return found
 
 
-def _analyst(given: Any, config: Config, stop: threading.Event) -> Analyst | None:
+def _analyst(given: object, config: Config, stop: threading.Event) -> Analyst | None:
     if given == "model":
         given = ModelAnalyst(config)
     if given is not None and (isinstance(given, str) or not callable(getattr(given, "write", None))):
@@ -290,5 +290,4 @@ def _analyst(given: Any, config: Config, stop: threading.Event) -> Analyst | Non
         )
     if prepare := getattr(given, "prepare", None):
         prepare(stop)
-    found: Analyst | None = given
-    return found
+    return cast("Analyst | None", given)  # it has `write`; its `name` is not looked at here

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,9 @@ from healkit.contracts.decisions import (
 from healkit.plain_text import count
 from healkit.rendering.document import Card
 from healkit.store.audit import summed
+
+if TYPE_CHECKING:
+    from IPython.lib.pretty import RepresentationPrinter
 
 #: Reason of a decision that Ctrl-C ended.
 INTERRUPTED = "It was interrupted."
@@ -149,7 +152,7 @@ class Decision:
 
         return html_of(self.card())
 
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+    def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
         from healkit.rendering.to_text import text_of
 
         printer.text(text_of(self.card()))

@@ -84,7 +84,7 @@ class Attempt:
     """Tool that was run: its value, or why there is none; `log_id` is its row in the log."""
 
     duration_ms: float
-    value: Any = None
+    value: object = None
     code: str | None = None
     ename: str | None = None
     column: str | None = None
@@ -107,7 +107,7 @@ class HeldView:
     the name of its file in `hk.views`, which holds the hash of its content.
     """
 
-    value: Any
+    value: object
     frame: pd.DataFrame
     kept_as: str
     facts: ViewFacts
@@ -132,7 +132,7 @@ class Shared(NamedTuple):
 class Given(NamedTuple):
     """Data of the caller: its value, as a frame, its texts, and the view that it is, if it is one already."""
 
-    value: Any
+    value: object
     frame: pd.DataFrame
     texts: Sequence[str] | None = None
     kept_as: str | None = None
@@ -172,7 +172,7 @@ class Asked:
         return self.options.persona
 
 
-def as_texts(kept: Any, form: TextForm) -> tuple[pd.DataFrame, Any, Sequence[str]]:
+def as_texts(kept: pd.DataFrame, form: TextForm) -> tuple[pd.DataFrame, Any, Sequence[str]]:
     """Return a view of texts as its frame, its value and its texts."""
     texts = [str(text) for text in kept[TEXT_COLUMN]]
     return kept, texts[0] if form == "text" else texts, texts

@@ -20,7 +20,7 @@ import msgspec
 from healkit.contracts.audit import AuditMetadata
 from healkit.contracts.decisions import ANALYSIS_LABEL, Intended, StepFacts, Turn
 from healkit.contracts.execution import utc_now
-from healkit.contracts.runs import EventType, Run, TraceEvent, error_object
+from healkit.contracts.runs import EventType, EvidenceRef, Run, TraceEvent, error_object
 from healkit.decisions.choosers import Plan
 from healkit.errors import RunLocked, UsageInvalid, catalogue
 from healkit.plain_text import count
@@ -355,7 +355,7 @@ def _progress(run: Run) -> tuple[list[Turn], list[DoneStep], str | None]:
     return turns, done, problem
 
 
-def _read(run: Run, ref: Any, kind: Any) -> Any:
+def _read(run: Run, ref: EvidenceRef, kind: Any) -> Any:
     try:
         return msgspec.json.decode(run.read_evidence(ref), type=kind)
     except OSError as error:

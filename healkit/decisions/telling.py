@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import pandas as pd
@@ -30,6 +30,9 @@ from healkit.contracts.decisions import (
 )
 from healkit.contracts.encoding import is_from_library
 from healkit.sanitizer.cleaner import Cleaner
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: `given` by the caller; `made` by a tool; `free`: made by a query that the chooser wrote, or of such a view.
 Origin = Literal["given", "made", "free"]
@@ -394,7 +397,7 @@ def as_frame(value: object) -> pd.DataFrame | None:
         return None
 
 
-def _dtype_of(kind: Any) -> Any:
+def _dtype_of(kind: pa.DataType) -> Any:
     """Return pandas' dtype of an Arrow type; None for texts as a dictionary, which pandas has as a category."""
     texts = {"string", "large_string"}
     is_category = str(kind).startswith("dictionary") and str(kind.value_type) in texts

@@ -7,7 +7,7 @@ import datetime
 import itertools
 import math
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit.facts.scene import (
     UNREAD,
@@ -23,6 +23,9 @@ from healkit.facts.scene import (
     own_dict,
     shown,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _SCANNED_MAX = 100_000
 _QUOTED = (
@@ -47,11 +50,11 @@ def missing_to_int(scene: Scene) -> Facts | None:
     return None
 
 
-def _is_float(column: Any) -> bool:
+def _is_float(column: pd.Series[Any]) -> bool:
     return str(column.dtype).startswith(("float", "Float"))
 
 
-def _gaps(scene: Scene, owner: Any) -> Facts | None:
+def _gaps(scene: Scene, owner: pd.Series[Any]) -> Facts | None:
     gaps = owner[owner.isna()]
     named = scene.name_of(owner) or "the column"
     if len(gaps):
@@ -119,7 +122,7 @@ def number_text(scene: Scene) -> Facts | None:
     return _in_list(scene, text)
 
 
-def _in_columns(scene: Scene, owner: Any, text: str) -> Facts | None:
+def _in_columns(scene: Scene, owner: pd.DataFrame, text: str) -> Facts | None:
     for name in owner.columns if owner.columns.is_unique else ():
         if told := _row_of(scene, owner[name], text, "row_not_number", _why_no_number(text, "float")):
             column = f"{scene.name_of(owner) or 'the table'}, column {shown(name)}"
@@ -166,7 +169,7 @@ def _why_no_number(text: str, kind: str) -> Facts:
     return {"reason": "It has no digits.", "remedy": ""}
 
 
-def _row_of(scene: Scene, owner: Any, text: str, about: str, more: Facts) -> Facts | None:
+def _row_of(scene: Scene, owner: pd.Series[Any], text: str, about: str, more: Facts) -> Facts | None:
     if len(owner) > _SCANNED_MAX:
         return None
     places = [at for at, value in enumerate(owner.tolist()) if type(value) is str and value == text]
@@ -383,7 +386,7 @@ def not_numeric(scene: Scene) -> Facts | None:
     return None
 
 
-def _is_text(column: Any) -> bool:
+def _is_text(column: pd.Series[Any]) -> bool:
     return (
         str(column.dtype) in {"object", "str", "string"}
         and type(column.iloc[0] if len(column) else None) is str

@@ -28,7 +28,7 @@ _TEXT_MAX_CHARS = 60
 #: What was observed: texts by name.
 Facts = dict[str, str]
 #: Returned for an expression whose value cannot be read without running code.
-UNREAD: Any = object()
+UNREAD: object = object()
 
 
 class Scene:
@@ -220,7 +220,7 @@ def own_dict(value: object) -> dict[str, Any]:
     return found if type(found) is dict else {}
 
 
-def _item(owner: Any, key: Any) -> Any:
+def _item(owner: Any, key: object) -> Any:
     if owner is UNREAD or key is UNREAD:
         return UNREAD
     if (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit.facts.scene import (
     UNREAD,
@@ -26,6 +26,9 @@ from healkit.facts.scene import (
     shown,
     spoken,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LISTS = (
     r"\A(?P<list>\[.+\]) not in index\Z",
@@ -139,7 +142,7 @@ def inner(value: object) -> Any:
     )
 
 
-def _wanted(error: BaseException, axis: Any) -> list[Any]:
+def _wanted(error: BaseException, axis: pd.Index[Any]) -> list[Any]:
     """Return the missing labels from the exception's arguments, or from the message of pandas."""
     key = error.args[0] if len(error.args) == 1 else None
     if type(key) is str and key not in axis:
@@ -189,7 +192,7 @@ def _holders(found: dict[str, Any], value: object) -> Iterator[Any]:
     yield from (one for one in (value, inner(value), found.get("obj")) if is_column_or_frame(one))
 
 
-def _column(owner: Any, columns: Any, wanted: list[Any]) -> Facts:
+def _column(owner: pd.DataFrame, columns: pd.Index[Any], wanted: list[Any]) -> Facts:
     first = wanted[0]
     if type(first) is tuple and all(one in columns for one in first):
         names = ", ".join(shown(one).strip("`") for one in first)
@@ -216,7 +219,7 @@ def _column(owner: Any, columns: Any, wanted: list[Any]) -> Facts:
     return {"about": "column_missing"}
 
 
-def _row(owner: Any, labels: Any, wanted: object, scene: Scene) -> Facts:
+def _row(owner: pd.DataFrame | pd.Series[Any], labels: pd.Index[Any], wanted: object, scene: Scene) -> Facts:
     if is_frame(owner) and type(wanted) is str and wanted in owner.columns:
         drops = any(isinstance(node, ast.Attribute) and node.attr == "drop" for node in scene.expressions())
         return {"about": "dropped_column" if drops else "row_is_column", "wanted": shown(wanted)}
@@ -367,11 +370,11 @@ def pivot_duplicates(scene: Scene) -> Facts | None:
 
 def duplicate_index(scene: Scene) -> Facts | None:
     """Name the labels that an index has more than once."""
-    owner = UNREAD
+    owner: pd.DataFrame | pd.Series[Any] | None = None
     for found in scene.library_locals("pandas"):
         if is_column_or_frame(found.get("self")):
             owner = found["self"]
-    if owner is UNREAD:
+    if owner is None:
         return None
     axes = [("index", owner.index)] + ([("columns", owner.columns)] if is_frame(owner) else [])
     for name, axis in axes:

@@ -115,7 +115,7 @@ def _key(arguments: object) -> str:
     return json.dumps(arguments, sort_keys=True, default=str)
 
 
-def _changed(value: Any, numbers: tuple[float, ...] = ()) -> Iterator[Any]:
+def _changed(value: object, numbers: tuple[float, ...] = ()) -> Iterator[Any]:
     """Yield values of the same type, each a small change away."""
     if isinstance(value, dict) and values.TAG in value:
         yield from frame_variants(value, numbers)
@@ -410,7 +410,7 @@ def _scalars(value: object) -> Iterator[object]:
         yield value
 
 
-def _other_value(value: Any, chance: random.Random) -> Any:
+def _other_value(value: object, chance: random.Random) -> Any:
     """Return another value of the same kind and about the same size."""
     if isinstance(value, dict) and values.TAG in value:
         return chance.choice(frame_variants(value) or [value])

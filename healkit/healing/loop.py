@@ -10,8 +10,8 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -614,9 +614,9 @@ def _standing(failed: int, checks: int) -> str:
 
 def _next(proposals: Iterator[Patch], attempt: Attempt | None) -> Patch | None:
     """Return the next patch; an advisor that is a generator gets the attempt with the last one."""
-    send: Any = getattr(proposals, "send", None)
+    send: Callable[[Attempt | None], Patch | None] | None = getattr(proposals, "send", None)
     try:
-        patch: Patch | None = send(attempt) if send is not None else next(proposals)
+        patch = send(attempt) if send is not None else next(proposals)
     except StopIteration:
         return None
     return patch

@@ -61,7 +61,7 @@ def _kept_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 class Choice:
     """Result of some patches for an input: a value, or the name of an exception."""
 
-    value: Any
+    value: object
     raises: str = ""
     patches: int = 1
 
@@ -83,7 +83,7 @@ class Choice:
 class Answer:
     """Answer of a person: a value, or the name of an exception."""
 
-    value: Any = None
+    value: object = None
     raises: str = ""
 
     @property

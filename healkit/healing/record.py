@@ -243,7 +243,7 @@ class HealRecord:
         report = {"kind": "question", "call": call, "answer": answer, "sentence": sentence}
         self._inspection_ends(None, "person", "answered" if answer else "unanswered", report, found)
 
-    def decided(self, step: str, action: str, **known: Any) -> None:
+    def decided(self, step: str, action: str, **known: object) -> None:
         """Record the person's or the policy's decision on the chosen patch."""
         after = self._after.get(step)
         if action == "kept" and after is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from healkit.contracts.healing import Attempt, HealReportData
 from healkit.healing.advisor import Advisor, Case
@@ -14,6 +14,9 @@ from healkit.rendering.to_html import html_of
 from healkit.rendering.to_text import text_of
 from healkit.runtime.background import in_ipython
 
+if TYPE_CHECKING:
+    from IPython.lib.pretty import RepresentationPrinter
+
 
 @dataclasses.dataclass(frozen=True)
 class HealReport(HealReportData):
@@ -22,7 +25,7 @@ class HealReport(HealReportData):
     def __str__(self) -> str:
         return text_of(healing.card(self, "notebook" if in_ipython() else "terminal"))
 
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+    def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:

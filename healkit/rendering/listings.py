@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit.contracts.data import DataView
 from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
@@ -42,6 +42,9 @@ from healkit.rendering.execution_card import Face
 from healkit.rendering.plain import visible
 from healkit.rendering.to_html import html_of
 from healkit.rendering.to_text import text_of
+
+if TYPE_CHECKING:
+    from IPython.lib.pretty import RepresentationPrinter
 
 # Executions, and their sums.
 
@@ -179,7 +182,7 @@ _EXAMPLES_MAX = 5
 class ShownVaultEntry(VaultEntry):
     """Vault entry that a notebook shows as a card; `hk.vault` returns these."""
 
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+    def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
         """Print the card as text, or within a list the short form; called by IPython for the value of a cell."""
         printer.text(text_of(saved(self)) if printer.indentation == 0 else repr(self))
 

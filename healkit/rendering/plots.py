@@ -17,6 +17,7 @@ from healkit.errors import PlotUnavailable
 from healkit.rendering import plain
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _DPI = 110
@@ -96,7 +97,7 @@ def _axes() -> tuple[Figure, Any, Any]:
     return figure, rates, times
 
 
-def _finished(figure: Figure, rates: Any, times: Any, metrics: Sequence[ToolSummary]) -> Plot:
+def _finished(figure: Figure, rates: Axes, times: Axes, metrics: Sequence[ToolSummary]) -> Plot:
     rates.set_ylabel("failed, %")
     rates.set_ylim(-5, 105)
     times.set_ylabel("duration, ms (x: failed)")

@@ -87,7 +87,7 @@ class Notes:
         self.label = self.tool = self.base = ""
         self.persona = "default"
         self.log_id: int | None = None
-        self.arguments: Any = None
+        self.arguments: object = None
         self.failing: dict[str, Any] | None = None
 
     def tell(self, event: TraceEvent) -> None:

@@ -44,6 +44,8 @@ from healkit.runtime import views
 from healkit.runtime.events import CallEvent, events_of
 
 if TYPE_CHECKING:
+    from IPython.lib.pretty import RepresentationPrinter
+
     from healkit.failures.catalogue import Explanation
     from healkit.rendering.document import Card
     from healkit.runtime.post_mortem import PostMortem
@@ -182,7 +184,7 @@ class Executions(list[Execution]):
         """Return what a notebook shows."""
         return self.to_html()
 
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+    def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
         """Print it as a whole; IPython in a terminal would print a list item by item."""
         printer.text(self.to_text())
 

@@ -34,6 +34,8 @@ from healkit.sanitizer.cleaner import UNLIMITED, secret_columns
 from healkit.sanitizer.sanitizer import Sanitizer
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from healkit.runtime.execution import Execution  # an execution writes itself by this module
     from healkit.store.log_reader import Log
 
@@ -351,7 +353,7 @@ class ExportedData:
     `imports` are the lines that the code needs; `missing` names the arguments whose data was not kept.
     """
 
-    def __init__(self, folder: Path, clean: Any) -> None:
+    def __init__(self, folder: Path, clean: _Clean) -> None:
         self._folder, self._clean = folder, clean
         self._written = 0
         self.imports: set[str] = set()
@@ -407,7 +409,7 @@ class ExportedData:
         )
         return self._file(name, "parquet", "pandas as pd", "pd.read_parquet({})", frame.to_parquet)
 
-    def _without_secrets(self, frame: Any) -> Any:
+    def _without_secrets(self, frame: pd.DataFrame) -> pd.DataFrame:
         first = frame.head(_LOOKED_AT)
         columns = {str(name): first.iloc[:, i].tolist() for i, name in enumerate(frame.columns)}
         hidden = secret_columns(self._clean.cleaner, columns)
@@ -437,7 +439,7 @@ class ExportedData:
         return _Source(code.format(repr(f"{self._folder.name}/{file.name}")))
 
 
-def _frame_code(frame: Any) -> str | None:
+def _frame_code(frame: pd.DataFrame) -> str | None:
     """Return the code of a small frame; None where it would make another one."""
     import pandas as pd
 

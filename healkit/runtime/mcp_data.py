@@ -77,7 +77,7 @@ class ServerSpec:
         """`stdio` or `http`."""
         return "http" if self.command is None else "stdio"
 
-    def _check_command(self, command: Any) -> None:
+    def _check_command(self, command: str | Sequence[str | os.PathLike[str]]) -> None:
         if isinstance(command, str):
             raise self._wrong(f"has a command that is one text: use command={shlex.split(command)!r}")
         try:
@@ -208,7 +208,7 @@ def _blob(data: str, mime_type: str | None) -> dict[str, Any]:
     return {"mime_type": mime_type or "application/octet-stream", "base64": data, "size_bytes": size_bytes}
 
 
-def _unwrapped(structured: Any, tool: Tool | None) -> Any:
+def _unwrapped(structured: object, tool: Tool | None) -> Any:
     """Return the value without the `{"result": …}` that Python SDKs put around a value that is no object.
 
     They say so in the output schema: by a key of its own, or by a title made of the tool's name.
@@ -217,12 +217,9 @@ def _unwrapped(structured: Any, tool: Tool | None) -> Any:
     wrapped = schema.get("x-fastmcp-wrap-result") or (
         tool is not None and schema.get("title") == f"{identifier(tool.name)}Output"
     )
-    alone = isinstance(structured, dict) and set(structured) == {"result"}
-    return (
-        structured["result"]
-        if wrapped and alone and set(schema.get("properties", ())) == {"result"}
-        else structured
-    )
+    if not wrapped or not isinstance(structured, dict) or set(structured) != {"result"}:
+        return structured
+    return structured["result"] if set(schema.get("properties", ())) == {"result"} else structured
 
 
 def _schema(schema: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import os
 import time
 from collections.abc import AsyncIterator
 from http import HTTPStatus
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import httpx2
@@ -38,6 +38,12 @@ from healkit.contracts.rpc import MAX_FRAME_BYTES
 from healkit.contracts.tools import ToolDefinition
 from healkit.errors import CallRefused, McpError, McpUnavailable, did_you_mean
 from healkit.runtime.mcp_data import ServerSpec, by_identifier, definition_of, value_of
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from mcp.client._transport import ReadStream, WriteStream
+    from mcp.shared.message import SessionMessage
 
 _CLOSE_S = 8.0  # the SDK gives a server 2 s to leave, 2 s after SIGTERM, 2 s after SIGKILL
 _WHY_S = 1.0
@@ -165,7 +171,7 @@ class Session:
                 listening.cancel_scope.cancel()
 
     @contextlib.asynccontextmanager
-    async def _transport(self) -> AsyncIterator[tuple[Any, Any]]:
+    async def _transport(self) -> AsyncIterator[tuple[Watched, WriteStream[SessionMessage]]]:
         """Open the streams of the protocol, watched for the server's end."""
         async with contextlib.AsyncExitStack() as stack:
             if self.spec.url is not None:
@@ -177,7 +183,7 @@ class Session:
                         event_hooks={"response": [self._on_response]},
                     )
                 )
-                opening: Any = streamable_http_client(
+                opening: Transport = streamable_http_client(
                     self.spec.url, http_client=http, max_sse_event_size=MAX_FRAME_BYTES
                 )
             else:
@@ -307,7 +313,7 @@ _LAST_WORDS_BYTES = 4000
 class Watched:
     """A stream of messages that sets `end` when there will be no more; the SDK keeps the end of a stream to itself."""
 
-    def __init__(self, stream: Any, end: asyncio.Event) -> None:
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], end: asyncio.Event) -> None:
         self._stream = stream
         self._end = end
 
@@ -317,7 +323,7 @@ class Watched:
     def __aiter__(self) -> Watched:
         return self
 
-    async def __anext__(self) -> Any:
+    async def __anext__(self) -> SessionMessage | Exception:
         try:
             return await self._stream.__anext__()
         except BaseException:
@@ -328,8 +334,10 @@ class Watched:
         await self._stream.__aenter__()
         return self
 
-    async def __aexit__(self, *exc: Any) -> Any:
-        return await self._stream.__aexit__(*exc)
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stream.__aexit__(kind, error, trace)
 
 
 class LastWords:

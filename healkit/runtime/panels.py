@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from healkit.errors import RunNotFound, UsageInvalid
 
 if TYPE_CHECKING:
+    from healkit.app import Healkit  # the app builds these panels
     from healkit.contracts.runs import Run
 
 #: Makes a panel of a Healkit and what it is about.
@@ -37,10 +38,10 @@ class HasFolder(Protocol):
 class Panels:
     """Panels of one Healkit; each can also be opened by a magic."""
 
-    def __init__(self, healkit: Any, runs_dir: Callable[[], Path]) -> None:
+    def __init__(self, healkit: Healkit, runs_dir: Callable[[], Path]) -> None:
         self._healkit, self._runs_dir = healkit, runs_dir
 
-    def browse(self, /, *, dock: bool = False, **filters: Any) -> Any:
+    def browse(self, /, *, dock: bool = False, **filters: object) -> Any:
         """Return a live browser of the log, as a cell's value; filters as in `Log.query`, and since="2h" too.
 
         Trials and searches are left out, and counted, unless tried=True.
@@ -126,7 +127,7 @@ class Panels:
             self._healkit.audit.get(run_id) or self._healkit.log.query(run=run_id, tried=True, limit=1)
         )
 
-    def decide_panel(self, /, question: str, data: Mapping[str, Any], **more: Any) -> Any:
+    def decide_panel(self, /, question: str, data: Mapping[str, Any], **more: object) -> Any:
         """Return a live panel in which you choose, as a cell's value; it shows what a model would be told, no more.
 
         It decides as `decide` does, in a thread of its own. The panel's `decision` is the result, None until it ends.
@@ -136,7 +137,7 @@ class Panels:
         """
         return find("DecidePanel")(self._healkit, question, data, **more)
 
-    def audit_panel(self, of: Any) -> Any:
+    def audit_panel(self, of: object) -> Any:
         """Return an execution on the audit as a live panel, as a cell's value: its steps, its data, its analysis.
 
         of: what `hk.decide` or `hk.heal` returned, else an execution's id. Only a decision has data and an analysis.

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from healkit.contracts.execution import Grants
@@ -170,7 +170,7 @@ def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
     return schema if schema.get("type") == "object" else {"type": "object"}
 
 
-async def _await(value: Any) -> Any:
+async def _await(value: Awaitable[Any]) -> Any:
     return await value
 
 

@@ -32,6 +32,10 @@ from healkit.store.database import Database
 from healkit.store.locations import views_folder
 
 if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+    from IPython.lib.pretty import RepresentationPrinter
+
     from healkit.crossing.values import SecretColumns
     from healkit.rendering.document import Card
     from healkit.store.data_views import DataViews, Side
@@ -252,7 +256,7 @@ class ViewList(list[DataView]):
 
         return html_of(self.card())
 
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+    def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
         from healkit.rendering.to_text import text_of
 
         printer.text(text_of(self.card()))
@@ -359,7 +363,7 @@ class Views:
         return listings.view(view, shown)
 
 
-def _converted(table: Any) -> Any:
+def _converted(table: pa.Table | pa.RecordBatch | pl.DataFrame) -> Any:
     """Return a table of Arrow's or polars' as a DataFrame; in Arrow's own types where pandas has none for a value."""
     import pandas as pd
     import pyarrow as pa

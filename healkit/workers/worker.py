@@ -147,7 +147,16 @@ class Worker:
         if self.on_sent is not None:
             await off_loop(self.on_sent, sealed)
 
-    def _ended(self, ending: Ending, detail: str, **seen: Any) -> Outcome:
+    def _ended(
+        self,
+        ending: Ending,
+        detail: str,
+        *,
+        outputs: list[dict[str, Any]],
+        last_output: str,
+        crash_text: str,
+        drained: bool = True,
+    ) -> Outcome:
         """Return the outcome of a run; one whose result's contents cannot be trusted broke the protocol."""
         assert self.process is not None
         complete = self._complete.result() if ending == "complete" else None
@@ -161,7 +170,9 @@ class Worker:
             except regions.BadRegion as error:
                 ending, complete, detail = "protocol", None, f"the result cannot be read: {error}"
         status = self.process.exited.result() if ending == "died" else None
-        return Outcome(ending, complete, status, detail=detail, contents=contents, sealed=sealed, **seen)
+        return Outcome(
+            ending, complete, status, outputs, last_output, crash_text, detail, drained, contents, sealed
+        )
 
     def adopt(self, config: Config) -> None:
         """Take another caller's time limits; for a spare that was started with the pool's."""

@@ -365,7 +365,7 @@ def deadline(timeout_s: float, crash_fd: int | None = None) -> Iterator[None]:
     def ring(_number: int, _frame: FrameType | None) -> None:
         raise TimeIsUp
 
-    previous_handler: Any = _set_handler(_ALARM, ring)
+    previous_handler = _set_handler(_ALARM, ring)
     remaining_s, repeat_s = signal.setitimer(signal.ITIMER_REAL, timeout_s, _REPEAT_S)
     if crash_fd is not None:
         faulthandler.dump_traceback_later(timeout_s + _DUMP_AFTER_S, exit=False, file=crash_fd)

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import zmq
@@ -30,6 +30,10 @@ from healkit.contracts import post_mortem, rpc
 from healkit.workers.inside import lockdown
 from healkit.workers.inside.capture import OVER_LIMIT, Output, OutputLimit
 from healkit.workers.inside.tool_runner import ToolRunner, no_running_loop
+
+if TYPE_CHECKING:
+    from ipykernel.zmqshell import ZMQInteractiveShell
+    from zmq.eventloop.zmqstream import ZMQStream
 
 
 class KernelStream(OutStream):
@@ -102,7 +106,7 @@ def serve(restrictions: lockdown.Restrictions, layers: dict[str, str], argv: lis
 
 
 def sealed_app(
-    restrictions: lockdown.Restrictions, layers: dict[str, str], argv: list[str], **traits: Any
+    restrictions: lockdown.Restrictions, layers: dict[str, str], argv: list[str], **traits: object
 ) -> WorkerApp:
     """Return a kernel that has bound its sockets and can make no more; adds to `layers` what was put in force."""
     # The pipe for subprocess output needs TCP; a worker has neither.
@@ -148,7 +152,7 @@ def _answer_questions(app: WorkerApp, runner: ToolRunner) -> None:
     """
     session = app.kernel.session
 
-    def handle(stream: Any, idents: Any, message: dict[str, Any]) -> None:
+    def handle(stream: ZMQStream, idents: list[bytes], message: dict[str, Any]) -> None:
         if runner.inspector is None:
             answer = post_mortem.encode(post_mortem.Refused("nothing has failed here"))
         else:
@@ -166,7 +170,7 @@ def _finish_cell(app: WorkerApp) -> None:
     sys.stderr.flush()
 
 
-def _warm_up(shell: Any) -> None:
+def _warm_up(shell: ZMQInteractiveShell) -> None:
     """Run an empty cell ahead of the work, so that the tool need not wait for what a first cell loads."""
 
     def note(message: dict[str, Any]) -> dict[str, Any]:

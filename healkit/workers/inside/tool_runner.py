@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -32,6 +32,9 @@ from healkit.workers.inside.capture import TOOL_MODULE, TimeIsUp, deadline
 from healkit.workers.inside.observer import Observer
 from healkit.workers.inside.proxies import Endpoint, Trace, build_servers
 from healkit.workers.inside.stack_inspector import StackInspector
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 #: Limit of this process's recursion, before a tool sets another.
 _RECURSION = sys.getrecursionlimit()
@@ -186,7 +189,7 @@ class ToolRunner:
         os.close(self.endpoint.regions.pop(0))
         return found
 
-    def _call(self, init: rpc.Init, arguments: Any) -> Any:
+    def _call(self, init: rpc.Init, arguments: dict[str, Any]) -> Any:
         tree = parse(init.code, init.entry.filename)
         if "await" in init.code and "mcp" in init.code:
             tree = with_awaited_calls(tree)
@@ -437,7 +440,7 @@ def call_entry(namespace: dict[str, Any], shape: Shape, arguments: dict[str, Any
     """Call what the code has defined there; for a script, look at what it has set."""
     if shape.kind == "script":
         return namespace.get("result")
-    target: Any = namespace[shape.entry]
+    target = namespace[shape.entry]
     if shape.kind == "class":
         target = target().run
     return awaited(target(arguments) if shape.takes_dict else target(**arguments))
@@ -494,7 +497,7 @@ def let_nest() -> None:
     run, until_complete = asyncio.run, asyncio.BaseEventLoop.run_until_complete
 
     @functools.wraps(run)
-    def nested_run(*args: Any, **kwargs: Any) -> Any:
+    def nested_run(*args: object, **kwargs: object) -> Any:
         outer = asyncio._get_running_loop()
         asyncio._set_running_loop(None)
         try:
@@ -503,7 +506,7 @@ def let_nest() -> None:
             asyncio._set_running_loop(outer)
 
     @functools.wraps(until_complete)
-    def nested_until_complete(self: Any, future: Any) -> Any:
+    def nested_until_complete(self: AbstractEventLoop, future: object) -> Any:
         outer = asyncio._get_running_loop()
         if outer is None:
             return until_complete(self, future)

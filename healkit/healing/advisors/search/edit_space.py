@@ -55,7 +55,7 @@ class EditSpace:
         self._program, self._suspicion = program, suspicion
         self._seen = seen if seen is not None else set()
         self._seen.add(hash(program.text))
-        self._heap: list[tuple[float, int, Any]] = []
+        self._heap: list[tuple[float, int, Candidate | tuple[Operator, ast.AST]]] = []
         self._count = 0
         by_type: dict[type[ast.AST], list[Operator]] = {}
         for node in program.nodes:
@@ -82,7 +82,7 @@ class EditSpace:
         self._seen.add(key)
         return True
 
-    def _push(self, score: float, item: Any) -> None:
+    def _push(self, score: float, item: Candidate | tuple[Operator, ast.AST]) -> None:
         self._count += 1
         heapq.heappush(self._heap, (-score, self._count, item))
 
