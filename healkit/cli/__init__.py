@@ -141,7 +141,9 @@ def _told(error: Any) -> UsageInvalid:
     return UsageInvalid(told if told.endswith("?") else f"{told}.", hint=hint)
 
 
-def _missing(context: Any, missing: Any, path: str) -> UsageInvalid:
+def _missing(
+    context: typer.Context, missing: typer.core.TyperArgument | typer.core.TyperOption, path: str
+) -> UsageInvalid:
     """Say which word is missing, with the line as it is typed: what was given, and the rest in capitals."""
     words = []
     for parameter in context.command.params:

@@ -41,7 +41,7 @@ def group_of(group: Group) -> typer.Typer:
     function = for_terminal(own)
 
     @functools.wraps(function)
-    def callback(context: typer.Context, **given: Any) -> None:
+    def callback(context: typer.Context, **given: object) -> None:
         if context.invoked_subcommand is None:
             return function(**given)
         sources = {name: context.get_parameter_source(name) for name in context.params}

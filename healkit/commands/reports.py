@@ -109,7 +109,7 @@ def read_source(file: str, kind: Kind, hint: str = "--as says what it is.") -> A
         if kind == "text":
             with contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream:
                 return stream.read(_TEXT_MAX_BYTES).decode(errors="replace")
-        source: Any = io.BytesIO(sys.stdin.buffer.read()) if file == "-" else file
+        source: io.BytesIO | str = io.BytesIO(sys.stdin.buffer.read()) if file == "-" else file
         if kind == "parquet":
             import pyarrow.parquet as pq
 

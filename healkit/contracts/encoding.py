@@ -22,9 +22,13 @@ import pathlib
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Set
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit.contracts import claims
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 
 #: Depth at which structures are cut: JSON readers recurse, and so does this one.
 MAX_DEPTH = 64
@@ -337,7 +341,7 @@ class _Walker:
                 )
         return None
 
-    def frame(self, frame: Any, path: str, depth: int) -> dict[str, Any]:
+    def frame(self, frame: DataFrame, path: str, depth: int) -> dict[str, Any]:
         rows, columns = frame.shape
         cut = f", its first {MAX_ROWS} rows" if rows > MAX_ROWS else ""
         self.note(path, f"DataFrame of {rows} x {columns} shown as columns and rows{cut}")

@@ -487,7 +487,9 @@ def takes_filters(*names: str, **defaults: Any) -> Callable[[Callable[..., Resul
 
     def decorate(method: Callable[..., Result]) -> Callable[..., Result]:
         @functools.wraps(method)
-        def with_filters(self: object, *args: Any, filters: Filters | None = None, **options: Any) -> Result:
+        def with_filters(
+            self: object, *args: object, filters: Filters | None = None, **options: Any
+        ) -> Result:
             named = {name: options.pop(name) for name in known if name in options}
             chosen = dataclasses.replace(filters or Filters(**defaults), **named)
             if beyond := sorted(chosen.given.keys() - set(known)):

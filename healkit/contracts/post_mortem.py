@@ -15,12 +15,16 @@ import pathlib
 import sys
 import types
 import uuid
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from healkit.contracts import claims
 from healkit.contracts.encoding import int_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 
 #: Jupyter's `msg_type` of a question; that of the answer ends in `_reply`.
 REQUEST, REPLY = "healkit_post_mortem_request", "healkit_post_mortem_reply"
@@ -245,7 +249,7 @@ def _text(value: Any, depth: int) -> str:
     return _stranger(value, depth)
 
 
-def _items(value: Any, kind: type, depth: int) -> str:
+def _items(value: Collection[object], kind: type, depth: int) -> str:
     opening, closing = _BRACKETS[kind]
     if not value:
         return "set()" if kind is set else opening + closing
@@ -256,7 +260,7 @@ def _items(value: Any, kind: type, depth: int) -> str:
     return opening + ", ".join(parts + ["…"] * (len(value) > _ITEMS_MAX)) + comma + closing
 
 
-def _mapping(value: Any, kind: type, depth: int) -> str:
+def _mapping(value: dict[Any, Any], kind: type, depth: int) -> str:
     name = "" if kind is dict else f"{_qualname_of(kind)} "
     if depth >= _DEPTH_MAX:
         return f"{name}{{…}}"

@@ -162,7 +162,7 @@ class TraceEvent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     metadata: dict[str, Any] = {}
 
 
-def condition(kind: str, *, severity: Severity = "error", **args: Any) -> Condition:
+def condition(kind: str, *, severity: Severity = "error", **args: object) -> Condition:
     """Make a condition; args: what it is checked against."""
     return Condition(kind, args, severity)
 

@@ -160,7 +160,7 @@ def decide(
     has_own = plan is None and options.chooser is None and options.resume is not None
     if plan is None and options.chooser is None and has_page and not has_own:
         options.chooser, options.panel = "person", True
-    chooser: Any = None if has_own else chooser_of(plan, options.chooser)
+    chooser = None if has_own else chooser_of(plan, options.chooser)
     given: dict[str, Any] = {
         "tools": None if options.tools is None else split_commas(options.tools),
         "persona": options.persona,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Protocol, get_args
 
 from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
@@ -98,7 +98,7 @@ class CellOutput:
     def __repr__(self) -> str:
         return self.text
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """Return both forms; called by IPython's display formatter."""
         return {"text/plain": self.text, "text/html": self.html}
 
@@ -124,7 +124,7 @@ def listed(rows: Executions, live: MakePanel | None = None) -> CellOutput:
     return dataclasses.replace(CellOutput.of(card, live), panel_first=True)
 
 
-def panel_of(healkit: Healkit, kind: str, *about: Any, **more: Any) -> MakePanel | None:
+def panel_of(healkit: Healkit, kind: str, *about: object, **more: object) -> MakePanel | None:
     """Return what makes a live panel of that kind; None where the configuration wants none.
 
     The panels are loaded when one is opened: a notebook that never fails need not wait for them.

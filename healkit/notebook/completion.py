@@ -7,12 +7,16 @@ never raises: a database that cannot be opened gives no suggestions, instead of 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.completer import SimpleCompletion, context_matcher
 
 from healkit.notebook import magic_parsers
 from healkit.parsing import split_words
+
+if TYPE_CHECKING:
+    from IPython.core.completer import CompletionContext
+
 
 _LINE = re.compile(
     r"\s*(?:[\w.,\s]+=\s*)?%{1,2}(?P<magic>" + "|".join(magic_parsers.PARSERS) + r")\s(?P<rest>.*)\Z",
@@ -22,7 +26,7 @@ _KINDS = {"flag": "option", "tool": "function", "argument": "param", "word": "ke
 
 
 @context_matcher(identifier="healkit")
-def healkit_matcher(context: Any) -> dict[str, Any]:
+def healkit_matcher(context: CompletionContext) -> dict[str, Any]:
     """Complete the line before the cursor; called by IPython's completer."""
     line = context.text_until_cursor
     match = _LINE.match(line)

@@ -7,16 +7,20 @@ that unloading removes exactly those, also after the package was reloaded in bet
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from healkit.notebook.completion import healkit_matcher
 from healkit.notebook.magic_parsers import PARSERS
 from healkit.notebook.widgets import kinds  # noqa: F401 - hands the live panels to the app
 
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
 _ADDED = "_healkit_added"
 
 
-def load_ipython_extension(shell: Any) -> None:
+def load_ipython_extension(shell: InteractiveShell) -> None:
     """Add healkit to the shell; called by `%load_ext healkit`. Loading twice changes nothing."""
     if hasattr(shell, _ADDED):
         return
@@ -36,7 +40,7 @@ def load_ipython_extension(shell: Any) -> None:
     setattr(shell, _ADDED, (magics, healkit_matcher, replaced))
 
 
-def unload_ipython_extension(shell: Any) -> None:
+def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Take healkit out and end the workers; called by `%unload_ext healkit` and by `%reload_ext`."""
     if not hasattr(shell, _ADDED):
         return
@@ -47,7 +51,7 @@ def unload_ipython_extension(shell: Any) -> None:
         release()
 
 
-def take_out(shell: Any) -> None:
+def take_out(shell: InteractiveShell) -> None:
     """Remove all that loading added, and close the panels; put back the magics that had these names before."""
     magics, matcher, replaced = getattr(shell, _ADDED)
     manager = shell.magics_manager

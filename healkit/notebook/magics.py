@@ -27,6 +27,8 @@ from healkit.notebook.own_cells import FailedCells
 from healkit.parsing import given_arguments, parse_arguments, sample_call, split_words, unknown
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+
     from healkit.app import Healkit
     from healkit.notebook.cell_output import CellOutput
     from healkit.runtime.execution import Execution
@@ -42,7 +44,7 @@ def _answers_help(magic: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(magic)
-    def wrapped(*args: Any) -> Any:
+    def wrapped(*args: object) -> Any:
         try:
             return magic(*args)
         except HealkitError as error:
@@ -79,14 +81,14 @@ class HealkitMagics(Magics):
         help="how far a card explains a failure: off, what, … fix",
     ).tag(config=True)
 
-    def __init__(self, shell: Any) -> None:
+    def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
         self.cards = True
         self.waiting: list[Execution] = []
         self.cells = FailedCells(shell)
         self._warmed = self._tipped = False
 
-    def after_cell(self, result: Any = None) -> None:
+    def after_cell(self, result: ExecutionResult | None = None) -> None:
         """Show the cards of the cell's failures; called by IPython as `post_run_cell`.
 
         Where a card cannot be drawn, one line says so, instead of a second traceback.
@@ -113,7 +115,7 @@ class HealkitMagics(Magics):
         panel = panel_of(healkit, "TracebackView", execution)
         self._show(dataclasses.replace(card, panel=panel))
 
-    def _after_error(self, error: BaseException, result: Any, carded: set[str]) -> None:
+    def _after_error(self, error: BaseException, result: ExecutionResult, carded: set[str]) -> None:
         """Show what the cell itself raised: a tool's failure that came by another way than a magic, or its own."""
         if isinstance(error, ToolExecutionError):
             from healkit.defaults import find_execution
@@ -318,7 +320,7 @@ class HealkitMagics(Magics):
             shown.show()
 
 
-def _raised(result: Any) -> BaseException | None:
+def _raised(result: ExecutionResult | None) -> BaseException | None:
     """Return what a cell's run raised, before or while its code ran."""
     if result is None:
         return None

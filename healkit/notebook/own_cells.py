@@ -21,7 +21,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -39,6 +39,10 @@ from healkit.contracts.failure import (
 )
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+
     from healkit.cells.advice import CellAdvice
     from healkit.contracts.post_mortem import Local
     from healkit.runtime.execution import Execution
@@ -67,17 +71,17 @@ class FailedCell:
     locals: tuple[Local, ...]
     number: int | None
     seen: int
-    first_seen: Any
+    first_seen: datetime
     advice: CellAdvice | None = None
 
 
 class FailedCells:
     """Last failing cells of this kernel, newest last."""
 
-    def __init__(self, shell: Any) -> None:
+    def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
         self._kept: deque[FailedCell] = deque(maxlen=CELLS_MAX)
-        self._counts: dict[str, tuple[int, Any]] = {}
+        self._counts: dict[str, tuple[int, datetime]] = {}
         self.runs = KernelRuns(shell)
 
     def add(
@@ -226,14 +230,19 @@ _TELLING_CHARS = 20
 class KernelRuns:
     """Runs of this kernel, oldest first."""
 
-    def __init__(self, shell: Any) -> None:
+    def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
         self._noted: deque[CellRun] = deque(maxlen=_RUNS_MAX)
 
-    def note(self, result: Any) -> None:
+    def note(self, result: ExecutionResult | None) -> None:
         """Take note of a cell that has ended; called by the `post_run_cell` hook."""
         info = getattr(result, "info", None)
-        if info is None or not info.store_history or len(info.raw_cell or "") > _SOURCE_MAX_CHARS:
+        if (
+            result is None
+            or info is None
+            or not info.store_history
+            or len(info.raw_cell or "") > _SOURCE_MAX_CHARS
+        ):
             return
         error = result.error_in_exec or result.error_before_exec
         self._noted.append(self.run_of(info.raw_cell or "", result.execution_count, info.cell_id, error))
@@ -328,7 +337,7 @@ class KernelRuns:
 
 
 def advice_for(
-    shell: Any, runs: KernelRuns, error: BaseException, failed: CellRun, near: list[str]
+    shell: InteractiveShell, runs: KernelRuns, error: BaseException, failed: CellRun, near: list[str]
 ) -> CellAdvice | None:
     """Find what to run, or what is wrong; None where nothing is known, and where finding out failed."""
     from healkit.cells.advice import CellCase, advise  # most cells do not fail

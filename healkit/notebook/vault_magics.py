@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from healkit.commands import requests as requests_commands
 from healkit.commands import vault as vault_commands
@@ -17,6 +17,8 @@ from healkit.rendering.document import Code, Line, Section, Span
 from healkit.runtime import vault_edits
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from healkit.app import Healkit
     from healkit.contracts.vault import VaultEntry
     from healkit.notebook.own_cells import FailedCell
@@ -98,7 +100,9 @@ _KEPT_NOTE = (
 )
 
 
-def keep(healkit: Healkit, options: Namespace, shell: Any, last: FailedCell | None) -> CellOutput:
+def keep(
+    healkit: Healkit, options: Namespace, shell: InteractiveShell, last: FailedCell | None
+) -> CellOutput:
     """Save a cell as a tool, and say which arguments it takes and how to run it."""
     if options.name is None or options.number is not None:
         raise UsageInvalid("The tool needs a name, of one word.", hint="Write %healkit keep NAME.")
@@ -117,7 +121,7 @@ def keep(healkit: Healkit, options: Namespace, shell: Any, last: FailedCell | No
     )
 
 
-def _cell(number: int | None, shell: Any, last: FailedCell | None) -> str:
+def _cell(number: int | None, shell: InteractiveShell, last: FailedCell | None) -> str:
     """Return the text of the cell with that prompt number, or of the one that failed last."""
     if number is None:
         if last is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -129,7 +129,7 @@ _KNOWN |= {"format", "columns"}
 _KNOWN |= {"default", "description", "examples", "title"}  # these do not restrict the value
 
 
-def _clearly_valid(schema: Any, value: Any) -> bool:
+def _clearly_valid(schema: object, value: Any) -> bool:
     """Return True when a simple schema, such as one read off a signature, certainly accepts the value.
 
     False decides nothing: jsonschema, which takes as long to load as a worker to start, then decides and says why.
@@ -210,7 +210,9 @@ def _check_format(
         yield ValidationError("not a DataFrame")
 
 
-def _check_columns(_validator: Any, columns: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
+def _check_columns(
+    _validator: object, columns: Iterable[str], value: Any, _schema: object
+) -> Iterator[ValidationError]:
     from jsonschema.exceptions import ValidationError
 
     if values.is_frame_outline(value) and any(column not in value["columns"] for column in columns):
@@ -270,7 +272,7 @@ def _is_secret(error: ValidationError) -> bool:
 
 
 def _shown(error: ValidationError) -> str:
-    value: Any = error.instance
+    value: object = error.instance
     if _is_secret(error):
         return f"a {type(value).__name__}"
     text, kind = repr(value), "int" if isinstance(value, LongInt) else type(value).__name__

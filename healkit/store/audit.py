@@ -254,7 +254,7 @@ class Audit:
                 after = rows[-1][0]
 
 
-def _page_of(connection: Any, sql: str, values: Any) -> list[tuple[Any, ...]]:
+def _page_of(connection: Any, sql: str, values: dict[str, Any] | list[Any]) -> list[tuple[Any, ...]]:
     """Return a page of rows. A text that is not UTF-8, which SQLite's driver refuses, is a changed entry."""
     with closing(connection.cursor()) as cursor:
         try:
@@ -516,7 +516,7 @@ class ChainWalk:
     def __init__(self, chain: str | None, anchored: Iterable[AnchoredHead]) -> None:
         self.position = 0
         self._chain = chain
-        self._previous: Any = chain
+        self._previous: object = chain
         self._seqs: dict[Any, int] = {}
         self._anchors: dict[int, list[AnchoredHead]] = {}
         self._foreign: set[str] = set()
@@ -568,7 +568,7 @@ class ChainWalk:
     def result(self, fault: AuditFault | None) -> AuditVerification:
         """Return the result of the walk so far."""
         whole = self._chain is not None and fault is None
-        head = AuditHead(str(self._chain), self.position, self._previous) if whole else None
+        head = AuditHead(str(self._chain), self.position, str(self._previous)) if whole else None
         return AuditVerification(self.position, head, self._many_anchors, len(self._foreign), fault)
 
     def _fault(self, row: tuple[Any, ...], position: int, previous: object, seq: int) -> AuditFault | None:

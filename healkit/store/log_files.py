@@ -202,7 +202,7 @@ _MEND = (
 
 
 def _schema(pa: Any) -> Any:
-    def kind(column: Any) -> Any:
+    def kind(column: Column[Any]) -> Any:
         if isinstance(column.type, UtcDateTime):
             return pa.timestamp("us", tz="UTC")
         for base, arrow in ((Boolean, pa.bool_()), (Integer, pa.int64()), (Float, pa.float64())):

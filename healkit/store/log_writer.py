@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from healkit.contracts.execution import (
     AnyRecord,
@@ -43,6 +43,10 @@ from healkit.store.statements import (
     trace_values,
 )
 
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
+
+
 Result = TypeVar("Result")
 
 
@@ -66,7 +70,7 @@ class LogWriter:
         self._dialect = database.dialect_name
         self._start_in_order = self._prepared(statements.START_IN_ORDER)
         self._lock = threading.Lock()
-        self._connection: Any = None
+        self._connection: DBAPIConnection | sqlite3.Connection | None = None
         self._owner = 0
         self._busy_ms = -1
         self._file: tuple[int, int] | None = None
@@ -84,7 +88,7 @@ class LogWriter:
         kept beside the time: rows stay in the order in which they were inserted, however far it was set back.
         """
 
-        def work(cursor: Any) -> tuple[int, datetime]:
+        def work(cursor: DBAPICursor) -> tuple[int, datetime]:
             row_id, other_time = self._execute(cursor, self._start_in_order, started_values, started)
             if other_time is None:
                 return row_id, started.timestamp
@@ -127,14 +131,14 @@ class LogWriter:
         calls = [call.bind(call_values(r)) for r in records if isinstance(r, CallRecord)]
         decisions = [decision.bind(decision_values(r)) for r in records if isinstance(r, DecisionRecord)]
 
-        def work(cursor: Any) -> None:
+        def work(cursor: DBAPICursor) -> None:
             for statement, parameters in ((call, calls), (decision, decisions)):
                 if parameters:
                     cursor.executemany(statement.sql, parameters)
 
         self.transaction(work, wait_s)
 
-    def transaction(self, work: Callable[[Any], Result], wait_s: float | None = None) -> Result:
+    def transaction(self, work: Callable[[DBAPICursor], Result], wait_s: float | None = None) -> Result:
         """Do the work with a cursor, in one transaction that writes from its beginning; it may be called again."""
         return self._hold(lambda cursor: self._in_transaction(cursor, work), wait_s)
 
@@ -144,7 +148,7 @@ class LogWriter:
         For a row that has to wait for its database, or is inserted whole. Raises nothing.
         """
 
-        def work(cursor: Any) -> Started:
+        def work(cursor: DBAPICursor) -> Started:
             cursor.execute(self._prepared(statements.NEWEST_TIME).sql)
             newest = statements.rows_of(self._dialect, cursor)[0]["timestamp"]
             if newest is None or newest < started.timestamp:
@@ -184,7 +188,7 @@ class LogWriter:
     ) -> int | None:
         """Run one statement for one record in autocommit; return its row's id where it answers."""
 
-        def work(cursor: Any) -> int | None:
+        def work(cursor: DBAPICursor) -> int | None:
             row = self._execute(cursor, statement, values, record, answers=answers)
             return None if row is None else int(row[0])
 
@@ -192,7 +196,7 @@ class LogWriter:
 
     def _execute(
         self,
-        cursor: Any,
+        cursor: DBAPICursor,
         statement: Prepared,
         values: Callable[[AnyRecord], dict[str, Any]],
         record: AnyRecord,
@@ -217,7 +221,7 @@ class LogWriter:
         if finished.trace is None:
             return self._run(statement, values, finished, wait_s)
 
-        def write(cursor: Any, record: Finished = finished) -> int | None:
+        def write(cursor: DBAPICursor, record: Finished = finished) -> int | None:
             assert record.trace is not None
             cursor.execute(statement.sql, statement.bind(values(record)))
             row = cursor.fetchone()
@@ -227,7 +231,7 @@ class LogWriter:
                 cursor.execute(trace.sql, trace.bind(traced))
             return None if row is None else int(row[0])
 
-        def work(cursor: Any) -> int | None:
+        def work(cursor: DBAPICursor) -> int | None:
             try:
                 return self._in_transaction(cursor, write)
             except self._data_errors:
@@ -235,7 +239,7 @@ class LogWriter:
 
         return self._hold(work, wait_s)
 
-    def _in_transaction(self, cursor: Any, work: Callable[[Any], Result]) -> Result:
+    def _in_transaction(self, cursor: DBAPICursor, work: Callable[[DBAPICursor], Result]) -> Result:
         """Do the work in one transaction: all of it or nothing."""
         cursor.execute("BEGIN IMMEDIATE" if self._dialect == "sqlite" else "BEGIN")
         try:
@@ -248,7 +252,7 @@ class LogWriter:
             raise
         return result
 
-    def _hold(self, work: Callable[[Any], Result], wait_s: float | None) -> Result:
+    def _hold(self, work: Callable[[DBAPICursor], Result], wait_s: float | None) -> Result:
         """Do the work with a cursor of the held connection, which is this thread's alone meanwhile."""
         wait_s = self._database.wait_s if wait_s is None else wait_s
         give_up = time.monotonic() + wait_s
@@ -275,7 +279,7 @@ class LogWriter:
                 self._drop()
             self._lock.release()
 
-    def _translated(self, work: Callable[[Any], Result], give_up: float) -> Result:
+    def _translated(self, work: Callable[[DBAPICursor], Result], give_up: float) -> Result:
         """Do the work, and raise the driver's errors as healkit's own."""
         try:
             result = self._done(work, give_up)
@@ -294,7 +298,7 @@ class LogWriter:
                 self._drop()  # a fresh connection has the better chance with the next record
             raise failure from error
 
-    def _done(self, work: Callable[[Any], Result], give_up: float) -> Result:
+    def _done(self, work: Callable[[DBAPICursor], Result], give_up: float) -> Result:
         cursor = self._open(give_up - time.monotonic()).cursor()
         try:
             return work(cursor)

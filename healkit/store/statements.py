@@ -16,7 +16,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -30,6 +30,10 @@ from healkit.contracts.execution import (
     summarize,
 )
 from healkit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPICursor
+
 
 STARTED = (
     "trace_id", "timestamp", "tool_name", "persona", "arguments", "status", "parent_trace_id", "origin",
@@ -188,7 +192,7 @@ def prepared(dialect_name: str, statement: str) -> Prepared:
     return Prepared(_PARAMETER.sub("?" if on_sqlite else r"%(\1)s", statement), names, times, on_sqlite)
 
 
-def rows_of(dialect_name: str, cursor: Any) -> list[dict[str, Any]]:
+def rows_of(dialect_name: str, cursor: DBAPICursor) -> list[dict[str, Any]]:
     """Read all rows of an answer as dicts by column, with times in UTC and JSON decoded."""
     names = list(map(itemgetter(0), cursor.description))
     readers = _READERS[dialect_name]
@@ -203,7 +207,7 @@ def rows_of(dialect_name: str, cursor: Any) -> list[dict[str, Any]]:
     return found
 
 
-def read_column(dialect_name: str, name: str, value: Any) -> Any:
+def read_column(dialect_name: str, name: str, value: object) -> Any:
     """Return a column's value as its table has it, from what the driver gave."""
     read = _READERS[dialect_name].get(name)
     return value if read is None or value is None else read(value)

@@ -267,7 +267,7 @@ class Vault:
             return vault_rows.blame(session, vault_rows.readable(session, name, persona), fingerprint)
 
     def set_grants(
-        self, name: str, persona: str = DEFAULT_PERSONA, *, clear: bool = False, **grants: Any
+        self, name: str, persona: str = DEFAULT_PERSONA, *, clear: bool = False, **grants: object
     ) -> VaultEntry:
         """Change the grants named and leave the others; None takes one back, `clear` all that are not named.
 

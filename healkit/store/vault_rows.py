@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, get_args
 
 import msgspec
-from sqlalchemy import ColumnElement, Text, and_, case, cast, func, or_, select, union, update
+from sqlalchemy import ColumnElement, Select, Text, and_, case, cast, func, or_, select, union, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -860,7 +860,7 @@ def passing_revisions(session: Session, mine: ColumnElement[bool], fingerprint: 
     newest_first = (col(ExecutionLog.timestamp).desc(), col(ExecutionLog.id).desc())
     failed = select(arguments).where(mine, col(ExecutionLog.fingerprint) == fingerprint)
     met = set(session.scalars(failed.order_by(*newest_first).limit(_FAILURES_COMPARED_MAX)))
-    healthy: Any = select(_REVISION.label("number"), arguments.label("arguments")).where(
+    healthy: Select[*tuple[Any, ...]] = select(_REVISION.label("number"), arguments.label("arguments")).where(
         mine, _STATUS == "SUCCESS"
     )
     passed = healthy.order_by(*newest_first).limit(_SUCCESSES_COMPARED_MAX).subquery()

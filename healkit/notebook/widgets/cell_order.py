@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
@@ -29,6 +29,11 @@ from healkit.cells.advice import CellAdvice
 from healkit.errors import UsageInvalid
 from healkit.notebook.widgets.panel import Panel
 from healkit.runtime.background import heard_stop
+
+if TYPE_CHECKING:
+    from ipykernel.ipkernel import IPythonKernel
+    from IPython.core.interactiveshell import InteractiveShell
+
 
 _SHOWN_MAX_CHARS = 5000
 
@@ -90,15 +95,17 @@ class _Publisher(CapturingDisplayPublisher):
         super().__init__()
         self._kept = kept
 
-    def publish(self, data: Any, metadata: Any = None, *_: Any, **__: Any) -> None:
+    def publish(
+        self, data: dict[str, Any], metadata: dict[str, Any] | None = None, *_: object, **__: object
+    ) -> None:
         """Keep what is displayed; called by IPython's `display`."""
         self._kept.append({"output_type": "display_data", "data": data, "metadata": metadata or {}})
 
-    def clear_output(self, *_: Any, **__: Any) -> None:
+    def clear_output(self, *_: object, **__: object) -> None:
         """Forget what was displayed; called by IPython's `clear_output`."""
         self._kept.clear()
 
-    def set_parent(self, parent: Any) -> None:
+    def set_parent(self, parent: object) -> None:
         """Do nothing; called by ipykernel for each message, at times from another thread."""
 
 
@@ -119,7 +126,7 @@ class _Stream(io.TextIOBase):
         return len(text)
 
 
-def rerun(shell: Any, source: str, cell_id: str = "") -> Rerun:
+def rerun(shell: InteractiveShell, source: str, cell_id: str = "") -> Rerun:
     """Run a cell's text on the kernel's main thread, as if it had been typed there; any other thread may ask.
 
     Waits for the cell that runs now. A `Stop` of the caller interrupts it, as the notebook's own button does. Raises
@@ -150,14 +157,16 @@ def rerun(shell: Any, source: str, cell_id: str = "") -> Rerun:
         return Rerun(None, ok=False, failure="It was stopped before it began.")
 
 
-def _transformed(shell: Any, source: str) -> str:
+def _transformed(shell: InteractiveShell, source: str) -> str:
     try:
         return str(shell.transform_cell(source))
     except Exception:  # noqa: BLE001 - the run itself will say what is wrong with it
         return source
 
 
-async def _on_main(shell: Any, kernel: Any, source: str, cell_id: str, begun: threading.Event) -> Rerun:
+async def _on_main(
+    shell: InteractiveShell, kernel: IPythonKernel, source: str, cell_id: str, begun: threading.Event
+) -> Rerun:
     lock = getattr(kernel, "_main_asyncio_lock", None)  # held by ipykernel 7 while it serves a request
     async with lock if lock is not None else contextlib.nullcontext():
         begun.set()
@@ -170,7 +179,7 @@ async def _on_main(shell: Any, kernel: Any, source: str, cell_id: str, begun: th
             signal.signal(signal.SIGINT, before)
 
 
-def _run(shell: Any, source: str, cell_id: str) -> Rerun:
+def _run(shell: InteractiveShell, source: str, cell_id: str) -> Rerun:
     kept: list[dict[str, Any]] = []
     with _kept_in(shell, kept):
         result = shell.run_cell(source, store_history=True, cell_id=cell_id or None)
@@ -180,11 +189,11 @@ def _run(shell: Any, source: str, cell_id: str) -> Rerun:
 
 
 @contextlib.contextmanager
-def _kept_in(shell: Any, kept: list[dict[str, Any]]) -> Iterator[None]:
+def _kept_in(shell: InteractiveShell, kept: list[dict[str, Any]]) -> Iterator[None]:
     """Keep all that the block shows there, and show it nowhere else."""
     publisher, streams = shell.display_pub, (sys.stdout, sys.stderr)
 
-    def hook(value: Any) -> None:
+    def hook(value: object) -> None:
         if value is not None and not shell.displayhook.quiet():
             data, metadata = shell.display_formatter.format(value)
             shell.display_pub.publish(data, metadata)

@@ -12,7 +12,7 @@ import contextvars
 import json
 import threading
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from IPython.display import display
 
@@ -31,6 +31,10 @@ from healkit.rendering.listings import shape_text
 from healkit.store.audit import summed
 from healkit.tracing.reader import read_run
 from healkit.tracing.run_folders import find_run
+
+if TYPE_CHECKING:
+    from IPython.display import DisplayHandle
+
 
 #: `working`: a step is run. `choosing`: a choice is waited for. `failed`: the call itself cannot be answered.
 Phase = Literal["idle", "working", "choosing", "done", "failed"]
@@ -69,7 +73,7 @@ class DecidePanel(Panel):
         self._problem: dict[str, Any] | None = None
         self._version = 0
         self._thread: threading.Thread | None = None
-        self._card: Any = None
+        self._card: DisplayHandle | None = None
         self.operations |= {
             "decide_open": self._opened,
             "decide_choose": self._chosen,
@@ -314,9 +318,8 @@ class AuditPanel(Panel):
 
 def panes_of(healkit: Healkit, of: HasRunId | str) -> AuditPanes:
     """Return what the audit knows of an execution; raise `UsageInvalid` for one that is not on it."""
-    execution_id: Any = getattr(of, "run_id", of)
-    entries = healkit.audit.get(execution_id) if isinstance(execution_id, str) else []
-    if not entries:
+    execution_id: object = getattr(of, "run_id", of)
+    if not isinstance(execution_id, str) or not (entries := healkit.audit.get(execution_id)):
         raise UsageInvalid(
             f"No execution {named(execution_id)} is on the audit.",
             hint="Give what hk.decide or hk.heal returned, or an id that healkit trace list shows.",

@@ -21,7 +21,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import traitlets
@@ -47,6 +47,10 @@ from healkit.rendering.plain import visible
 from healkit.runtime.background import Stop
 from healkit.runtime.execution import arguments_of
 from healkit.tracing.reader import read_run
+
+if TYPE_CHECKING:
+    from IPython.display import DisplayHandle
+
 
 #: What is sent to the page, unasked.
 Send = Callable[[dict[str, Any]], object]
@@ -249,7 +253,7 @@ class HealPanel(Panel):
         self.operations |= healings.operations
         self.operations |= {"card": self._card_data}
         self.endings = (healings.close,)
-        self._card: Any = None
+        self._card: DisplayHandle | None = None
         self._carded: str | None = None
         healings.session(tool, persona)
 
@@ -822,7 +826,7 @@ def shown_story(run: Run, recorded: PageData) -> dict[str, Any]:
     return story
 
 
-def _cleaned(value: Any, recorded: PageData) -> Any:
+def _cleaned(value: object, recorded: PageData) -> Any:
     """Clean the value piece by piece: what is too long to be cleaned in one piece would be cut to a text."""
     if isinstance(value, list):
         return [recorded.clean(item).value for item in value]

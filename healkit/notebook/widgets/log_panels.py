@@ -39,7 +39,7 @@ class LogBrowser(Panel):
     SAME_AS_CARD = True
     title = "Executions"
 
-    def __init__(self, healkit: Healkit, **filters: Any) -> None:
+    def __init__(self, healkit: Healkit, **filters: object) -> None:
         for name in filters:
             if name not in FILTERS:
                 raise UsageInvalid(f"There is no filter {name!r}.", hint=f"Filters are {', '.join(FILTERS)}.")

@@ -60,7 +60,7 @@ class PageData:
                 self._sanitizer = Sanitizer.from_config(self.config)
             return self._sanitizer
 
-    def clean(self, value: Any) -> Cleaned:
+    def clean(self, value: object) -> Cleaned:
         """Return the value without secrets and personal data."""
         return self.sanitizer.clean(value, limit_bytes=_ANSWER_MAX_BYTES)
 
@@ -72,7 +72,7 @@ class PageData:
         cleaned: dict[str, Any] = cleaning.data(message, exact=_EDITED + exact, cleaner=self.sanitizer)
         return cleaned
 
-    def shown(self, value: Any) -> Cleaned:
+    def shown(self, value: object) -> Cleaned:
         """Clean text that is only read: what moves or reorders it is spelt out too, unlike in what is edited."""
         return self.clean(_spelt_out(value))
 
@@ -164,7 +164,7 @@ class PageData:
         return {**images, **cleaned}
 
 
-def _spelt_out(value: Any) -> Any:
+def _spelt_out(value: object) -> Any:
     if isinstance(value, dict):
         return {key: _spelt_out(one) for key, one in value.items()}
     if isinstance(value, list):

@@ -29,7 +29,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import anywidget
 import msgspec
@@ -42,6 +42,10 @@ from healkit.notebook.cell_output import CellOutput, live_page
 from healkit.notebook.widgets.page_data import PageData
 from healkit.rendering.document import Card
 from healkit.runtime.background import Stop
+
+if TYPE_CHECKING:
+    import ipylab
+
 
 #: An operation takes named arguments that came as JSON, and returns what goes back as JSON.
 Operation = Callable[..., Any]
@@ -156,7 +160,7 @@ class Panel(anywidget.AnyWidget):
             self.layout.close()
         super().close()
 
-    def _ipython_display_(self, **_: Any) -> None:
+    def _ipython_display_(self, **_: object) -> None:
         """Show the panel; called by IPython for a panel that is a cell's value."""
         self.show()
 
@@ -200,7 +204,7 @@ class Panel(anywidget.AnyWidget):
             raise UsageInvalid("That is too long to be remembered over a reload of the page.")
         self._memory = {**self._memory, key: value}
 
-    def _received(self, _: Any, content: Any, _buffers: Any) -> None:
+    def _received(self, _: object, content: object, _buffers: object) -> None:
         """Take a message from the page; called by ipywidgets, which swallows whatever this raises.
 
         On the kernel's main thread, or on a subshell's while a cell runs; so no more is done here than to pass it on.
@@ -329,9 +333,9 @@ def described(error: Exception) -> dict[str, Any]:
 
 
 #: ipylab's handle on the window; one for the kernel, made when it is first needed.
-_window: Any = None
+_window: ipylab.JupyterFrontEnd | None = None
 #: What is docked: a panel's title → the box around it, and the panel.
-_docked: dict[str, tuple[Any, Panel]] = {}
+_docked: dict[str, tuple[ipylab.Panel, Panel]] = {}
 
 
 def add_to_dock(panel: Panel) -> None:
@@ -407,6 +411,6 @@ def bring_to_front(panel: Panel, tab: str) -> None:
         _window.commands.execute("tabsmenu:activate-by-id", {"id": tab})
 
 
-def _is_of(placed: dict[str, Any], box: Any) -> bool:
+def _is_of(placed: dict[str, Any], box: ipylab.Panel) -> bool:
     """Tell if that is the page's entry for this box."""
     return bool(placed.get("serializedWidget") == f"IPY_MODEL_{box.model_id}")

@@ -282,20 +282,24 @@ class PatchEditor(Panel):
         return CellOutput.of(listings.entry(self._entry))
 
 
-def _marks(value: Any) -> set[str]:
+def _marks(value: object) -> set[str]:
     """Find all marks in it that the sanitiser may have put there."""
     return set(_MARK.findall(json.dumps(value, ensure_ascii=False)))
 
 
-def restored(edited: Any, cleaned: Any, original: Any) -> Any:
+def restored(edited: object, cleaned: object, original: object) -> Any:
     """Return edited data in which every value that is still as it was shown is the original one again."""
     if edited == cleaned and type(edited) is type(cleaned):
         return original
     if isinstance(edited, dict) and isinstance(cleaned, dict) and isinstance(original, dict):
         both = cleaned.keys() & original.keys()
         return {k: restored(v, cleaned[k], original[k]) if k in both else v for k, v in edited.items()}
-    lists = all(isinstance(one, list) for one in (edited, cleaned, original))
-    if lists and len(edited) == len(cleaned) == len(original):
+    if (
+        isinstance(edited, list)
+        and isinstance(cleaned, list)
+        and isinstance(original, list)
+        and len(edited) == len(cleaned) == len(original)
+    ):
         return [restored(*each) for each in zip(edited, cleaned, original, strict=True)]
     return edited
 
@@ -323,7 +327,7 @@ def _split(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return {name: value for name, value in arguments.items() if name not in kept}, kept
 
 
-def _is_typed(value: Any) -> bool:
+def _is_typed(value: object) -> bool:
     if not values.is_plain(value):
         return False
     text = json.dumps(value, ensure_ascii=False)
