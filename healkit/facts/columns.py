@@ -345,7 +345,7 @@ def zones(scene: Scene) -> Facts | None:
     }  # fmt: skip
 
 
-def _zone(value: Any) -> str | None:
+def _zone(value: object) -> str | None:
     """Return the time zone of a time or a column of times, empty for none; None for any other value."""
     if is_series(value):
         kind = str(value.dtype)

@@ -161,7 +161,7 @@ def complete(facts: Facts) -> Facts | None:
     return facts if all(facts.values()) else None
 
 
-def is_kind(value: object, package: str, *names: str) -> bool:
+def is_kind(value: object, package: str, *names: str) -> TypeGuard[Any]:
     """Return whether a value is of exactly that class of a library that is loaded."""
     module = sys.modules.get(package)
     return module is not None and any(type(value) is getattr(module, name, None) for name in names)

@@ -25,6 +25,7 @@ from healkit.contracts.failure import Failure
 from healkit.contracts.runs import (
     SCHEMA_VERSION,
     ActionSpec,
+    ErrorObject,
     EventType,
     ExecutionMode,
     Halt,
@@ -545,8 +546,26 @@ class RunStep(Sink):
         self._write("backoff_applied", metadata={"wait_ms": round((self.retry_in_s or 0.0) * 1000)})
         return RunStep(self.run, self._kind, self._earlier, (*self.attempts, self._log_id))
 
-    def _write(self, event_type: EventType, after: StateSignature | None = None, **fields: Any) -> None:
-        self.run.append(event_type, step_id=self.step_id, before=self._before, after=after, **fields)
+    def _write(
+        self,
+        event_type: EventType,
+        after: StateSignature | None = None,
+        *,
+        action_spec: ActionSpec | None = None,
+        result: Mapping[str, Any] | None = None,
+        error: ErrorObject | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.run.append(
+            event_type,
+            step_id=self.step_id,
+            before=self._before,
+            after=after,
+            action_spec=action_spec,
+            result=result,
+            error=error,
+            metadata=metadata,
+        )
 
     def _keep(self, pieces: list[Any], after: StateSignature | None = None) -> None:
         self.run.keep(pieces, step_id=self.step_id, before=self._before, after=after)

@@ -345,9 +345,17 @@ def _packed(trial: Trial) -> tuple[bytes, bytes, bool]:
 
 
 def _init(
-    config: Config, entry: EntryRef, code: str, arguments: bytes, timeout_s: float | None, **more: Any
+    config: Config,
+    entry: EntryRef,
+    code: str,
+    arguments: bytes,
+    timeout_s: float | None,
+    *,
+    call: str,
+    exact: bool,
+    watch: bool = False,
 ) -> Init:
-    """Return the work of one trial, with the configuration's limits; `more` are other fields of `Init`."""
+    """Return the work of one trial, with the configuration's limits."""
     return Init(
         entry=entry,
         code=code,
@@ -360,7 +368,9 @@ def _init(
         result_max_bytes=config.result_max_bytes,
         output_max_bytes=config.result_max_bytes,
         data_max_bytes=config.memory_mb * MIB,
-        **more,
+        call=call,
+        watch=watch,
+        exact=exact,
     )
 
 
