@@ -7,9 +7,13 @@ and how it ended in counts, codes and durations; it holds no data.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
+
+if TYPE_CHECKING:
+    from IPython.lib.pretty import RepresentationPrinter
+
 
 #: What an entry is of: a decision loop, a healing, a cell of a notebook; or a swarm, tree or chat of agents, which
 #: appends its own entries.
@@ -180,7 +184,7 @@ class AuditVerification(msgspec.Struct, frozen=True, rename="camel"):
             return f"✗ {self.fault.message}"
         return f"✓ No entry was changed or removed. Entries: {self.entries:,}, manifests: {self.anchors:,}"
 
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+    def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
         printer.text(str(self))
 
 

@@ -190,7 +190,7 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
 #: Records between an execution's beginning and its end.
 Step = CallRecord | DecisionRecord
 Record = Started | CallRecord | DecisionRecord | Finished
-#: Any one kind of record: a function that takes one returns the same kind.
+#: One kind of record, whichever: a function that takes one returns the same kind.
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 

@@ -195,7 +195,7 @@ def _validator(schema: str) -> Draft202012Validator:
 
     # healkit's own keywords: `format: dataframe`, and the `columns` that such a frame must have.
     keywords = {"format": _check_format, "columns": _check_columns}
-    validator: Any = validators.extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]  # its own gap
+    validator: type[Draft202012Validator] = validators.extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]  # its own gap
     # An empty registry: the default one would fetch what it does not know.
     found: Draft202012Validator = validator(json.loads(schema), registry=Registry())
     return found
@@ -221,6 +221,7 @@ def _check_columns(
 
 def _problems(error: ValidationError) -> Iterator[str]:
     """Yield a sentence for each argument that the error is about."""
+    # Any, since which kinds they are follows from the keyword that failed.
     value: Any = error.instance
     rule: Any = error.validator_value
     schema: Any = error.schema

@@ -17,7 +17,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from healkit.errors import ConfigError, DatabaseMissing
@@ -25,7 +25,7 @@ from healkit.plain_files import new_temporary_folder
 from healkit.plain_text import shown_url
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Engine
+    from sqlalchemy import URL, Engine, Pool
 
 #: The time that a server has to answer at all, in seconds, unless the URL has a `connect_timeout`.
 CONNECT_TIMEOUT_S = 10
@@ -104,7 +104,13 @@ def server_url(url: str) -> URL:
     return found
 
 
-def server_engine(url: str, within_s: float = CONNECT_TIMEOUT_S, **options: Any) -> Engine:
+def server_engine(
+    url: str,
+    within_s: float = CONNECT_TIMEOUT_S,
+    *,
+    pool_pre_ping: bool = False,
+    poolclass: type[Pool] | None = None,
+) -> Engine:
     """Make SQLAlchemy's engine for a server; a server that does not answer `within_s` seconds fails to connect.
 
     A `connect_timeout` in the URL comes first. The driver takes whole seconds, and two at least. Raises `ConfigError`
@@ -113,9 +119,9 @@ def server_engine(url: str, within_s: float = CONNECT_TIMEOUT_S, **options: Any)
     from sqlalchemy import create_engine
 
     found = server_url(url)
-    if "connect_timeout" not in found.query:
-        options["connect_args"] = {"connect_timeout": max(2, math.ceil(within_s))}
-    return create_engine(found, **options)
+    own_wait = "connect_timeout" in found.query
+    connect_args = {} if own_wait else {"connect_timeout": max(2, math.ceil(within_s))}
+    return create_engine(found, connect_args=connect_args, pool_pre_ping=pool_pre_ping, poolclass=poolclass)
 
 
 def views_folder(path: Path | None, url: str) -> Path:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sqlalchemy import (
     JSON,
@@ -45,6 +45,10 @@ from healkit.store.locations import views_folder
 from healkit.store.log_pages import oldest_first
 from healkit.store.models import CALLS, DECISIONS, LOG, REVISIONS, TRACES, USES, UtcDateTime
 from healkit.store.stats import lock_stats
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
 
 _CHUNK = 500
 #: Executions imported in one transaction, during which no other process can write.
@@ -201,7 +205,7 @@ _MEND = (
 )
 
 
-def _schema(pa: Any) -> Any:
+def _schema(pa: ModuleType) -> Any:
     def kind(column: Column[Any]) -> Any:
         if isinstance(column.type, UtcDateTime):
             return pa.timestamp("us", tz="UTC")

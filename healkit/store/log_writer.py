@@ -323,12 +323,12 @@ class LogWriter:
 
     @property
     def _refusals(self) -> tuple[type[BaseException], ...]:
-        dbapi: Any = self._database.driver
+        dbapi = self._database.driver
         return (dbapi.IntegrityError, dbapi.DataError, ValueError, TypeError)
 
     @property
     def _data_errors(self) -> tuple[type[BaseException], ...]:
-        dbapi: Any = self._database.driver
+        dbapi = self._database.driver
         return (UnicodeEncodeError, dbapi.DataError)
 
     def _open(self, wait_s: float) -> Any:
