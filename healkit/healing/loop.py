@@ -270,7 +270,7 @@ class Healing:
                 return
 
     def _failed(self, name: str, error: Exception) -> None:
-        """Say in the report and in the record that an advisor failed; its patches until then stand."""
+        """Report and record that an advisor failed; its patches until then still count."""
         if not isinstance(error, HealkitError):
             _log.debug("the advisor %s raised %s", name, type(error).__name__, exc_info=error)
             said = f"{type(error).__name__}: {' '.join(str(error).split())[:_SAID_CHARS]}".rstrip(": ")
@@ -603,7 +603,7 @@ class Healing:
 
 
 def _standing(failed: int, checks: int) -> str:
-    """Say how the code does before any patch."""
+    """Say how many checks fail before any patch."""
     if checks == 1:
         return f"Before any patch, the check {'fails' if failed else 'passes'}."
     if failed == checks and checks:

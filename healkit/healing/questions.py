@@ -93,7 +93,7 @@ class Answer:
 
 
 def question_on(case: Case, plausible: Sequence[Attempt], bench: Workbench, number: int) -> Question | None:
-    """Find the smallest input on which the patches differ; return None where none was found in time."""
+    """Find the smallest input on which the patches differ; return None if none was found in time."""
     codes = [attempt.patch.code for attempt in plausible[:_PATCHES_MAX]]
     accepts = functools.partial(accepted, case.entry)
     inputs = variants(known_inputs(case.entry, case.checks), accepts, _INPUTS_MAX, _limits(codes))

@@ -49,7 +49,7 @@ class AutoRetention:
             self._thread = None
 
     def _serve(self) -> None:
-        """Do a round after each pause; the thread's target."""
+        """Delete in rounds, with a pause before each; the thread's target."""
         pause_s = min(_FIRST_AFTER_S, INTERVAL_S)
         while not self._closing.wait(pause_s):
             pause_s = INTERVAL_S

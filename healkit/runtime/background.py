@@ -67,7 +67,7 @@ class Stop:
             end()
 
     def tell(self, end: Callable[[], object]) -> None:
-        """Take what ends a run; called by the run as it begins."""
+        """Register the function that ends a run; called by the run as it begins."""
         with self._lock:
             self._ends = [*self._ends, end]
             asked = self.asked

@@ -69,7 +69,7 @@ class Decisions:
         self._numbers = itertools.count(1)
 
     def take(self, call: rpc.RpcCall, after_task: str) -> rpc.RpcResult:
-        """Put one on record and say so; called on a bridge thread. Never raises."""
+        """Record a branch decision; called on a bridge thread. Never raises."""
         try:
             said = claims.decode(call.args, _decision, max_bytes=_DECISION_MAX_BYTES)
         except claims.BadClaim as error:
@@ -123,7 +123,7 @@ class Provider(Protocol):
         ...
 
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
-        """Do it; called on a bridge thread, several at a time. What it raises becomes the caller's error."""
+        """Perform the call; called on a bridge thread, several at a time. What it raises becomes the caller's error."""
         ...
 
 
@@ -417,7 +417,7 @@ class CallRecords:
                     self._record(opened.record)
 
     def _add(self, opened: OpenCall, result: rpc.RpcResult) -> None:
-        """Add what a call came to whose worker has ended, or was told that the time is up."""
+        """Add the result of a call whose worker has ended, or was told that the time is up."""
         with opened.turn:
             with self._lock:
                 if opened.record.success is None:  # ahead of the thread that was to write it
@@ -503,7 +503,7 @@ class Caller:
             caller.acted, caller = True, caller._above
 
     def start(self, worker: Worker) -> None:
-        """Count from now on, what this worker uses; called on a thread, when it gets the work."""
+        """Start counting what this worker uses; called on a thread, when it gets the work."""
         self._ends = time.monotonic() + self._timeout_s
         self._worker, self._started_cpu_s = worker, worker.cpu_used_s
 
@@ -631,7 +631,7 @@ def _calls(own: Grants, caller: Grants) -> tuple[str, ...] | None:
 
 
 def _pattern(a: str, b: str) -> str | None:
-    """Return a pattern for what both match; None where that is nothing for sure.
+    """Return a pattern for what both match; None if they certainly share nothing.
 
     Two patterns that have no single one for what they share are kept side by side: `*.x & vault.*`.
     """

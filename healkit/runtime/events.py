@@ -1,4 +1,4 @@
-"""Events of an execution, and the seam of what takes them.
+"""Events of an execution, and the interface of its receivers.
 
 An event is emitted once, where it happens, through the execution's `Recording`. Its sinks take it in this order, and
 each has a promise of its own:
@@ -52,7 +52,7 @@ class Found:
 
 @dataclasses.dataclass(frozen=True)
 class Prepared:
-    """Clearance of the call: nothing speaks against it; emitted before its row is written."""
+    """Clearance of the call: it passed all checks; emitted before its row is written."""
 
     timeout_s: float
     mode: str
@@ -89,7 +89,7 @@ Event = Proposed | Judged | Found | Prepared | Running | Acted | Ended
 
 
 class Sink:
-    """Taker of one execution's events, on any thread; this one forgets them.
+    """Receiver of one execution's events, on any thread; this one discards them.
 
     `run_id` is the run that the execution is a step of, `problem` says what of it could not be recorded. `attempts` are
     the log rows of the tries before this one, None for one that is not in the database yet; `retry_in_s` is the pause
@@ -102,7 +102,7 @@ class Sink:
     retry_in_s: float | None = None
 
     def admit(self, tool_name: str) -> None:
-        """Asked before anything else; raises `PolicyHalted` or `RunNotAllowed` for a step that may not begin."""
+        """Admit the step; called before anything else. Raises `PolicyHalted` or `RunNotAllowed` if it may not begin."""
 
     def take(self, started: Started, event: Event) -> None:
         """Take an event, with the record of the beginning as far as it is known; raises nothing."""

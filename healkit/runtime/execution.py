@@ -395,7 +395,7 @@ FOREIGN_GRACE = timedelta(hours=1)
 
 
 def why_dead(row: ExecutionLog) -> str:
-    """Return what is known to have died of the row's host; empty while it may still be alive."""
+    """Say what of the row's host has died, as far as known; empty while the host may still be alive."""
     host = _host(row.host)
     if host is None:
         return ""

@@ -140,7 +140,7 @@ class _Call:
 
     @property
     def prepared(self) -> Prepared:
-        """Event that nothing speaks against the call."""
+        """Event that the call passed all checks."""
         return Prepared(self.timeout_s, self.mode)
 
 
@@ -223,7 +223,7 @@ class Executor:
                 recording.refuse(fault_of(recording.started, raised, recording.elapsed_ms))
 
     def _prepare(self, request: ExecutionRequest, recording: Recording) -> _Call:
-        """Do all that can refuse the call, up to the RUNNING row; on a thread, as it may wait."""
+        """Do every step that can refuse the call, up to the RUNNING row; on a thread, as it may wait."""
         if recording.sink is not UNRECORDED:
             recording.sink.admit(request.tool_name)
         arguments = pack_arguments(request.tool_name, request.arguments, self._recorder.secret_columns)
@@ -442,7 +442,7 @@ def _started(request: ExecutionRequest, run_id: str | None) -> Started:
 
 
 def _attempts_before(rows: Sequence[int | None]) -> str:
-    """Say of a call that is tried again which attempts came before."""
+    """Say which attempts preceded a call that is retried."""
     known = ", ".join(f"{row}" for row in rows if row is not None)
     where = f" (log: {known})" if known else ""
     return f"Attempt {len(rows) + 1}; {count(len(rows), 'earlier one')} failed by a passing fault{where}."

@@ -135,7 +135,7 @@ class MCPServer:
             ) from error
 
     def status(self) -> ServerStatus:
-        """Return how it is now; starts nothing."""
+        """Return the server's status; starts nothing."""
         session = self._session
         state = "idle"
         if session is not None:
@@ -159,7 +159,7 @@ class MCPServer:
         return self.rest()
 
     def rest(self) -> Future[Any] | None:
-        """End it as `close` does, but start it again when it is asked for anything."""
+        """End the server as `close` does; the next request starts it again."""
         with self._lock:
             session, self._session = self._session, None
         _started.discard(self)
@@ -181,7 +181,7 @@ class MCPServer:
             raise
 
     async def _with_session(self, work: _Work) -> Any:
-        """Do it with the session; once more with a new one, where the server had gone before anything was asked."""
+        """Make a request in the session; repeat it in a new session if the server had gone before it was sent."""
         from healkit.runtime.mcp_session import CallNotMade
 
         for _ in range(2):
@@ -271,7 +271,7 @@ class MCPServers:
         return found
 
     def connect_all(self, path: str | Path) -> list[str]:
-        """Make the servers of an `mcpServers` file known, and return their names.
+        """Add the servers of an `mcpServers` file, and return their names.
 
         Each is started when a tool that is granted it first runs. Raises as `connect` does, except for what only a
         start shows.
@@ -295,7 +295,7 @@ class MCPServers:
         _finish([server])
 
     def servers(self) -> list[ServerStatus]:
-        """List the MCP servers that are connected, and how each is."""
+        """List the connected MCP servers with their status."""
         return sorted((server.status() for server in self._all()), key=lambda status: status.name)
 
     def close(self) -> None:

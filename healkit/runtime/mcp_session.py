@@ -130,7 +130,7 @@ class Session:
 
     @property
     def last_words(self) -> str:
-        """End of what a stdio server has written on stderr."""
+        """Last lines that a stdio server wrote to stderr."""
         return self._last_words.text if self._last_words else ""
 
     async def _run(self) -> None:
@@ -230,21 +230,21 @@ class Session:
             raise
 
     async def _on_message(self, message: object) -> None:
-        """Take what comes unasked; called by the SDK. Passes over lines that are no messages."""
+        """Handle a notification of the server; called by the SDK. Ignores lines that are no messages."""
         if isinstance(message, ToolListChangedNotification):
             self._stale = True
         elif isinstance(message, ValidationError) and not self.ready and not self._strange:
             self._strange = f"; it prints what is no message: {message.errors()[0].get('input')!r:.80}"
 
     async def _on_response(self, response: httpx2.Response) -> None:
-        """See an HTTP server that was restarted: it knows nothing of the session, and so has run nothing."""
+        """Notice that an HTTP server was restarted: it does not know the session, so it has run nothing."""
         if response.status_code == HTTPStatus.NOT_FOUND and "mcp-session-id" in response.request.headers:
             self._forgotten = True
         if response.status_code >= HTTPStatus.BAD_REQUEST:
             self._strange = f" (HTTP {response.status_code} {response.reason_phrase})"
 
     async def _listen(self, client: Client) -> None:
-        """Hear of changes where the protocol's newer versions want to be asked for them."""
+        """Subscribe to changes of the tool list, as newer versions of the protocol require."""
         tools = client.server_capabilities.tools
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
             return

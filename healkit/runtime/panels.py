@@ -23,7 +23,7 @@ _registered: Callable[[str], MakePanel] | None = None
 
 
 def register(finder: Callable[[str], MakePanel]) -> None:
-    """Take what finds a panel by its name, such as `LogBrowser`; called by the face that has them."""
+    """Register a function that finds a panel by its name, such as `LogBrowser`; called by the face that has them."""
     global _registered
     _registered = finder
 

@@ -1,4 +1,4 @@
-"""Worker of a failed run, as its user asks it.
+"""Post-mortem: questions to the worker of a failed run.
 
 Everything is computed in the worker, under the restrictions of the run and with a time limit for each question; what
 comes back is its claim. A bridged call (`mcp.…`) is not answered any more: the run is over, and on record.
@@ -36,7 +36,7 @@ SHOWN_FRAMES = 12
 
 
 def presentable(text: str, name: str = "", record: RecordCleaner | None = None) -> str:
-    """Return what is shown of a value under that name: without secrets and personal data.
+    """Return a value as it may be shown under that name: without secrets and personal data.
 
     record: the cleaner of what is shown beside it.
     """
@@ -48,7 +48,7 @@ def presentable(text: str, name: str = "", record: RecordCleaner | None = None) 
 
 
 class PostMortem:
-    """A failed run that can be asked, as long as its worker is kept; from `Execution.post_mortem()`.
+    """Failed run whose frames can be inspected while its worker is kept; from `Execution.post_mortem()`.
 
     Frames are numbered from the outermost, 0; where none is given, the tool's innermost one is meant. Each method
     raises `PostMortemGone` when the worker is gone, and `PostMortemError` when it has no answer.

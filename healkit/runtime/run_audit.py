@@ -62,7 +62,7 @@ class Appends(Protocol):
 
 
 class Told(NamedTuple):
-    """Facts that an event's entry holds."""
+    """Facts for the audit entry of an event."""
 
     choice_type: str
     tool_name: str
@@ -74,7 +74,7 @@ class Told(NamedTuple):
 def entries_of(
     kind: Literal["heal", "decide"], tell: Callable[[TraceEvent], Told | None], *, is_clean: bool
 ) -> StepOf:
-    """Return what makes a run's entries of what `tell` says of an event; None for one that has no entry.
+    """Return a function that makes a run's entries from what `tell` says of an event; None for one without an entry.
 
     is_clean: whether the events are sanitised.
     """

@@ -1,4 +1,4 @@
-"""Executions as callers ask for them: now, again, changed.
+"""Ways to execute: run, re-run, run with other code.
 
 Every way to run a tool ends here: in one request to the executor, or in a batch of trials. The async methods are the
 core; the others wait for them on healkit's own event loop, so that they work inside a notebook's running one.

@@ -120,7 +120,7 @@ class OpenRun:
         return f"step_{self._steps}" if self._steps else None
 
     def note(self, what: str) -> None:
-        """Remember a mistake of the record's own; called instead of raising it."""
+        """Note an error of the record itself; called instead of raising it."""
         self._fault = what
 
     def admit(self, tool_name: str) -> str:
@@ -223,7 +223,7 @@ class OpenRun:
         before: StateSignature | None,
         after: StateSignature | None,
     ) -> None:
-        """Write that the policy has ended the run; the second time does nothing."""
+        """Write that the policy has ended the run; does nothing the second time."""
         with self._lock:
             if self._halted is not None:
                 return
@@ -398,7 +398,7 @@ class Runs:
 
 
 class _Untold(Sink):
-    """An execution that was to be recorded and could not be."""
+    """Sink of an execution that should be recorded and cannot be."""
 
     def __init__(self, problem: str) -> None:
         self.problem = problem
@@ -514,11 +514,11 @@ class RunStep(Sink):
         return self.run.problem
 
     def admit(self, tool_name: str) -> None:
-        """Take a number, if the run's list and its policy let this step begin."""
+        """Take a step number, if the run's list and its policy allow this step."""
         self.step_id = self.run.admit(tool_name)
 
     def take(self, started: Started, event: Event) -> None:
-        """Write what an event is for the run; a mistake of the record's own is told with the run's other problems."""
+        """Write an event into the run; an error of the record itself is listed with the run's other problems."""
         try:
             match event:
                 case Proposed():

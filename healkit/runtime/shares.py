@@ -216,7 +216,7 @@ async def spread(
     read: Callable[[Sequence[T], Reply, float], Sequence[Any]],
     slots: int,
 ) -> AsyncGenerator[tuple[Sequence[T], Answer], None]:
-    """Have the executor's workers do what can be drawn, so many shares at a time; yield each with its answer.
+    """Send shares of the items to the executor's workers, a limited number at a time; yield each with its answer.
 
     draw: returns up to so many items, none when there are no more at the moment; it is asked again after each answer.
     read: returns the results in a reply that took so many seconds; called in another thread; raises `BadClaim`.
@@ -262,7 +262,7 @@ def _answer(
     read: Callable[[Sequence[T], Reply, float], Sequence[Any]],
     took_s: float,
 ) -> Answer:
-    """Return what became of a share; whatever cannot be a reply to it counts as none."""
+    """Return the answer to a share; a result that is no valid reply counts as lost."""
     if ended.cancelled():
         return Answer(lost="the executor cancelled it, or was closed")
     if (failed := ended.exception()) is not None:
@@ -330,7 +330,7 @@ async def slots_of(executor: Executor, parallel: int | None = None) -> int:
 
 
 def _is_closed(executor: Executor) -> bool:
-    """Return True for a Dask executor that was closed, which forgets work that it was given meanwhile."""
+    """Return True for a Dask executor that was closed: it drops the work that it was given."""
     return getattr(getattr(executor, "_client", None), "status", "") in {"closing", "closed"}
 
 
@@ -344,7 +344,7 @@ def _scheduler_question() -> Callable[[Any], tuple[Any, Any]]:
 
 
 def _said(error: BaseException) -> str:
-    """Return an error of foreign code in one bounded line."""
+    """Return the error of foreign code as one line of limited length."""
     first = next(iter(str(error).strip().splitlines()), "")
     return f"{type(error).__name__}: {first}"[:_SAID_CHARS] if first else type(error).__name__
 

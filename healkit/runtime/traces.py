@@ -61,13 +61,13 @@ class Traces:
         return None if wire is None else read_trace(wire)
 
     def state(self) -> OutboxState:
-        """Count those here only, waiting, sent, and parked and why; with what went wrong last, if anything."""
+        """Count the traces by state (local, waiting, sent, parked and why), with the last error, if any."""
         return self._outbox.state()
 
     def sync(
         self, *, retry_parked: bool = False, local: bool = False, timeout_s: float = SYNC_TIMEOUT_S
     ) -> OutboxState:
-        """Send now what waits, and return how it stands then; an unreachable collector is tried until time is up.
+        """Send all waiting traces now, and return the status; an unreachable collector is retried until time is up.
 
         retry_parked: with those that the collector refused. local: with those that were recorded while nothing was
         sent anywhere.
@@ -84,17 +84,17 @@ class Traces:
         return self._outbox.state()
 
     def start(self) -> None:
-        """Begin to send in the background; called once the database is ready."""
+        """Start sending in the background; called once the database is ready."""
         if self._syncer is not None:
             self._syncer.start()
 
     def notify(self) -> None:
-        """Hear that one more waits to be sent; called by the recorder."""
+        """Wake the sender, since one more trace is waiting; called by the recorder."""
         if self._syncer is not None:
             self._syncer.notify()
 
     def close(self) -> None:
-        """Send what can still be sent in time, and stop."""
+        """Send as many waiting traces as time allows, and stop."""
         if self._syncer is not None:
             self._syncer.close()
         if self._otel is not None:

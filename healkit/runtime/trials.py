@@ -414,7 +414,7 @@ _Line = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 
 
 class _Observation(msgspec.Struct, frozen=True):
-    """A child's own account of what it ran; a claim."""
+    """Unverified report of a child on what it ran."""
 
     lines: list[_Line] = []
     failed_lines: list[_Line] = []
@@ -426,7 +426,7 @@ _observation = msgspec.json.Decoder(_Observation | None).decode
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """Code that is held against checks, each with its time limit in seconds; `entry` is its name on record."""
+    """Code with the checks that it must pass, each with its time limit in seconds; `entry` is its name on record."""
 
     entry: EntryRef
     code: str
@@ -460,7 +460,7 @@ class Searches:
         parallel: int | None = None,
         executor: Executor | None = None,
     ) -> Score:
-        """Try all candidates that can be drawn, splices of the code; `on_scores` gets outcomes as they come.
+        """Try candidates, splices of the code, until there are no more; `on_scores` gets outcomes as they come.
 
         parallel: how many servers; by default as many as there are processors, or workers of the executor. executor:
         any `concurrent.futures.Executor`, whose workers then do the work. Cancelling it ends what runs; what was
@@ -562,7 +562,7 @@ class Searches:
     async def _recorded(
         self, entry: EntryRef, what: dict[str, Any], summary: Callable[[], dict[str, Any]]
     ) -> AsyncIterator[Tier]:
-        """Keep a row for what is done in the block: RUNNING before, with the result after."""
+        """Keep a row of the log for the block: RUNNING before, with the result after."""
         tier = await asyncio.to_thread(achieved_tier, self._config)
         now = utc_now()
         started = Started(
@@ -617,13 +617,13 @@ def _sent_arguments(check: Check) -> Any:
 
 
 def _took_s(claimed_s: float, duration_ms: float) -> float:
-    """Return how long a check took: what its worker says, where that is possible."""
+    """Return how long a check took: the worker's own number, if it is plausible."""
     own_s = duration_ms / 1000
     return claimed_s if 0.0 < claimed_s < own_s else own_s
 
 
 def _seen(claim: msgspec.Raw) -> _Observation:
-    """Return what a child says it saw; nothing where that cannot be read."""
+    """Return what a child reports to have observed; empty if that cannot be read."""
     try:
         return claims.decode(claim, _observation, max_bytes=REPORT_EXTRA_BYTES) or _Observation()
     except claims.BadClaim:

@@ -1,4 +1,4 @@
-"""Data views: what executions took and gave, and `hk.views`.
+"""Data views: inputs and outputs that were kept, `hk.views`.
 
 The keeper works on a thread of its own, with a low priority, on the sealed memory that the data crossed in: the caller
 neither waits for it, nor can change what is kept. A host that is killed meanwhile leaves a record without its view, and
@@ -171,7 +171,7 @@ class ViewKeeper:
             self._changed.notify_all()
 
     def wait(self, trace_id: str | None = None, timeout_s: float | None = None) -> bool:
-        """Wait until all that an execution brought is kept, or all there is; return False when time is up."""
+        """Wait until all data of an execution is kept, or of all executions; return False when time is up."""
 
         def done() -> bool:
             return not any(trace_id in {None, job.trace_id} for job in self._jobs)
@@ -185,7 +185,7 @@ class ViewKeeper:
                 self._awaited -= 1
 
     def close(self) -> None:
-        """Finish what waits, as far as there is time for it."""
+        """Keep the data that is still waiting, as far as time allows."""
         if os.getpid() == self._pid and self._thread is not None:
             self.wait(timeout_s=_END_S)
             with self._changed:

@@ -111,11 +111,11 @@ class Bridge:
         self._spawn()
 
     def serve(self, handler: CallHandler) -> None:
-        """Set who answers calls; before the work is sent, since no call can come earlier."""
+        """Set the handler of calls; before the work is sent, since no call can come earlier."""
         self._handler = handler
 
     def limit(self, rpc_timeout_s: float, max_in_flight: int) -> None:
-        """Other limits than it was made with; before the work is sent."""
+        """Change the limits; before the work is sent."""
         self._rpc_timeout_s = rpc_timeout_s
         self._max_threads = max_in_flight
 
@@ -143,7 +143,7 @@ class Bridge:
                 self._hand_over(pending)
 
     def close(self) -> None:
-        """Hang up; the threads end as they notice. Safe to call twice."""
+        """Close the connection; the threads end once they notice. Safe to call twice."""
         with self._lock:
             if self._ended:
                 return

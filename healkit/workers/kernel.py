@@ -1,4 +1,4 @@
-"""Worker that is a Jupyter kernel, and those that are kept.
+"""Worker that is a Jupyter kernel, and retained workers.
 
 Displays, tracebacks, post-mortem and consoles come with the protocol. What a worker shows is a claim (it can write its
 own messages), so it is only collected, in nbformat's output dicts, and counted: over the limit the host stops listening
@@ -98,17 +98,17 @@ class KernelWorker(Worker):
         return True
 
     def hang_up(self) -> None:
-        """Stop serving and hearing it; what is left is a kernel that can be asked. For a run that has ended."""
+        """Disconnect from it, but keep the kernel for questions. For a run that has ended."""
         assert self._bridge is not None
         self._bridge.close()
         self._stop_hearing()
 
     def pause(self) -> None:
-        """Let none of its threads run; not where the process at hand is bubblewrap's and not the kernel's own."""
+        """Stop all its threads; not if the process is bubblewrap's rather than the kernel's own."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it run again."""
+        """Continue the process."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -354,7 +354,7 @@ class RetainedWorker:
         worker.pause()
 
     async def ask(self, question: pm.Question, timeout_s: float) -> pm.Answer:
-        """Put a question, and wait for its answer at most that long and a little more.
+        """Ask a question, and wait for its answer at most that long and a little more.
 
         Raises `PostMortemGone` when the worker has ended, or does not answer and is ended for it, and
         `PostMortemError` when it refuses or a console keeps it busy.
@@ -482,12 +482,12 @@ class RetainedWorkers:
         return kept
 
     def hold(self, trace_id: str) -> None:
-        """Let its time stand still until it is found again; for a console that is open."""
+        """Pause its time limit until it is found again; for a console that is open."""
         if trace_id in self._timers:
             self._timers[trace_id][0].cancel()
 
     def reason(self, trace_id: str) -> str:
-        """Return why there is none, as far as it is known."""
+        """Return why there is none, as far as known."""
         return self._reasons.get(trace_id, "")
 
     def let_go(self, trace_id: str, reason: str) -> None:

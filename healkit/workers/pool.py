@@ -91,7 +91,7 @@ class Pool:
         self._in_background(_later(worker.close))
 
     async def warm_up(self, tier: Tier) -> None:
-        """Have a fork server and a spare ready, for whoever wants to wait for them."""
+        """Start a fork server and a spare, and wait for both."""
         key = self._key(tier, Grants())
         await self._fork_server(key, Grants(), wait=True)
         self._refill(key, self._config)

@@ -148,7 +148,7 @@ def _members(session: int) -> Iterator[int]:
 
 
 def off_loop(work: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-    """Do it on a thread; here, while the interpreter ends and gives out no more threads."""
+    """Call a function on a thread; on this one, while the interpreter ends and starts no more threads."""
     loop = asyncio.get_running_loop()
     try:
         return loop.run_in_executor(None, partial(contextvars.copy_context().run, work, *args))
@@ -164,7 +164,7 @@ def off_loop(work: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
 
 
 async def surely(work: Callable[[*Ts], T], *args: *Ts) -> T:
-    """Do it on a thread, and wait for its end also where this task is cancelled meanwhile; that then goes on."""
+    """Call a function on a thread, and wait for its end even if this task is cancelled; then raise that."""
     task, cancelled = off_loop(work, *args), None
     while not task.done():
         try:

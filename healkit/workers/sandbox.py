@@ -336,7 +336,7 @@ class RunFolders:
 
 @contextlib.contextmanager
 def passing_folder() -> Iterator[Path]:
-    """Make a folder for a moment. Where this process is killed meanwhile, the next host that starts removes it."""
+    """Make a temporary folder. If this process is killed meanwhile, the next host that starts removes it."""
     owner = host_identity()
     root = new_temporary_folder(f"{owner.pid}-{owner.started_ticks}-", private_base())
     held = _hold(root)

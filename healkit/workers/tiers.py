@@ -1,4 +1,4 @@
-"""Tiers: tried, checked in each worker, and its disk counted.
+"""Isolation tiers: probes, checks of workers, disk limits.
 
 Each sandbox is built, and a process inside it tries what must be impossible; no feature flags and no error texts are
 trusted. A tier counts when everything it promises to stop was denied.

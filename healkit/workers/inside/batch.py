@@ -169,7 +169,7 @@ class BatchServer:
         return took_s > (patience_s if computed_s > limit_s else _WAITING_TIMES * patience_s)
 
     def _after(self, buffer: ResultBuffer, candidate: int, check: int, letter: str) -> tuple[int, int]:
-        """Put down how a check ended whose child has, and where to go on."""
+        """Note the outcome of a check whose child has ended, and where to continue."""
         if check < buffer.checks:
             buffer.put(candidate, check, letter)
         if self._batch.every and check + 1 < buffer.checks:
@@ -177,7 +177,7 @@ class BatchServer:
         return candidate + 1, 0
 
     def _tell(self, buffer: ResultBuffer, told: int, done: int) -> int:
-        """Send the rows of the candidates that are done and have not been told of."""
+        """Send the rows of finished candidates that were not sent before."""
         if done > told:
             self._send(Outcomes(told, [buffer.row(candidate) for candidate in range(told, done)]))
         return max(told, done)
@@ -297,7 +297,7 @@ class Candidates:
         return True
 
     def _take_as_right(self, alarm: Alarm, process: ProcessState) -> bool:
-        """Take what the batch's own code does as right; False when the process is not fit for more."""
+        """Take the results of the batch's own code as the expected ones; False when the process is not fit for more."""
         code = self._compiled([])
         if code is None:
             return True
@@ -470,7 +470,7 @@ class ProcessState:
         self.remember()
 
     def remember(self) -> None:
-        """Take the present state for the one to go back to."""
+        """Save the present state as the one to restore."""
         gc.freeze()
         self._kept_modules = dict(_modules)
         self._kept_path = list(_path)
@@ -483,12 +483,12 @@ class ProcessState:
         self._numpy = None if numpy is None else (numpy.random, numpy.random.get_state())
 
     def begin(self) -> None:
-        """Before a check: its output goes nowhere, and has a limit."""
+        """Prepare for a check: its output is discarded, and limited."""
         sys.stdout = sys.stderr = self._stream
         Output.left_chars, Output.exceeded = self._output_max_bytes, False
 
     def restore(self) -> bool:
-        """After a check; False when something is left that only the end of the process removes: a thread."""
+        """Restore the state after a check; False when a thread is left, which only the end of the process removes."""
         Output.left_chars = None
         if sys.getrecursionlimit() != self._depth:
             sys.setrecursionlimit(self._depth)
@@ -570,11 +570,11 @@ class ResultBuffer:
         self._header[1] = value
 
     def at(self, candidate: int, check: int, *, running: bool = False) -> None:
-        """Put down the place, in one store."""
+        """Write the position, in one store."""
         self._header[0] = candidate << 32 | check << 1 | running
 
     def put(self, candidate: int, check: int, letter: str) -> None:
-        """Put down an outcome; a letter that there is not counts as not run."""
+        """Write an outcome; an unknown letter counts as not run."""
         self.letters[candidate * self.checks + check] = ord(letter if letter in LETTERS else NOT_RUN)
 
     def row(self, candidate: int) -> str:
@@ -584,7 +584,7 @@ class ResultBuffer:
         return "".join(letter if letter in LETTERS else NOT_RUN for letter in text)
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the shared memory."""
         self.letters.release()
         self._header.release()
         self._view.release()

@@ -109,7 +109,7 @@ class PlainStream(io.TextIOBase):
         return len(text)
 
     def writable(self) -> bool:
-        """Yes; asked by io."""
+        """Return True; called by io."""
         return True
 
     def fileno(self) -> int:
@@ -155,7 +155,7 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
 
 
 def _told(error: BaseException, tool_filename: str) -> Failure:
-    """Return type, message, stack and facts of one exception: each as far as it can be had, whatever the others do."""
+    """Return type, message, stack and facts of one exception; if one cannot be read, the others still are."""
     try:
         with deadline(_TEXT_S):
             message = message_of(error)
@@ -418,7 +418,7 @@ class Alarm:
         self._slept = 0
 
     def set(self, timeout_s: float) -> None:
-        """Ring after that much computing, or some times that by the clock if it sleeps, and then again and again."""
+        """Ring after that much computing time, or a multiple of it by the clock if it sleeps, and then repeatedly."""
         self.rang = False
         self._armed = True
         self._most_computed_s, self._latest_s = _computed_s() + timeout_s, _now_s() + waited_s(timeout_s)
@@ -427,7 +427,7 @@ class Alarm:
         _setitimer(_CLOCK, timeout_s, _LOOK_S)
 
     def stop(self) -> None:
-        """Ring no more. What rings while this is being said raises `TimeIsUp` for the last time."""
+        """Stop the alarm; one that rings during this call raises `TimeIsUp` for the last time."""
         self._armed = False
         _setitimer(_CLOCK, 0)
 

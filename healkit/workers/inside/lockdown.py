@@ -1,4 +1,4 @@
-"""Giving up what a worker must not have, from the inside.
+"""Lockdown of a worker, from the inside.
 
 In two steps. `enter` runs first of all, while the process has one thread: capabilities, Landlock and the fixed limits.
 `seal` runs when ZeroMQ has bound its sockets: from then on no socket of any kind can be made. Each returns what it
@@ -72,7 +72,7 @@ _own_size_fd = -1
 
 
 def enter(restrictions: Restrictions) -> dict[str, str]:
-    """First half, with one thread only; returns layer → what was done, or `failed: …`."""
+    """Restrict the process, first half, with one thread only; returns layer → what was done, or `failed: …`."""
     _open_own_size()
     if restrictions.listed:
         show_only(restrictions.read, restrictions.listed)
@@ -96,7 +96,7 @@ def enter(restrictions: Restrictions) -> dict[str, str]:
 
 
 def seal(restrictions: Restrictions) -> dict[str, str]:
-    """Second half, with the sockets bound; on all threads."""
+    """Restrict the process, second half, with the sockets bound; on all threads."""
     if restrictions.tier == "process":
         return {}
     return {"seccomp": done_or_failed(lambda: _load_seccomp(restrictions))}
@@ -142,7 +142,7 @@ def done_or_failed(step: Callable[[], str]) -> str:
 
 
 def die_with_parent() -> str:
-    """Be killed when the parent ends: the host, the fork server, or the init of the process namespace."""
+    """Ask the kernel to kill this process when its parent ends: host, fork server, or init of the namespace."""
     parent = os.getppid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died between the two calls

@@ -1,4 +1,4 @@
-"""Probe of the lock: try what must be impossible, report.
+"""Probe of the lockdown: try what must be impossible.
 
 `python -m healkit.workers.inside.probe_main TARGETS`, started by the host's probe inside the very sandbox that a tool
 would get. TARGETS is JSON: a file of the host's, a folder of the host's, a listening socket's path, the host's process

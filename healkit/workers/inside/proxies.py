@@ -333,7 +333,7 @@ class Endpoint:
             self._sock.sendall(frame)
 
     def close(self) -> None:
-        """Hang up; every later call raises `BridgeClosed` or `OSError`."""
+        """Close the connection; every later call raises `BridgeClosed` or `OSError`."""
         self._closed = True
         self._sock.close()
 

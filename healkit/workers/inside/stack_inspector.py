@@ -1,4 +1,4 @@
-"""Failed run, inspected: frames, source, locals, eval.
+"""Inspector of a failed run: frames, source, locals, eval.
 
 Answers are computed here, in the worker and under its restrictions, because reading a value may run the tool's code.
 Each answer has a limit of time and of size, so that neither an endless repr nor one of a gigabyte reaches the host.
@@ -274,7 +274,7 @@ class _Short(reprlib.Repr):
     repr_str = repr_instance
 
     def repr_int(self, x: int, level: int) -> str:
-        """Digits take time that grows with their square; called by `reprlib`."""
+        """Shorten an int without writing all its digits, which takes quadratic time; called by `reprlib`."""
         return int_text(x, min(4 * self.max_chars, DECIMAL_BITS))
 
     def repr_dict(self, x: dict[Any, Any], level: int) -> str:

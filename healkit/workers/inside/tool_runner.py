@@ -1,4 +1,4 @@
-"""Run of one tool in the worker: receive, run, report."""
+"""Run of one tool in the worker: receive, execute, report."""
 
 from __future__ import annotations
 

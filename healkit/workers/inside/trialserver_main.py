@@ -84,7 +84,7 @@ class TrialLoop:
         self.runner = _runner()
 
     def seal(self) -> str:
-        """Give up now what its children need not give up one by one; returns what was done."""
+        """Restrict this process, so that its children need not do it one by one; returns what was done."""
         if self.restrictions.tier == "process":
             return "none"
         seccomp.load_filter(seccomp.build_parent_filter())
@@ -92,7 +92,7 @@ class TrialLoop:
         return "filter, and more in each trial"
 
     def prepare(self) -> None:
-        """Do ahead what each child would do again; the last thing before `serve`."""
+        """Do once what each child would otherwise repeat; the last step before `serve`."""
         faulthandler.enable(file=2)  # the child's own, by then
         faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
         rehearse()
@@ -124,7 +124,7 @@ class TrialLoop:
         self.bridge.sendall(rpc.encode_frame(message))
 
     def try_one(self, init: rpc.Init) -> TrialDone:
-        """Run one trial, from fork to emptied folder."""
+        """Run one trial, from the fork to the emptied folder."""
         preimport(init.code)
         reading, writing = os.pipe()
         os.ftruncate(self.printed, 0)
@@ -209,10 +209,10 @@ def _runner(*, limited: bool = True) -> ToolRunner:
 
 
 def rehearse() -> None:
-    """Run code of our own until Python has made ready what it makes ready for code that runs often.
+    """Run code of our own until Python has adapted its instructions and filled its tables.
 
-    It adapts such code's instructions in place, and fills tables on first use; a child that did so itself would have to
-    copy the pages these are in, which is most of what a trial costs.
+    Python adapts instructions that run often in place, and fills tables on first use. A child that did so itself would
+    have to copy the pages that hold them, which is most of the cost of a trial.
     """
     runner = _runner(limited=False)
     entry = EntryRef("rehearsal", "default", 0, "")
