@@ -192,7 +192,7 @@ def is_plain(value: Any, depth: int = 0) -> bool:
     if kind is list:
         return all(is_plain(item, depth + 1) for item in value)
     if kind is dict:
-        plain = TAG not in value and all(type(key) is str for key in value)
+        plain = TAG not in value and set(map(type, value)) <= {str}
         return plain and all(is_plain(item, depth + 1) for item in value.values())
     return False
 

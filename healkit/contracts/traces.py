@@ -100,7 +100,7 @@ _batch: msgspec.json.Decoder[list[msgspec.Raw] | _Batch] = msgspec.json.Decoder(
 
 def capability_id_of(org: str, project: str, namespace: str, action: str, code_hash: str | None) -> str:
     """Return `org.project.namespace.action.hash`; characters not allowed between two dots become underscores."""
-    parts = (re.sub(r"[^\w-]", "_", part)[:200] or "_" for part in (org, project, namespace, action))
+    parts = [re.sub(r"[^\w-]", "_", part)[:200] or "_" for part in (org, project, namespace, action)]
     return ".".join([*parts, code_hash[:HASH_DIGITS] if code_hash else NO_HASH])
 
 

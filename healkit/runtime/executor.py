@@ -416,7 +416,7 @@ class Executor:
 
     def _warnings(self, started: Started, *problems: str) -> list[str]:
         """Return what the user should know besides the outcome."""
-        found = [problem for problem in (self._recorder.problem, self._views.problem, *problems) if problem]
+        found = list(filter(None, (self._recorder.problem, self._views.problem, *problems)))
         if started.isolation == "process":
             found.append(
                 "This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can."

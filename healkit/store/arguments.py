@@ -149,7 +149,7 @@ def _clearly_valid(schema: object, value: Any) -> bool:
     if not isinstance(value, dict):
         return True
     properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-    if not isinstance(others, bool) or any(name not in value for name in schema.get("required", ())):
+    if not isinstance(others, bool) or not value.keys() >= set(schema.get("required", ())):
         return False
     return all(
         _clearly_valid(properties[name], item) if name in properties else others

@@ -120,7 +120,7 @@ class Tracer:
         """Return the record as the log keeps it: cleaned where `sanitize_log` is set, else without secret facts."""
         if self.config.sanitize_log:
             return cleaned_record(record, self._cleaner_for(record))
-        if isinstance(record, Finished):
+        if isinstance(record, Finished) and record.failure is not None:
             return msgspec.structs.replace(record, failure=self.without_secret_facts(record.failure))
         return record
 

@@ -211,6 +211,7 @@ class ForkServerSandbox(Sandbox):
         return [str(self.base)]
 
 
+@functools.cache
 def checkout_path() -> str | None:
     """Return this package's place when it is not an installed one, which is all that a worker finds by itself."""
     parent = str(Path(healkit.__file__).parent.parent)
