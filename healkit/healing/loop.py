@@ -238,7 +238,7 @@ class Healing:
         self._case = dataclasses.replace(case, checks=kept, base=results, untried=untried)
 
     def _rerun(self, check: Check, was: CheckResult) -> CheckResult | None:
-        """Run a recorded run's check with the code it had; return None where nothing can be said."""
+        """Run a recorded run's check with the code it had; return None for any other check, and one that passed."""
         if check.origin != "passing" or was.outcome == "passed":
             return None
         code = own_code(self._hk.vault, self._hk.log, self._entry, check)

@@ -111,7 +111,7 @@ def question_on(case: Case, plausible: Sequence[Attempt], bench: Workbench, numb
 
 
 def _limit_s(base: Sequence[CheckResult]) -> float:
-    """Return a patch's time limit on another input: some times the tool's longest time where it was right."""
+    """Return a patch's time limit on another input: a minimum plus a multiple of its longest passed check."""
     return _ASKED_LEAST_S + _ASKED_TIMES * max(
         (result.duration_s for result in base if result.outcome == "passed"), default=0.0
     )
@@ -137,7 +137,7 @@ def _with_fewer_columns(
     bench: Workbench,
     limit_s: float,
 ) -> tuple[Check, tuple[Choice, ...]]:
-    """Return the probe without the columns that no patch reads; on what is left the patches differ as before."""
+    """Return the probe without the columns that no patch reads; the patches still differ on the rest."""
     raised = sum(bool(choice.raises) for choice in choices)
     place = 0
     while place < len(fewer := [one for one in without_columns(probe.arguments) if accepts(one)]):

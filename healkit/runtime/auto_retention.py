@@ -25,7 +25,7 @@ _END_S = 10.0
 
 
 class AutoRetention:
-    """Deleter of what is beyond the configured limits, from `start` to `close`; no thread without a limit."""
+    """Thread that deletes records beyond the configured limits, from `start` to `close`; none without a limit."""
 
     def __init__(self, database: Database, config: Config) -> None:
         self._database, self._config = database, config

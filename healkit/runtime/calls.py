@@ -284,7 +284,7 @@ UNANSWERED = rpc.RpcError(CallUnanswered.code, "", "its worker ended before it h
 
 
 class OpenCall:
-    """A call whose answer may yet come, or is not on record yet, with its record so far.
+    """Call that has no answer yet, or whose answer is not recorded yet, with its record so far.
 
     in_full: the error as the host knows it, with what is kept from the worker.
     answered: true once there is an answer.
@@ -368,7 +368,7 @@ class CallRecords:
                 self._recorded.notify_all()
 
     def time_out(self, call: rpc.RpcCall, error: rpc.RpcError) -> None:
-        """Write that the worker was told that the time is up; called by the bridge, before or after the late answer."""
+        """Record that the call timed out for the worker; called by the bridge, before or after the late answer."""
         opened = self._open.get(id(call))
         if opened is not None:
             self._give_up([opened], error)
@@ -386,7 +386,7 @@ class CallRecords:
             self._give_up(list(self._open.values()), UNANSWERED)
 
     def ends_of(self, text: str) -> str:
-        """Return an error's text without its middle where it is long: a worker's arguments may be part of it."""
+        """Return an error's text, without its middle if it is long: a worker's arguments may be part of it."""
         limit = CALL_MAX_CHARS if self._left_chars > 0 else _SHORT_MAX_CHARS
         if len(text) > 2 * limit:
             text = f"{text[:limit]}\n… [{len(text):,} characters]\n{text[-limit:]}"

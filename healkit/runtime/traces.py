@@ -102,7 +102,7 @@ class Traces:
 
 
 def root_finder(log: Log) -> Callable[[str], str]:
-    """Return what finds the root of a running execution; its row is there before its children's."""
+    """Return a function that finds the root of a running execution; its row precedes its children's."""
 
     @functools.lru_cache(maxsize=1024)
     def root_of(trace_id: str) -> str:

@@ -76,7 +76,7 @@ _noted: ContextVar[dict[str, str] | None] = ContextVar("healkit_views_read", def
 
 @contextmanager
 def noting() -> Iterator[dict[str, str]]:
-    """Yield what gets each view that is loaded for an execution's record in this block: name → its file's name."""
+    """Yield a dict of the views that are loaded for an execution's record in this block: name → file name."""
     read: dict[str, str] = {}
     token = _noted.set(read)
     try:

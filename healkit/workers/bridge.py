@@ -40,7 +40,7 @@ class CallHandler(Protocol):
         ...
 
     def timed_out(self, call: rpc.RpcCall, error: rpc.RpcError) -> None:
-        """Take note that the worker was told that the time is up; called while `handle` may still be at it."""
+        """Note that the call timed out for the worker; called while `handle` may still be running."""
         ...
 
 
@@ -289,7 +289,7 @@ class Bridge:
             self._handler.timed_out(call, error)
 
     def _claim(self, pending: _Pending) -> bool:
-        """Return whether the call is still to be answered; only the first caller is told so."""
+        """Mark the call as answered; return True for the first caller only."""
         with self._lock:
             first, pending.answered = not pending.answered, True
             if first:

@@ -58,7 +58,7 @@ class KernelWorker(Worker):
         on_output: OnOutput | None = None,
         stop: asyncio.Event | None = None,
     ) -> Outcome:
-        """Run one tool to its end, whichever that is; never raises for what the tool does."""
+        """Run one tool until it ends in any way; never raises for what the tool does."""
         assert self._bridge is not None
         assert self._outputs is not None
         self._bridge.serve(handler)
@@ -116,7 +116,7 @@ class KernelWorker(Worker):
             self.process.send(number)
 
     async def close(self) -> None:
-        """Kill the kernel and take away all that belonged to it; safe to call twice and at any stage."""
+        """Kill the kernel and remove all that belonged to it; safe to call twice and at any stage."""
         self._stop_hearing()
         await super().close()
 

@@ -577,7 +577,7 @@ class _CandidateMember(_Member[str]):
                 following.cancel()
 
     async def _share(self, first: int, candidates: Sequence[Candidate]) -> None:
-        """Run a share to its end, with another trial server where one dies."""
+        """Run a share to its end, in another trial server if one dies."""
         done, checks = 0, len(self._batch.checks)
         while done < len(candidates):
             server = await self.ready()

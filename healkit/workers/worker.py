@@ -118,7 +118,7 @@ class Worker:
         on_output: OnOutput | None = None,
         stop: asyncio.Event | None = None,
     ) -> Outcome:
-        """Run one tool to its end, whichever that is; never raises for what the tool does.
+        """Run one tool until it ends in any way; never raises for what the tool does.
 
         contents: those of the frames and arrays in the arguments, for the places that `init` names.
         """
@@ -175,7 +175,7 @@ class Worker:
         )
 
     def adopt(self, config: Config) -> None:
-        """Take another caller's time limits; for a spare that was started with the pool's."""
+        """Adopt another caller's time limits; for a spare that was started with the pool's."""
         self.config = config
         if self._bridge is not None:
             self._bridge.limit(config.rpc_timeout_s, _CALLS_IN_FLIGHT_MAX)
@@ -191,7 +191,7 @@ class Worker:
         return cpu_time_s(self.process.pid) if self.process is not None and self.alive else 0.0
 
     async def close(self) -> None:
-        """Kill the process and take away all that belonged to it; safe to call twice and at any stage."""
+        """Kill the process and remove all that belonged to it; safe to call twice and at any stage."""
         if self._bridge is not None:
             self._bridge.close()
         if self._results is not None:
@@ -237,7 +237,7 @@ class Worker:
         raise NotImplementedError
 
     async def _hear(self) -> None:
-        """Connect to what this kind of worker shows, beside the bridge."""
+        """Open the channels of this kind of worker beside the bridge."""
 
     async def _wait(
         self, init: rpc.Init, stop: asyncio.Event | None, overflow: asyncio.Future[None]
@@ -346,7 +346,7 @@ class SubprocessWorker(Worker):
         on_output: OnOutput | None = None,
         stop: asyncio.Event | None = None,
     ) -> Outcome:
-        """Run one tool to its end, whichever that is; never raises for what the tool does."""
+        """Run one tool until it ends in any way; never raises for what the tool does."""
         assert self._bridge is not None
         assert self.process is not None
         self._bridge.serve(handler)
