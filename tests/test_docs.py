@@ -101,11 +101,26 @@ def test_each_question_of_a_newcomer_is_answered_by_a_few_files() -> None:
     assert len(rows) == 8
     for question, answer in rows:
         assert len(set(re.findall(r"healkit/[\w/]+\.py", answer))) <= 4, question
-    steps = "\n".join(re.findall(r"^\d\. .+$", section, re.MULTILINE))
-    assert "run_tool" in steps
-    assert "LogWriter.begin" in steps
-    entered = set(re.findall(r"healkit/[\w/]+\.py", steps)) - {"healkit/cli/run.py"}
-    assert len(entered) <= 8
+
+
+@pytest.mark.parametrize(
+    ("way", "begins", "ends", "files"),
+    [
+        ("How an execution gets its row", "run_tool", "LogWriter.begin", 8),
+        ("How a tool's call reaches what it calls", "Proxy", "CallRecords.end", 5),
+        ("How a failure becomes a card", "to_failure", "html_of", 9),
+        ("How a patch becomes a revision", "HealService.heal", "HealRecord", 12),
+    ],
+)
+def test_the_contributors_page_walks_four_ways_through_a_few_files(
+    way: str, begins: str, ends: str, files: int
+) -> None:
+    section = CONTRIBUTING.partition(f"## {way}\n")[2].partition("\n## ")[0]
+    steps = re.findall(r"^\d\. .+(?:\n   .+)*", section, re.MULTILINE)
+    assert begins in steps[0]
+    assert ends in steps[-1]
+    entered = set(re.findall(r"healkit/[\w/]+\.py", "\n".join(steps))) - {"healkit/cli/run.py"}
+    assert len(entered) <= files
 
 
 def test_the_contributors_page_has_the_floors_of_the_linter() -> None:
