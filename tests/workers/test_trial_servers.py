@@ -120,10 +120,15 @@ def test_only_the_trial_that_ran_is_lost_with_its_trial_server(healkit: Healkit)
 
 
 def the_one_that_stays() -> psutil.Process:
-    """Return the first child of a trial server that is still there after half a second."""
+    """Return the first child of a trial server that is still there after half a second.
+
+    By this process's own clock: that of the processes' starts may be ahead of it.
+    """
+    seen: dict[psutil.Process, float] = {}
 
     def older() -> list[psutil.Process]:
-        return [child for child in children_of_trial_servers() if time.time() - child.create_time() > 0.5]
+        now = time.monotonic()
+        return [child for child in children_of_trial_servers() if now - seen.setdefault(child, now) > 0.5]
 
     return wait_until(older)[0]
 
