@@ -41,13 +41,11 @@ from healkit.errors import (
 from healkit.parsing import parse_since
 from healkit.sanitizer.cleaner import Cleaner, cleaned_trace
 from healkit.sanitizer.rule import shared_limit
-from healkit.store.traces import Arrival, CollectedTraces, Stored, capability_of
 
 if TYPE_CHECKING:
-    from healkit.sanitizer.cleaner import Cleaner
     from healkit.store.database import Database
     from healkit.store.models import CollectedTrace
-    from healkit.store.traces import CollectedTraces, TracePage
+    from healkit.store.traces import Arrival, CollectedTraces, Stored, TracePage
 
 
 Answer = TypeVar("Answer")
@@ -311,6 +309,8 @@ class Ingest:
         unnamed: collections.Counter[str],
     ) -> Arrival:
         """Return the trace, cleaned, as the store takes it; unnamed: counts equal ones without an id."""
+        from healkit.store.traces import Arrival, capability_of  # loads SQLAlchemy, for those only who store
+
         capability = capability_of(trace.capability_id)
         if not capability.code_hash:  # any text
             name = self._cleaner.clean(trace.capability_id, limit_bytes=self._payload_max_bytes)

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,11 +39,14 @@ def injected() -> Iterator[Injection]:
 
 
 @pytest.fixture
-def tools(healkit: Healkit) -> Healkit:
-    healkit.vault.add("outer", NESTED)
-    healkit.vault.add("inner", INNER)
-    healkit.vault.add("rows", "SELECT 1 AS a, :n AS b", type="sql")
-    return healkit
+def tools(tmp_path: Path, empty_database: Path) -> Iterator[Healkit]:
+    # A start that is broken off is waited for as long as a start may take.
+    database = shutil.copy(empty_database, tmp_path / "healkit.db")
+    with Healkit(database, config=Config(start_timeout_s=12)) as healkit:
+        healkit.vault.add("outer", NESTED)
+        healkit.vault.add("inner", INNER)
+        healkit.vault.add("rows", "SELECT 1 AS a, :n AS b", type="sql")
+        yield healkit
 
 
 #: What an execution may say in which one of our functions raised. While what a worker sent is read, a fault of ours cannot
