@@ -20,8 +20,6 @@ import msgspec
 from tornado.web import HTTPError, RequestHandler
 
 from healkit.collector.limits import (
-    BODY_MAX_BYTES,
-    BODY_TIMEOUT_S,
     Connections,
     Stage,
     check_content_type,
@@ -118,12 +116,12 @@ class CollectorHandler(RequestHandler):
             self._admit()
         except RequestRefused as refusal:
             self.refusal = self.refusal or refusal
-        if self.refusal and self._declared_bytes() > BODY_MAX_BYTES + DRAINED_BYTES:
+        if self.refusal and self._declared_bytes() > self.collector.config.collect_max_bytes + DRAINED_BYTES:
             self.refuse(self.refusal)
 
     def data_received(self, chunk: bytes) -> None:
         """Collect a piece of the body, or refuse it; called by tornado with each."""
-        limit = BODY_MAX_BYTES
+        limit = self.collector.config.collect_max_bytes
         self.received_bytes += len(chunk)
         if self.refusal is None and self.received_bytes > limit:
             self.refusal = too_large(limit)
@@ -194,8 +192,8 @@ class CollectorHandler(RequestHandler):
             raise RequestRefused("RATE_LIMITED", "These are too many requests.", retry_after_s=wait_s)
         if self.guarded and who is None:
             raise self._nobody()
-        if self._declared_bytes() > BODY_MAX_BYTES:
-            raise too_large(BODY_MAX_BYTES)
+        if self._declared_bytes() > self.collector.config.collect_max_bytes:
+            raise too_large(self.collector.config.collect_max_bytes)
         if self.guarded:
             self._reach(Stage.SENDING)
 
@@ -237,10 +235,11 @@ class CollectorHandler(RequestHandler):
 
     def _body_timeout_s(self) -> float:
         """Return how long the body may take: the configured time for the largest, less for a smaller one."""
+        config = self.collector.config
         if "Content-Length" not in self.request.headers:
-            return BODY_TIMEOUT_S
-        share = min(1.0, self._declared_bytes() / BODY_MAX_BYTES)
-        return min(BODY_TIMEOUT_S, _SMALL_BODY_S + share * BODY_TIMEOUT_S)
+            return config.collect_timeout_s
+        share = min(1.0, self._declared_bytes() / config.collect_max_bytes)
+        return min(config.collect_timeout_s, _SMALL_BODY_S + share * config.collect_timeout_s)
 
     @property
     def _connections(self) -> Connections | None:

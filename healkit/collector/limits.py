@@ -103,8 +103,6 @@ def connection_limit() -> int:
     return MAX_CONNECTIONS if files < 0 else max(8, min(MAX_CONNECTIONS, files // 2))
 
 
-#: What the body of one request may hold, unpacked, and how long the largest may take to arrive, in seconds.
-BODY_MAX_BYTES, BODY_TIMEOUT_S = 5_000_000, 30.0
 #: The number of buckets that are kept.
 MAX_CLIENTS = 10_000
 #: zlib's window bits for a gzip header and trailer (zlib's manual, inflateInit2).

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from healkit.collector.limits import BODY_MAX_BYTES, RateLimiter, unpacked
+from healkit.collector.limits import RateLimiter, unpacked
 from healkit.config import Config
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.traces import NO_ID, ExecutionTrace, TraceFault, read_batch
@@ -173,7 +173,7 @@ class CollectorService:
             ) from None
 
     def _store_batch(self, data: bytes, encoding: str, sender: str) -> Receipt:
-        body = unpacked(data, encoding, BODY_MAX_BYTES)
+        body = unpacked(data, encoding, self.config.collect_max_bytes)
         ingested = self._opened_ingest().store(body, sender)
         codes = [fault.code for fault in ingested.receipt.errors]
         self.metrics.stored(len(body), ingested.outcomes, codes, ingested.hidden)

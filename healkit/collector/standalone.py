@@ -26,7 +26,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler, stream_request_body
 
 from healkit.collector import handlers
-from healkit.collector.limits import BODY_MAX_BYTES, BODY_TIMEOUT_S, Connections
+from healkit.collector.limits import Connections
 from healkit.collector.service import CollectorService
 from healkit.config import Config
 from healkit.errors import ConfigError
@@ -156,9 +156,9 @@ async def _run(
     server = BoundedServer(
         application,
         idle_connection_timeout=_IDLE_S,
-        body_timeout=BODY_TIMEOUT_S,
+        body_timeout=collector.config.collect_timeout_s,
         max_header_size=_MAX_HEADER_BYTES,
-        max_body_size=BODY_MAX_BYTES + handlers.DRAINED_BYTES,
+        max_body_size=collector.config.collect_max_bytes + handlers.DRAINED_BYTES,
     )
     with _stop_signals() as stopped:
         server.add_sockets(sockets)
