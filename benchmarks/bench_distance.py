@@ -24,7 +24,7 @@ PACKAGE = str(Path(healkit.__file__).parent)
 
 
 class Walk:
-    """What was called while it counts. Made before the threads that it follows."""
+    """Count of the calls; made before the threads that it follows."""
 
     def __init__(self) -> None:
         self.counting = False

@@ -234,7 +234,7 @@ _ROW = "{:<15} {:<20} {:<23} {:<7} {:>5} {:>5}"
 
 TWO_BUGS = '''\
 def average_of_best(scores: list, keep: int) -> float:
-    """The mean of the `keep` highest scores."""
+    """Mean of the `keep` highest scores."""
     best = sorted(scores)[:keep]
     total = 1
     for score in best:

@@ -1,4 +1,4 @@
-"""One decision: what was asked is checked, answered, recorded."""
+"""Course of one decision: checked, answered, recorded."""
 
 from __future__ import annotations
 

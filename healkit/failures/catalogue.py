@@ -316,7 +316,7 @@ class Fix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Subject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The rows of one file."""
+    """Rows of one file."""
 
     failure: tuple[FailurePattern, ...] = ()
     facts: tuple[ExplanationText, ...] = ()

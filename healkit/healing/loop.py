@@ -91,7 +91,7 @@ class Ending:
 
 
 class Healing:
-    """One healing, from the failure on record to the report.
+    """Healing of one failure, from its record to the report.
 
     Its case holds what is known so far: the checks that count, what they gave with the code as it is, the attempts.
     Raises `ConfigError` for bad options, and `HealError` where nothing says that the tool fails.

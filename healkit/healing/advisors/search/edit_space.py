@@ -144,7 +144,7 @@ class Baseline:
 
     @property
     def checks(self) -> list[Check]:
-        """All checks, the failing ones first."""
+        """Return all checks, the failing ones first."""
         return self.failing + self.passing
 
     @property
