@@ -13,6 +13,7 @@ import msgspec
 
 from healkit import options
 from healkit.commands.table import CODE, Answer, Command, GrantOptions, Group, Json, wrong
+from healkit.contracts.vault import CodeChange
 from healkit.crossing import values
 from healkit.errors import UsageInvalid
 from healkit.options import Option, word
@@ -114,18 +115,8 @@ def patch(
     reason: Reason = "",
 ) -> Answer:
     """Save a new revision of a tool; refused when its parent is no longer the active one."""
-    entry, before = vault_edits.patch(
-        healkit.vault,
-        healkit.log,
-        name,
-        file.code,
-        persona=persona,
-        parent=parent,
-        draft=draft,
-        reason=reason,
-        grants=grants,
-        examples=example or (),
-    )
+    change = CodeChange(file.code, reason=reason, parent=parent, draft=draft, grants=grants)
+    entry, before = vault_edits.patch(healkit.vault, healkit.log, name, persona, change, example or ())
     return _saved(entry, vault_edits.saved_line(entry, before))
 
 

@@ -74,6 +74,23 @@ class VaultEntry:
 
 
 @dataclasses.dataclass(frozen=True)
+class CodeChange:
+    """Other code for a tool, and where it comes from.
+
+    parent: the number of the revision that it was made from; None is the active one. motivating_log_id: the failure
+    that it answers. draft: it gets a number, but the active revision stays. grants: changed along with the code.
+    """
+
+    code: str
+    author: str = "person"
+    reason: str = ""
+    parent: int | None = None
+    motivating_log_id: int | None = None
+    draft: bool = False
+    grants: Mapping[str, Any] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class RevisionInfo:
     """Line of a tool's history; `runs` and `failures` count its finished executions."""
 

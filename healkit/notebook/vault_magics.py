@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from healkit.commands import requests as requests_commands
 from healkit.commands import vault as vault_commands
+from healkit.contracts.vault import CodeChange
 from healkit.errors import UsageInvalid
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.magic_parsers import REQUEST_COMMANDS, VAULT_COMMANDS
@@ -30,17 +31,16 @@ def save(healkit: Healkit, options: Namespace, code: str) -> tuple[VaultEntry, C
         raise UsageInvalid("This %%tool cell is empty.", hint="Put the tool's code below the first line.")
     if options.name is None and options.sql:
         raise UsageInvalid("A SQL tool needs a name.", hint="Write %%tool NAME --sql.")
+    grants = read_grants(vars(options))
+    change = CodeChange(code, reason=options.reason, draft=options.draft, grants=grants)
     entry, before = vault_edits.add_or_patch(
         healkit.vault,
         healkit.log,
         options.name or vault_edits.name_in(code),
-        code,
-        persona=options.persona,
+        options.persona,
+        change,
         description=options.description,
         sql=options.sql,
-        draft=options.draft,
-        reason=options.reason,
-        grants=read_grants(vars(options)),
         examples=[parse_arguments(text, "--example") for text in options.example or ()],
     )
     return entry, CellOutput.done(vault_edits.saved_line(entry, before))
@@ -109,8 +109,9 @@ def keep(
     from healkit.cells.function_extraction import extract_function  # few cells are kept
 
     kept = extract_function(options.name, _cell(options.cell, shell, last), shell.user_ns)
+    change = CodeChange(kept.code, reason=options.reason)
     entry, before = vault_edits.add_or_patch(
-        healkit.vault, healkit.log, options.name, kept.code, persona=options.persona, reason=options.reason
+        healkit.vault, healkit.log, options.name, options.persona, change
     )
     flag = "" if entry.persona == "default" else f" --persona {entry.persona}"
     run = " ".join([f"%run_tool {entry.tool_name}{flag}", *(f"{one}={one}" for one in kept.arguments)])

@@ -28,6 +28,7 @@ from healkit.contracts.runs import (
     ErrorObject,
     EventType,
     ExecutionMode,
+    ExecutionProfile,
     Halt,
     Observation,
     PolicyDefaults,
@@ -59,7 +60,7 @@ from healkit.runtime.events import (
 from healkit.runtime.run_audit import Appends, RunAudit, StepOf
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.store.entries import NO_REVISION
-from healkit.tracing.run_folders import manifest_for, new_run_id
+from healkit.tracing.run_folders import manifest_for
 from healkit.tracing.writer import RunWriter
 
 #: Runs around the code of this context, innermost last.
@@ -311,18 +312,15 @@ class Runs:
         audited: makes the audit's entries of the run's events; without it, the run is not audited.
         """
         allow = (allow,) if isinstance(allow, str) else allow
-        now = utc_now()
         judge = self._make_policy(policy) if isinstance(policy, PolicyDefaults | None) else policy
         manifest = manifest_for(
-            new_run_id(now) if run_id is None else run_id,
-            now,
-            profile,
+            run_id,
+            ExecutionProfile(profile, dict(parameters or {})),
             self.config,
             self.cleaner,
             mode=mode,
             policy=judge.defaults,
             allow=allow,
-            parameters=parameters or {},
         )
         audit = None if audited is None else RunAudit(self._audit(), audited)
         head = None if audit is None else audit.begin()

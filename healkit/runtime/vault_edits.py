@@ -5,6 +5,7 @@ A tool is added when it is new, and patched when the vault has it with other cod
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +15,7 @@ from healkit.pysource.shapes import parse, read_shape
 from healkit.runtime.execution import execution_of
 
 if TYPE_CHECKING:
-    from healkit.contracts.vault import VaultEntry
+    from healkit.contracts.vault import CodeChange, VaultEntry
     from healkit.store.log_reader import Log
     from healkit.store.vault import Vault
 
@@ -44,13 +45,8 @@ def patch(
     vault: Vault,
     log: Log,
     name: str,
-    code: str,
-    *,
-    persona: str = "default",
-    parent: int | None = None,
-    draft: bool = False,
-    reason: str = "",
-    grants: dict[str, Any] | None = None,
+    persona: str,
+    change: CodeChange,
     examples: Sequence[Any] = (),
 ) -> tuple[VaultEntry, VaultEntry]:
     """Save other code for a tool, with the failure that it answers; return the entry, and the one before.
@@ -59,16 +55,8 @@ def patch(
     """
     before = vault.get(name, persona)
     checked_examples(examples, sql=before.type == "sql")
-    entry = vault.patch(
-        name,
-        code,
-        persona=persona,
-        parent=parent,
-        draft=draft,
-        reason=reason,
-        grants=grants,
-        motivating_log_id=motivating_row(log, before),
-    )
+    answering = dataclasses.replace(change, motivating_log_id=motivating_row(log, before))
+    entry = vault.apply(name, persona, answering)
     for example in examples:
         vault.add_example(name, example, persona)
     return entry, before
@@ -78,48 +66,35 @@ def add_or_patch(
     vault: Vault,
     log: Log,
     name: str,
-    code: str,
+    persona: str,
+    change: CodeChange,
     *,
-    persona: str = "default",
     description: str = "",
     sql: bool = False,
-    draft: bool = False,
-    reason: str = "",
-    grants: dict[str, Any] | None = None,
     examples: Sequence[Any] = (),
 ) -> tuple[VaultEntry, VaultEntry | None]:
     """Save the code under that name; return the entry, and the one that was there before, if any.
 
-    grants: those that were named; a patch leaves the others as they were. examples: a patch adds them to the tool's.
+    A patch leaves grants that the change does not name as they were. examples: a patch adds them to the tool's.
     """
     before = exactly(vault, name, persona)
     if before is None:
         kind: Literal["python", "sql"] = "sql" if sql else "python"
         entry = vault.add(
             name,
-            code,
+            change.code,
             persona=persona,
             type=kind,
             description=description,
-            reason=reason,
-            draft=draft,
-            grants=grants or None,
+            reason=change.reason,
+            draft=change.draft,
+            grants=change.grants or None,
             examples=examples,
         )
         return entry, None
     if sql and before.type != "sql":
         raise UsageInvalid(f"{before.label} is a Python tool.", hint="Give the SQL tool a name of its own.")
-    return patch(
-        vault,
-        log,
-        name,
-        code,
-        persona=persona,
-        draft=draft,
-        reason=reason,
-        grants=grants,
-        examples=examples,
-    )
+    return patch(vault, log, name, persona, change, examples)
 
 
 def saved_line(entry: VaultEntry, before: VaultEntry | None) -> str:

@@ -20,13 +20,13 @@ from healkit.contracts.audit import EXECUTION_ID, AuditMetadata, AuditStep
 from healkit.contracts.execution import utc_now
 from healkit.contracts.healing import VERDICTS, PatchRequest, RequestAuthor, RequestState, Verdict
 from healkit.contracts.tools import EntryRef, revision_label
-from healkit.contracts.vault import DEFAULT_PERSONA
+from healkit.contracts.vault import DEFAULT_PERSONA, CodeChange
 from healkit.errors import PatchRequestDecided, PatchRequestNotFound, RevisionConflict, VaultError, named
 from healkit.store import vault_rows
 from healkit.store.database import Database
 from healkit.store.entries import check_untampered, code_hash, describe
 from healkit.store.models import PatchRow, Revision, ToolRegistry
-from healkit.store.vault_rows import CodeChange, apply_patch
+from healkit.store.vault_rows import apply_patch
 
 if TYPE_CHECKING:
     from healkit.store.audit import Audit

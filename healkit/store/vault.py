@@ -24,7 +24,7 @@ from sqlmodel import col, select
 
 from healkit.contracts.execution import Grants
 from healkit.contracts.tools import revision_label
-from healkit.contracts.vault import DEFAULT_PERSONA, Blame, NameChange, RevisionInfo, VaultEntry
+from healkit.contracts.vault import DEFAULT_PERSONA, Blame, CodeChange, NameChange, RevisionInfo, VaultEntry
 from healkit.errors import RevisionConflict, UsageInvalid, VaultError, check_text
 from healkit.store import vault_rows
 from healkit.store.database import Database
@@ -40,7 +40,7 @@ from healkit.store.entries import (
     entry_of,
 )
 from healkit.store.models import CodeVault, ToolRegistry
-from healkit.store.vault_rows import CodeChange, ToolSettings
+from healkit.store.vault_rows import ToolSettings
 
 __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
 
@@ -130,11 +130,15 @@ class Vault:
         `RevisionConflict`, which shows both sides; the code is kept under its hash (`code`). The active revision's own
         code again adds nothing. A schema that was read off the code is read off again.
         """
-        if grants:
-            self._checked(grants, self.get(name, persona).grants)
-        patch = CodeChange(code, author, reason, parent, motivating_log_id, draft, grants)
+        change = CodeChange(code, author, reason, parent, motivating_log_id, draft, grants)
+        return self.apply(name, persona, change)
+
+    def apply(self, name: str, persona: str, change: CodeChange) -> VaultEntry:
+        """Do as `patch`, with the change as one object."""
+        if change.grants:
+            self._checked(change.grants, self.get(name, persona).grants)
         with self._database.write() as session:
-            rows = vault_rows.apply_patch(session, self._database.dialect_name, name, persona, patch)
+            rows = vault_rows.apply_patch(session, self._database.dialect_name, name, persona, change)
             if not isinstance(rows, RevisionConflict):
                 return self._entry(rows)
         # Raised only now: the losing patch's code had to be committed first.

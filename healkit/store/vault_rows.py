@@ -21,6 +21,7 @@ from healkit.contracts.tools import EntryRef, revision_label
 from healkit.contracts.vault import (
     DEFAULT_PERSONA,
     Blame,
+    CodeChange,
     NameChange,
     RevisionInfo,
     checked_examples,
@@ -236,23 +237,6 @@ def active_rows(session: Session, persona: str | None, *, removed: bool = False)
         statement = statement.where(col(ToolRegistry.target_persona) == persona)
     for rows in session.execute(statement):
         yield EntryRows(*rows)
-
-
-@dataclasses.dataclass(frozen=True)
-class CodeChange:
-    """Other code for a tool, and where it comes from.
-
-    parent: the number of the revision that it was made from; None is the active one. motivating_log_id: the failure
-    that it answers. draft: it gets a number, but the active revision stays. grants: changed along with the code.
-    """
-
-    code: str
-    author: str = "person"
-    reason: str = ""
-    parent: int | None = None
-    motivating_log_id: int | None = None
-    draft: bool = False
-    grants: Mapping[str, Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,10 +21,9 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -32,6 +31,7 @@ from healkit import __version__, plain_files
 from healkit.config import Config
 from healkit.contracts.audit import AnchoredHead, AuditHead
 from healkit.contracts.encoding import to_jsonable
+from healkit.contracts.execution import utc_now
 from healkit.contracts.runs import (
     EVIDENCE,
     EVIDENCE_MANIFEST,
@@ -243,25 +243,24 @@ _COMMIT_DIGITS = 12
 
 
 def manifest_for(
-    run_id: str,
-    started_at: datetime,
-    profile: str,
+    run_id: str | None,
+    profile: ExecutionProfile,
     config: Config,
     cleaner: Cleaner,
     *,
     mode: ExecutionMode,
     policy: PolicyDefaults,
     allow: Sequence[str],
-    parameters: Mapping[str, Any],
 ) -> RunManifest:
-    """Return the manifest of a run; parameters: more of its profile than the limits in `config`."""
+    """Return the manifest of a run that begins now; its profile gets the limits of `config` too."""
+    started_at = utc_now()
     limits = {name: getattr(config, name) for name in _PARAMETERS}
     return RunManifest(
         schema_version=SCHEMA_VERSION,
-        run_id=run_id,
+        run_id=new_run_id(started_at) if run_id is None else run_id,
         started_at=started_at,
         execution_profile=ExecutionProfile(
-            to_jsonable(str(profile))[0], to_jsonable({**limits, **parameters})[0]
+            to_jsonable(str(profile.name))[0], to_jsonable({**limits, **profile.parameters})[0]
         ),
         execution_mode=mode,
         policy_defaults=policy,

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from healkit import Config, __version__
-from healkit.contracts.execution import utc_now
-from healkit.contracts.runs import PolicyDefaults, RunManifest
+from healkit.contracts.runs import ExecutionProfile, PolicyDefaults, RunManifest
 from healkit.sanitizer.cleaner import Cleaner, Verbatim
 from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.tracing import run_folders
@@ -22,8 +21,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 def made(cleaner: Cleaner, config: Config | None = None) -> RunManifest:
     return manifest_for(
-        "a", utc_now(), "lesson", config or Config(), cleaner, mode="live", policy=PolicyDefaults(), allow=["*"],
-        parameters={"level": 1},
+        "a", ExecutionProfile("lesson", {"level": 1}), config or Config(), cleaner, mode="live",
+        policy=PolicyDefaults(), allow=["*"],
     )  # fmt: skip
 
 
