@@ -45,7 +45,6 @@ MARKERS = {
         "cli/test_cli_log.py",
         "failures/test_library_failures.py",  # scikit-learn and seaborn take ten seconds to load
         "healing/test_heal_bench.py",
-        "healing/test_model_peers.py",
         "healing/test_model_repair.py",
         "notebook/test_notebook_healing.py",
         "runtime/test_call_events.py",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from model_server import ModelServer, model_server
 
 from healkit import Healkit
 
@@ -48,3 +49,9 @@ def sales() -> pd.DataFrame:
     return pd.DataFrame(
         {"region": ["North", "South", "Meta Inc", "North", None], "sales": [1.0, 2.0, 3.0, 4.0, 5.0]}
     )
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with model_server() as running:
+        yield running

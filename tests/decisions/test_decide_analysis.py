@@ -6,12 +6,11 @@ Code fills in and verifies the numbers.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 import pytest
-from model_server import SECRET_KEY, ModelServer, fails, model_server, says
+from model_server import SECRET_KEY, ModelServer, fails, says
 
 from healkit import Healkit
 from healkit.contracts.decisions import ANALYSIS_LABEL
@@ -26,12 +25,6 @@ from healkit.tracing.reader import in_order, read_run, validate_run
 OP = {"type": "execute_data_op", "tool": "totals", "params": {"df": "sales"}, "viewName": "by_region"}
 END = {"type": "finalize", "finalViewName": "by_region"}
 PROVIDERS = pytest.mark.parametrize("provider", ["openai", "anthropic"])
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with model_server() as running:
-        yield running
 
 
 class Says:

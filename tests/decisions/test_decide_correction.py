@@ -13,7 +13,7 @@ import pytest
 from healkit import Healkit
 from healkit.contracts.decisions import EntityQuestion, Intended
 from healkit.decisions import told
-from healkit.decisions.correction import candidates_for, gap_of
+from healkit.decisions.correction import gap_of
 from healkit.decisions.decision import Decision
 from healkit.decisions.telling import KnownNames
 from healkit.sanitizer.cleaner import Verbatim
@@ -194,10 +194,3 @@ def test_intended_and_actual_are_compared(intended: Intended, gap: dict[str, Any
     found, _ = gap_of(intended, STOCKS, KnownNames(Verbatim()))
     assert {name: getattr(found, name) for name in gap} == gap
     assert bool(found) is bool(gap)
-
-
-def test_an_alias_works_in_both_directions() -> None:
-    table = {"Meta": ["FB", "Facebook"]}
-    assert candidates_for("FB", ["META", "AAPL"], table, "same name") == ["META"]
-    assert candidates_for("meta", ["Facebook", "AAPL"], table, "same name") == ["Facebook"]
-    assert candidates_for("FB", ["META", "AAPL"], {}, "near name") == []

@@ -34,7 +34,7 @@ def markers(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("cases", [300])
+@pytest.mark.parametrize("cases", [100])
 def test_no_marker_reaches_a_chooser(markers: ModuleType, tmp_path: Path, cases: int) -> None:
     with markers.opened(tmp_path / "healkit.db") as healkit:
         found, planted, turns = markers.leaks(healkit, random.Random(cases), cases)

@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 import pytest
 from cli_samples import call
@@ -88,14 +89,8 @@ def runs_of(healkit: Healkit) -> Counter[str]:
     return Counter(row.tool_name for row in healkit.log.query().rows if row.origin == "decide")
 
 
-def told(turn: Turn) -> Any:
+def told(turn: Turn) -> dict[str, Any]:
     """Return a turn without what differs from run to run: how long steps took."""
-    return json.loads(json.dumps(turn_of(turn)))
-
-
-def turn_of(turn: Turn) -> dict[str, Any]:
-    import msgspec
-
     plain: dict[str, Any] = msgspec.to_builtins(turn)
     for step in plain["steps"]:
         step.pop("duration_ms")
@@ -109,9 +104,7 @@ def whole(deciding: Healkit) -> Decision:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("after", "method"), [(1, "sent"), (1, "finished"), (2, "finished"), (4, "sent"), (4, "finished")]
-)
+@pytest.mark.parametrize(("after", "method"), [(1, "finished"), (4, "sent")])
 def test_a_killed_plan_goes_on_behind_its_last_finished_step(
     deciding: Healkit, whole: Decision, after: int, method: str
 ) -> None:
@@ -187,17 +180,8 @@ def test_a_tool_with_side_effects_that_was_killed_is_not_run_again(deciding: Hea
 def test_a_person_who_chose_is_asked_for_the_next_choice_on_the_command_line(deciding: Healkit) -> None:
     run_id = killed(deciding, 2)
     answers = "\n".join(json.dumps(choice) for choice in PLAN[2:]) + "\n"
-    done = call(
-        "decide",
-        "--resume",
-        run_id,
-        "--chooser",
-        "person",
-        "--db",
-        str(deciding.path),
-        "--json",
-        stdin=answers,
-    )
+    words = ("decide", "--resume", run_id, "--chooser", "person", "--db", str(deciding.path), "--json")
+    done = call(*words, stdin=answers)
     assert (done.returncode, json.loads(done.stdout)["outcome"]) == (0, "finalized")
     assert '"number": 3' in done.stderr
     again = call("decide", "--resume", run_id[:-2], "--db", str(deciding.path))

@@ -7,11 +7,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from decide_samples import Scripted, end, look, op
 
 from healkit import Healkit
 from healkit.contracts.decisions import Candidate, FoundEntities
 from healkit.contracts.execution import Grants
-from healkit.decisions import Turn, told
+from healkit.decisions import told
 from healkit.decisions.choosers import Plan
 from healkit.decisions.decision import Decision
 from healkit.decisions.operations import install
@@ -37,34 +38,10 @@ STAFF = pd.DataFrame(
             "Sato",
         ],
         "region": ["North", "South"] * 6,
-        "salary": [87_213, 51_234, 99_999, 3, 40_000, 41_000, 42_000, 43_000, 44_000, 45_000, 46_000, None],
+        "salary": [87_213, 51_234, 99_999, 3, *range(40_000, 47_000, 1_000), None],
     }
 )
 LETTER = "Ann Lee met Bob Ray in Basel on 5 March 2024. Ann Lee paid $5 for 3 maps. See https://example.com/maps for more."
-
-
-class Stranger:
-    """Chooser that may send away what it is told: it says nothing of itself."""
-
-    name = "stranger"
-
-    def __init__(self, *choices: Any) -> None:
-        self._choices = iter(choices)
-
-    def choose(self, _turn: Turn) -> Any:
-        return next(self._choices, None)
-
-
-def op(tool: str, view: str, **params: Any) -> dict[str, Any]:
-    return {"type": "execute_data_op", "tool": tool, "params": params, "viewName": view}
-
-
-def look(tool: str, **params: Any) -> dict[str, Any]:
-    return {"type": "gather_info", "tool": tool, "params": params}
-
-
-def end(view: str) -> dict[str, Any]:
-    return {"type": "finalize", "finalViewName": view}
 
 
 @pytest.fixture
@@ -73,7 +50,7 @@ def hk(healkit: Healkit) -> Healkit:
 
 
 def decided(hk: Healkit, *choices: Any, data: Any = None, plan: bool = False, **more: Any) -> Decision:
-    chooser = Plan(choices) if plan else Stranger(*choices)
+    chooser = Plan(choices) if plan else Scripted(*choices)
     return hk.decide("Who?", {"staff": STAFF} if data is None else data, chooser=chooser, **more)
 
 
@@ -113,15 +90,14 @@ def test_a_stranger_gets_no_sql_unless_it_is_named_and_then_no_counts_of_columns
     assert ("99999" in told(turn), "66" in told(turn).replace("0.66", "")) == (False, False)
 
 
-@pytest.mark.parametrize("plan", [True, False], ids=["plan", "stranger"])
-def test_a_column_is_shared_as_the_callers_own_and_not_by_its_name(hk: Healkit, plan: bool) -> None:
+def test_a_column_is_shared_as_the_callers_own_and_not_by_its_name(hk: Healkit) -> None:
     renamed = op("select_columns", "renamed", data="staff", columns=["patient"], rename={"patient": "region"})
     query = op("view_sql", "queried", query="SELECT patient AS region FROM staff", staff="staff")
     sums = {"sum": {"column": "salary", "function": "sum"}}
     grouped = op("group_rows", "grouped", data="staff", by=["region"], aggregates=sums)
     tools = ["select_columns", "view_sql", "group_rows"]
     install(hk)
-    decision = decided(hk, renamed, query, grouped, end("staff"), plan=plan, tools=tools, share=["region"])
+    decision = decided(hk, renamed, query, grouped, end("staff"), tools=tools, share=["region"])
     assert decision.ok, decision
     values = {
         view.name: [column.values for column in view.columns if column.name == "region"]
@@ -178,8 +154,7 @@ def test_ordinary_names_are_told(hk: Healkit) -> None:
     assert [column.name for column in view.columns] == ["first name", "is_active", "is_new", "count"]
 
 
-@pytest.mark.parametrize("plan", [True, False], ids=["plan", "stranger"])
-def test_a_guessed_name_is_not_told_of_a_pivot_and_an_invented_one_is(hk: Healkit, plan: bool) -> None:
+def test_a_guessed_name_is_not_told_of_a_pivot_and_an_invented_one_is(hk: Healkit) -> None:
     pivot = "import pandas as pd\n\n\ndef own(df: pd.DataFrame, names: list):\n"
     hk.vault.add(
         "own",
@@ -194,7 +169,7 @@ def test_a_guessed_name_is_not_told_of_a_pivot_and_an_invented_one_is(hk: Healki
         op("pivot_rows", "b", data="staff", rows=["region"], columns="patient", values="salary"),
         op("select_columns", "c", data="staff", columns=["region"], rename={"region": "Smith"}),
         end("staff"),
-        plan=plan,
+        plan=True,
         tools=tools,
     )
     _, own, built_in, renamed = decision.sent[-1].views
@@ -220,10 +195,7 @@ def test_a_name_that_is_there_and_not_told_is_missing_for_a_stranger(hk: Healkit
 
 
 @pytest.mark.requirement("DECIDE-4")
-@pytest.mark.parametrize("plan", [True, False], ids=["plan", "stranger"])
-def test_an_entity_is_resolved_to_a_name_of_ours_by_which_the_next_step_means_it(
-    hk: Healkit, plan: bool
-) -> None:
+def test_an_entity_is_resolved_to_a_name_of_ours_by_which_the_next_step_means_it(hk: Healkit) -> None:
     decision = decided(
         hk,
         look("resolve_entity", data="staff", column="patient", entity="SMITH"),
@@ -234,7 +206,6 @@ def test_an_entity_is_resolved_to_a_name_of_ours_by_which_the_next_step_means_it
             "intended": {"entities": {"patient": ["value#1.1"]}},
         },
         end("chosen"),
-        plan=plan,
     )
     assert decision.ok, decision
     smith, jones, globex, chosen = decision.sent[-1].steps
@@ -259,6 +230,7 @@ def test_a_step_says_which_of_the_names_that_the_chooser_asked_for_are_missing(h
     assert "Ito" not in told(decision.sent[-1])
 
 
+@pytest.mark.slow
 def test_a_stranger_that_asks_for_many_names_is_not_told_which_are_there(hk: Healkit) -> None:
     many = [*STAFF["patient"].unique(), *(f"guess {number}" for number in range(20))]
     step = look("filter_rows", data="staff", column="patient", operator="in", value=many)

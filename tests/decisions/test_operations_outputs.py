@@ -63,14 +63,6 @@ def test_nothing_is_overwritten_and_no_link_is_followed(tmp_path: Path) -> None:
     assert sorted(os.listdir(folder)) == ["dangling.csv", "folder", "link.csv", "taken.csv"]
 
 
-def test_a_value_that_is_no_text_and_no_bytes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageInvalid, match="of type DataFrame"):
-        write_output(pd.DataFrame(), tmp_path, "x.csv")  # type: ignore[arg-type]  # a frame is refused
-    with pytest.raises(FileNotFoundError):
-        write_output("x", tmp_path / "missing", "x.csv")
-    assert os.listdir(tmp_path) == []
-
-
 def test_a_report_has_no_markup_of_the_data() -> None:
     rude = pd.DataFrame(
         {"a|b": ["<script>alert(1)</script>", "[x](javascript:alert(1))", "two\nlines | `x` ![i](u)"]}

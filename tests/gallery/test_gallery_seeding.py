@@ -63,15 +63,6 @@ def test_a_database_in_use_can_get_the_debug_tools_alone(database):
     assert not any("sample_" in line for line in dump(database.path))
 
 
-def test_seeding_keeps_a_changed_tool(database):
-    vault = Vault(database)
-    seed(database, vault)
-    vault.patch("sum_to", "def sum_to(n: int):\n    return n * (n + 1) // 2\n", reason="my own")
-    report = seed(database, vault)
-    assert "sum_to" in report.tools_kept
-    assert vault.get("sum_to").revision == 2
-
-
 @pytest.mark.requirement("VAULT-7", "VAULT-4")
 def test_reset_adds_a_revision_and_recreates_the_data(database):
     vault = Vault(database)
@@ -114,14 +105,6 @@ def test_an_older_debug_tool_is_updated_and_a_patched_one_kept(database):
     vault.patch("list_tools", "def list_tools():\n    return ['mine']\n", reason="my own")
     assert "list_tools" in seed(database, vault, debug_tools_only=True).tools_kept
     assert vault.get("list_tools").revision == 3
-
-
-def test_sample_data_equals_the_files(database):
-    seed(database, Vault(database))
-    sales = rows(database.path, "sample_sales")
-    assert len(sales) == 40
-    assert sales[0] == (1, "North", "pen", 50, 1.5, "2025-01-03", None)
-    assert {region for _, region, *_ in sales} == {name for name, *_ in rows(database.path, "sample_regions")}
 
 
 @pytest.mark.requirement("VAULT-7", "LOG-15")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from healing_samples import BROKEN, EXAMPLES
+from model_server import ModelServer, model_server
 
 from healkit import Config, Healkit
 
@@ -31,3 +32,9 @@ def healing(tmp_path: Path, failing_database: Path, monkeypatch: pytest.MonkeyPa
     database = shutil.copy(failing_database, tmp_path / "healkit.db")
     with Healkit(database, config=Config.from_environment(os.environ)) as healkit:
         yield healkit
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with model_server() as running:
+        yield running

@@ -14,10 +14,11 @@ from healkit.tracing.reader import read_run
 
 BROKEN = "def ratio(a, b):\n    return a / b  # how many times\n"
 FIXED = "def ratio(a, b):\n    return a / b if b else 0.0  # how many times\n"
-EXAMPLES = [
-    {"arguments": {"a": 1, "b": 0}, "result": 0.0},
-    {"arguments": {"a": 6, "b": 3}, "result": 2.0},
-]
+EXAMPLES = [{"arguments": {"a": 1, "b": 0}, "result": 0.0}, {"arguments": {"a": 6, "b": 3}, "result": 2.0}]
+#: Passes every check of a trial, and fails in a worker.
+TREACHEROUS = FIXED.replace(
+    "def ratio(a, b):\n", "import sys\ndef ratio(a, b):\n    if 'ipykernel' in sys.modules: 1 / 0\n"
+)
 WRONG = BROKEN.replace("a / b", "b / a")
 SILENT = (
     "def ratio(a, b):\n    try:\n        return a / b\n    except ZeroDivisionError:\n        return None\n"

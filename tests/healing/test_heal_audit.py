@@ -13,7 +13,6 @@ import pytest
 from healing_samples import FIXED, SILENT, WRONG, Idea
 
 from healkit import Config, Healkit
-from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import RevisionConflict
 from healkit.healing.report import HealReport
 from healkit.tracing.reader import in_order, read_run, validate_run
@@ -85,17 +84,6 @@ def test_the_manifest_of_a_healing_holds_the_head_of_the_audit(healing: Healkit)
     assert repr(second.run_id) in fault.message
 
 
-def test_a_halt_of_the_policy_is_an_entry(healing: Healkit) -> None:
-    report = healing.heal(
-        "ratio", advisors=[Idea(WRONG, SILENT, FIXED)], policy=PolicyDefaults(hard_cap_steps=2)
-    )
-    assert report.outcome == "halted"
-    (halt,) = [e for e in healing.audit.get(report.run_id) if e.choice_type == "policy_halt"]
-    assert (halt.metadata.success, halt.metadata.error_message) == (False, "POLICY_HALT")
-    assert halt.description.startswith("The policy ended the healing: ")
-    assert halt.metadata.actual_state is not None
-
-
 def test_a_patch_that_was_declined_is_an_entry(healing: Healkit) -> None:
     report = healing.heal("ratio", advisors=[Idea(FIXED)], confirm=lambda _: False)
     assert report.outcome == "declined"
@@ -126,20 +114,6 @@ def test_a_decision_after_the_healing_is_an_entry_of_it(healing: Healkit, word: 
         "accepted": None, "declined": "PATCH_DECLINED", "overtaken": "REVISION_CONFLICT",
     }[word]  # fmt: skip
     assert healing.audit.verify().ok
-
-
-@pytest.mark.parametrize("said", [True, False])
-def test_a_decision_within_the_healing_is_one_entry(healing: Healkit, said: bool) -> None:
-    report = healing.heal("ratio", advisors=[Idea(FIXED)], confirm=lambda _: said)
-    actions = [(e.metadata.actual_state or {}).get("action") for e in healing.audit.get(report.run_id)]
-    assert [action for action in actions if action] == ["kept" if said else "declined"]
-
-
-def test_a_request_that_no_healing_made_has_no_entry(healing: Healkit) -> None:
-    for number, run_id in ((1, None), (2, "no run's id")):
-        healing.requests.add("ratio", f"{FIXED}# {number}\n", run_id=run_id)
-        healing.requests.decline(number)
-    assert healing.audit.verify().entries == 0
 
 
 def test_a_tool_that_is_kept_off_the_record_leaves_no_arguments_in_the_audit(healing: Healkit) -> None:

@@ -15,17 +15,8 @@ from healing_samples import PASSED, RAISED, Idea, verdict_on
 from healkit import Healkit
 from healkit.contracts.healing import Check, Patch
 from healkit.crossing import values
-from healkit.healing.advisors.search.program import constants, frame_columns
 from healkit.healing.case import checks_of, gather
-from healkit.healing.inputs import (
-    accepted,
-    edges,
-    frame_edges,
-    frame_variants,
-    sample,
-    variants,
-    without_columns,
-)
+from healkit.healing.inputs import accepted, frame_variants
 from healkit.healing.questions import Answer, Choice, Question
 from healkit.rendering.healing import question_text
 
@@ -147,20 +138,6 @@ def test_a_sample_that_does_not_fail_does_not_make_a_tool_healthy(healkit: Healk
     assert "The failing frame is too long to be tried; a sample of its rows does not fail." in report.notes
 
 
-@pytest.mark.parametrize(
-    ("value", "shape"),
-    [
-        (pd.DataFrame(np.zeros((200_000, 3))), (1000, 3)),
-        (pd.DataFrame(np.zeros((50, 10_000))), (10, 10_000)),
-        (pd.Series(range(200_000)), (1000,)),
-        (np.zeros((300_000, 2)), (1000, 2)),
-        (SALES, (3, 3)),
-    ],
-)
-def test_a_sample_has_rows_at_even_distances_within_its_limit(value: Any, shape: tuple[int, ...]) -> None:
-    assert sample(value, 100_000).shape == shape
-
-
 @pytest.mark.slow
 @pytest.mark.requirement("DATA-5")
 def test_a_question_shows_a_small_table_and_its_answer_becomes_an_example(healkit: Healkit) -> None:
@@ -226,35 +203,6 @@ def test_examples_with_frames_are_stored_exactly_and_listed_readably(healkit: He
     assert not accepted(entry, {"df": 3})
 
 
-def test_variants_of_a_frame_keep_its_columns_and_dtypes() -> None:
-    made = [values.remade(one) for one in frame_variants(values.kept(SALES))]
-    assert len(made) > 20
-    assert all(list(one.columns) == list(SALES.columns) for one in made)
-    assert all((one.dtypes == SALES.dtypes).all() for one in made)
-    assert min(map(len, made)) == 1
-    assert not any(one["sales"].isna().any() for one in made)
-    gaps = SALES.assign(sales=[1.5, float("nan"), 3.0])
-    assert any(values.remade(one)["sales"].isna().sum() == 2 for one in frame_variants(values.kept(gaps)))
-    assert not any(values.equal(one, SALES) for one in made)
-    assert SALES["units"].tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize("known", [SALES["units"], np.array([1.0, 2.0, 3.0]), np.eye(2)])
-def test_series_and_arrays_have_variants(known: Any) -> None:
-    made = [values.remade(one) for one in frame_variants(values.kept(known))]
-    assert made
-    assert {type(one) for one in made} == {type(known)}
-    assert [len(values.remade(one)) for one in frame_edges(values.kept(known))] == [1]
-
-
-def test_cells_are_put_at_the_limits_that_code_compares_with() -> None:
-    known = [{"df": values.kept(pd.DataFrame({"t": [-5, 10, 35], "x": [0.5, 1.0, 1.5]}))}]
-    made = [values.remade(one["df"]) for one in variants(known, lambda _arguments: True, 60, (30, 2.5))]
-    assert any(30 in one["t"].tolist() for one in made)
-    assert any(2.5 in one["x"].tolist() for one in made)
-    assert not any(2.5 in one["t"].tolist() for one in made)
-
-
 def test_variants_of_narrow_dtypes_hold_what_they_can() -> None:
     narrow = pd.DataFrame(
         {
@@ -269,34 +217,6 @@ def test_variants_of_narrow_dtypes_hold_what_they_can() -> None:
     made = [values.remade(one) for one in frame_variants(values.kept(narrow))]
     assert len(made) > 15
     assert all((one.dtypes == narrow.dtypes).all() for one in made)
-
-
-def test_other_values_with_tags_have_no_variants() -> None:
-    assert frame_variants(values.kept((1, 2))) == []
-    assert frame_edges(values.kept({1})) == []
-    assert list(without_columns({"n": 1, "s": values.kept(SALES["units"])})) == []
-
-
-def test_inputs_near_a_frame_are_smallest_first() -> None:
-    known = [{"df": values.kept(SALES), "n": 2}]
-    made = variants(known, lambda _arguments: True, 30)
-    rows = [len(values.remade(one["df"])) for one in made]
-    assert len(made) == 30
-    assert rows[0] == 1
-    assert rows == sorted(rows)
-    fewer = [list(values.remade(one["df"]).columns) for one in without_columns(known[0])]
-    assert fewer == [["units", "sales"], ["city", "sales"], ["city", "units"]]
-    check = Check(origin="declared", arguments=known[0])
-    assert {len(values.remade(one.arguments["df"])) for one in edges([check], 4)} == {1, 3}
-
-
-def test_columns_and_cells_are_ingredients_of_patches() -> None:
-    check = Check(
-        origin="declared", arguments={"df": values.kept(SALES)}, known=True, expected=values.kept(RIGHT)
-    )
-    assert frame_columns([check]) == ("city", "sales", "units")
-    assert {"'sales'", "'units'", "'Basel'", "4.5"} <= set(constants([check]))
-    assert not {"'@'", "'DataFrame'"} & set(constants([check]))
 
 
 @pytest.mark.parametrize("answer", [RIGHT, RIGHT["sales"].rename(None), np.array([2.0, 4.5])])

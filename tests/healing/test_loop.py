@@ -5,16 +5,10 @@ The advisors have exactly the ideas that they are given.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
-from healing_samples import BROKEN, EXAMPLES, FIXED, SILENT, WRONG, Idea, events
+from healing_samples import BROKEN, FIXED, WRONG, Idea
 
 from healkit import Healkit
-from healkit.contracts.runs import EVENT_TYPES
-from healkit.healing.advisors.simple import PersonAdvisor
-from healkit.healing.report import HealReport
 
 
 @pytest.mark.requirement("HEAL-1", "HEAL-2", "HEAL-3", "HEAL-4")
@@ -30,10 +24,7 @@ def test_auto_keeps_a_cure_and_the_report_is_complete(healing: Healkit) -> None:
         "-    return a / b  # how many times",
         "+    return a / b if b else 0.0  # how many times",
     ]
-    assert (other.verdict, other.why) == (
-        "not_cured",
-        "the example (a=6, b=3): gives 0.5 where 2.0 is right",
-    )
+    assert (other.verdict, other.why) == ("not_cured", "the example (a=6, b=3): gives 0.5 where 2.0 is right")
     assert [attempt and attempt.verdict for attempt in idea.told] == ["not_cured", "cured"]
     assert report.cost == {"ideas": 2}
     revision = healing.vault.history("ratio")[-1]
@@ -63,29 +54,6 @@ def test_a_healing_does_not_hide_the_users_last_failure(healing: Healkit) -> Non
     assert last.log_id == failed.log_id
     healing.heal("ratio", advisors=[Idea(FIXED)], auto=True)
     assert [(e.origin, e.revision) for e in healing.executions()][: -len(before)] == [("heal", 2)]
-
-
-@pytest.mark.slow
-def test_progress_is_told_in_sentences(tmp_path: Path) -> None:
-    said: list[str] = []
-    counted: list[tuple[str, int]] = []
-    with Healkit(tmp_path / "healkit.db") as healkit:
-        healkit.vault.add("ratio", BROKEN, examples=EXAMPLES[:1])
-        report = healkit.heal(
-            "ratio",
-            advisors=[Idea(SILENT), Idea(FIXED)],
-            progress=said.append,
-            on_tried=lambda advisor, tried: counted.append((advisor, tried)),
-        )
-        alone = healkit.heal("ratio", advisors=[Idea(SILENT)], dry_run=True)
-    assert "Before any patch, the check fails." in said
-    assert "idea: Idea 1. Does not fix it (the example (a=1, b=0): gives None where 0.0 is right)." in said
-    assert "idea: Idea 1. Fixed, no regressions." in said
-    assert counted == [("idea", 0), ("idea", 0)]
-    assert "checks     1 of 1 passed" in str(report)
-    assert alone.reason.startswith(
-        "No fix found: 1 candidate, nothing left to try. Still failing: the example"
-    )
 
 
 @pytest.mark.requirement("HEAL-1")
@@ -132,22 +100,6 @@ def test_a_tool_with_side_effects_is_neither_run_nor_searched_on(healing: Healki
     assert len(healing.log.query().rows) == rows
 
 
-@pytest.mark.requirement("HEAL-2")
-def test_a_person_is_an_advisor_like_any_other(healing: Healkit) -> None:
-    shown: list[tuple[str, str]] = []
-
-    def edit(_: Any, code: str, problem: str) -> str | None:
-        shown.append((code, problem))
-        return [WRONG, FIXED][len(shown) - 1]
-
-    report = healing.heal("ratio", advisors=[PersonAdvisor(edit)], auto=True)
-    assert report.outcome == "kept"
-    assert healing.vault.history("ratio")[-1].author == "person"
-    assert shown[0] == (BROKEN, "")
-    assert shown[1][0] == WRONG
-    assert "is right" in shown[1][1]
-
-
 def test_another_tool_is_a_replacement_that_is_asked_about(healing: Healkit) -> None:
     """H5: another program is no repair: it keeps the tool's signature, and a person decides."""
     typed = (
@@ -175,33 +127,9 @@ def test_an_earlier_revision_of_the_tool_is_proposed(healing: Healkit) -> None:
     assert again.attempts[0].patch.reason == "Go back to ratio v2."
 
 
-@pytest.mark.requirement("RUN-3")
-def test_every_type_of_event_is_written_by_some_path_of_the_loop(healing: Healkit) -> None:
-    """Which: see the scenarios; each is also tested by name above."""
-    found: dict[str, str] = {}
-
-    def note(scenario: str, report: HealReport) -> None:
-        for event in events(report):
-            found.setdefault(event, scenario)
-
-    note("kept", healing.heal("ratio", advisors=[Idea("def nothing(", WRONG, FIXED)], auto=True))
-    healing.vault.patch("ratio", BROKEN)
-    treacherous = FIXED.replace(
-        "def ratio(a, b):\n", "import sys\ndef ratio(a, b):\n    if 'ipykernel' in sys.modules: 1 / 0\n"
-    )
-    note("rolled back", healing.heal("ratio", advisors=[Idea(treacherous)], auto=True))
-    note("halted", healing.heal("ratio", advisors=[Idea(*[WRONG] * 9, author="model")]))
-    missing = set(EVENT_TYPES) - set(found)
-    # A lost worker: `test_a_lost_worker_is_retried_but_a_wrong_patch_is_not` shows these two.
-    decisions = {name for name in EVENT_TYPES if name.startswith("trace.")}  # tests/decisions has them
-    assert missing == {"retry_scheduled", "backoff_applied"} | decisions, found
-
-
 @pytest.mark.slow
 @pytest.mark.requirement("HEAL-1")
-def test_a_tool_that_calls_others_is_validated_in_a_worker(
-    healing: Healkit,
-) -> None:
+def test_a_tool_that_calls_others_is_validated_in_a_worker(healing: Healkit) -> None:
     code = "def share(a, b):\n    return mcp.vault.ratio(a=a, b=b) + extra\n"
     healing.vault.add("share", code, examples=[{"arguments": {"a": 6, "b": 3}, "result": 2.0}])
     healing.execute("share", arguments={"a": 6, "b": 3})

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from healing_samples import BROKEN, FIXED, SILENT, Idea, events
+from healing_samples import BROKEN, FIXED, SILENT, TREACHEROUS, Idea, events
 
 from healkit import Healkit
 from healkit.contracts.healing import Attempt
@@ -99,10 +99,7 @@ def test_auto_keeps_no_patch_that_nothing_proves(healing: Healkit, code: str, ve
 
 @pytest.mark.requirement("HEAL-1")
 def test_a_patch_that_fails_in_use_is_taken_back(healing: Healkit) -> None:
-    treacherous = FIXED.replace(
-        "def ratio(a, b):\n", "import sys\ndef ratio(a, b):\n    if 'ipykernel' in sys.modules: 1 / 0\n"
-    )
-    report = healing.heal("ratio", advisors=[Idea(treacherous)], auto=True)
+    report = healing.heal("ratio", advisors=[Idea(TREACHEROUS)], auto=True)
     assert report.outcome == "rolled_back"
     assert "ZeroDivisionError" in report.reason
     assert (report.verdict, report.plausible) == ("does not fix it", ())

@@ -60,7 +60,7 @@ ODD_EXAMPLES = [{"arguments": {"n": n}, "result": result} for n, result in [(1, 
     ("budget_s", "said"),
     [
         (1e-9, r"nothing was tried in 1e-09 s, budget used up\."),
-        (0.8, r"[\d,]+ candidates? in 0\.8 s, budget used up\."),
+        (0.4, r"[\d,]+ candidates? in 0\.4 s, budget used up\."),
     ],
     ids=["nothing tried", "budget spent"],
 )
@@ -106,10 +106,10 @@ def test_patches_that_nothing_was_compared_with_are_no_cure(healing: Healkit) ->
 @pytest.mark.requirement("HEAL-3")
 def test_a_search_with_a_short_budget_claims_nothing(healing: Healkit) -> None:
     """H10: the search vouched for the first patch that passed, though time ended it after a few candidates."""
-    code = "import time\n\n\ndef total(a, b):\n    time.sleep(0.3)\n    return a - b\n"
+    code = "import time\n\n\ndef total(a, b):\n    time.sleep(0.1)\n    return a - b\n"
     examples = [{"arguments": {"a": a, "b": b}, "result": a + b} for a, b in [(2, 3), (4, 1), (7, 7)]]
     healing.vault.add("total", code, examples=examples)
-    report = healing.heal("total", advisors=["search"], auto=True, budget_s=15)
+    report = healing.heal("total", advisors=["search"], auto=True, budget_s=5)
     assert (report.outcome, report.verdict) == ("pending", "passes all checks, unverified"), str(report)
     assert report.best is not None
     assert "no time left" in report.best.patch.doubt
@@ -128,14 +128,6 @@ def test_advisors_with_nothing_left_show_the_nearest_patch(healing: Healkit) -> 
     assert "nearest: passes 1 of 3 checks" in report._repr_html_()
 
 
-@pytest.mark.slow
-def test_the_search_shows_how_near_it_came(healing: Healkit) -> None:
-    healing.vault.add("odd", ODD, examples=ODD_EXAMPLES)
-    report = healing.heal("odd", advisors=["search"], budget_s=8)
-    assert report.nearest is not None
-    assert (report.nearest.patch.author, report.nearest.verdict) == ("search", "not_cured")
-
-
 @pytest.mark.requirement("RUN-6", "RUN-3")
 def test_the_policy_halts_a_repeating_advisor(healing: Healkit) -> None:
     report = healing.heal("ratio", advisors=[Idea(*[WRONG] * 9, author="model")], auto=True)
@@ -148,11 +140,7 @@ def test_the_policy_halts_a_repeating_advisor(healing: Healkit) -> None:
         halt.error.error_code,
         halt.metadata["policy"]["reason"],
         halt.metadata["policy"]["threshold"],
-    ) == (
-        "POLICY_HALT",
-        "same_state_revisit",
-        2,
-    )
+    ) == ("POLICY_HALT", "same_state_revisit", 2)
 
 
 @pytest.mark.slow
@@ -190,7 +178,7 @@ def stop_at_work(stop: threading.Event) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.requirement("RUN-4")
+@pytest.mark.requirement("RUN-3", "RUN-4")
 def test_a_lost_worker_is_retried_but_a_wrong_patch_is_not(healing: Healkit) -> None:
     slow = FIXED.replace("def ratio(a, b):\n", "import time\ndef ratio(a, b):\n    time.sleep(0.4)\n")
     killed: list[int] = []
@@ -206,6 +194,12 @@ def test_a_lost_worker_is_retried_but_a_wrong_patch_is_not(healing: Healkit) -> 
     assert killed
     assert report.outcome == "kept", report
     assert {"retry_scheduled", "backoff_applied"} <= set(events(report))
+    lost = [
+        event
+        for event in read_run(report.folder).events
+        if event.event_type in ("retry_scheduled", "backoff_applied")
+    ]
+    assert all(event.state_signature_before for event in lost)
 
 
 def test_stop_ends_it_and_nothing_is_changed(healing: Healkit) -> None:
@@ -224,14 +218,6 @@ def test_stop_ends_it_and_nothing_is_changed(healing: Healkit) -> None:
 
 
 @pytest.mark.slow
-def test_a_spent_budget_keeps_the_results(healing: Healkit) -> None:
-    hang = "import time\ndef ratio(a, b):\n    time.sleep(30)\n"
-    report = healing.heal("ratio", advisors=[Idea(hang)], auto=True, budget_s=1.5)
-    assert report.outcome == "not_cured"
-    assert healing.vault.get("ratio").revision == 1
-
-
-@pytest.mark.slow
 def test_stop_ends_a_validation_in_a_worker(healing: Healkit) -> None:
     code = "def share(a, b):\n    return mcp.vault.ratio(a=a, b=b) + extra\n"
     healing.vault.add("share", code, examples=[{"arguments": {"a": 6, "b": 3}, "result": 2.0}])
@@ -239,7 +225,7 @@ def test_stop_ends_a_validation_in_a_worker(healing: Healkit) -> None:
     stop = threading.Event()
     hang = Idea("import time\ndef share(a, b):\n    mcp\n    time.sleep(60)\n")
     report = healing.heal(
-        "share", advisors=[hang], stop=stop, before_patch=lambda *_: threading.Timer(1.0, stop.set).start()
+        "share", advisors=[hang], stop=stop, before_patch=lambda *_: threading.Timer(0.5, stop.set).start()
     )
     assert report.outcome == "stopped"
     assert report.duration_s < 25

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from healing_samples import Idea
-from model_server import SECRET_KEY, Budget, ModelServer, drips, model_server, says
+from model_server import SECRET_KEY, Budget, ModelServer, drips, says
 from waiting import WITHIN_S
 
 from healkit import Healkit
-from healkit.contracts.healing import Attempt, Patch
+from healkit.contracts.healing import Attempt
 from healkit.contracts.vault import VaultEntry
 from healkit.gallery import lesson
 from healkit.healing.advisor import Case
@@ -31,12 +30,6 @@ WRONG = lesson("fibonacci").code.replace(
 WRONG = WRONG.replace(
     "previous, current = current, previous + current", "previous, current = current, previous"
 )
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with model_server() as running:
-        yield running
 
 
 def answer(code: str, reason: str = "The first quotient divides by zero.") -> str:
@@ -72,10 +65,7 @@ def test_the_model_learns_why_an_answer_failed(
         assert (report.outcome, report.verdict) == ("kept", "fixed, no regressions")
         assert hk.execute_tool("fibonacci", arguments={"n": 10}) == 55
         newest = hk.vault.history("fibonacci")[-1]
-    assert (newest.author, newest.reason) == (
-        "model",
-        "The quotient is not needed. [fixed, no regressions]",
-    )
+    assert (newest.author, newest.reason) == ("model", "The quotient is not needed. [fixed, no regressions]")
     assert report.best is not None
     assert report.best.patch.code == RIGHT
     assert [attempt.patch.advisor for attempt in report.attempts] == ["model", "model"]
@@ -152,20 +142,6 @@ def test_the_advisor_can_be_drawn_like_any_other(server: ModelServer) -> None:
     told = [request.text for request in server.requests]
     assert "This was proposed and not taken" in told[1]
     assert "was tried before" in told[2]
-
-
-def test_the_model_is_told_what_other_advisors_tried(server: ModelServer) -> None:
-    server.plan.extend([says(answer(WRONG)), says(answer(RIGHT))])
-    tried = Patch(code=WRONG, advisor="search", author="search", reason="")
-    attempt = Attempt(
-        number=1, patch=tried, diff="-a\n+b", verdict="silenced", why="It returns 1 for n=10, not 55."
-    )
-    case = Case(_entry(), None, (), (attempt,))
-    advisor = ModelAdvisor(server.config(heal_model_attempts=2), environ={})
-    (patch,) = advisor.propose(case, Budget())
-    assert patch.code == RIGHT
-    assert "by search: only hides the error" in server.requests[0].text
-    assert "It returns 1 for n=10, not 55." in server.requests[0].text
 
 
 @pytest.mark.parametrize("verdict", ["cured", "unproven"])

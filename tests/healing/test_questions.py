@@ -16,9 +16,7 @@ from healkit.healing.questions import Answer, Choice, Question, answer_of
 
 
 @pytest.mark.requirement("HEAL-1")
-def test_disagreeing_patches_lead_to_a_question_on_the_smallest_input(
-    healing: Healkit,
-) -> None:
+def test_disagreeing_patches_lead_to_a_question_on_the_smallest_input(healing: Healkit) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
     asked: list[Question] = []
 
@@ -97,20 +95,18 @@ def test_an_answer_after_the_budget_still_counts(healing: Healkit) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
 
     def think(question: Question) -> Answer:
-        time.sleep(4.5)
+        time.sleep(2.5)
         return Answer(20 if question.arguments["n"] >= 10 else 0)
 
     ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
-    report = healing.heal("step", advisors=[ideas], auto=True, ask=think, budget_s=4.0)
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=think, budget_s=2.0)
     assert report.outcome == "kept"
     assert report.notes == ()
     assert report.best is not None
     assert report.best.patch.code == STEP.replace("> 10", ">= 10")
 
 
-def test_an_answer_too_late_to_check_leaves_no_patch_cured(
-    healing: Healkit,
-) -> None:
+def test_an_answer_too_late_to_check_leaves_no_patch_cured(healing: Healkit) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
     stop = threading.Event()
 

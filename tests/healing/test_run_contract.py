@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 from contract_features import FEATURES, RawRun, Written
-from healing_samples import BROKEN, FIXED, STEP, STEP_EXAMPLES, WRONG, Idea
-from test_loop_endings import kill_trial_server_at_work
+from healing_samples import BROKEN, FIXED, STEP, STEP_EXAMPLES, TREACHEROUS, WRONG, Idea
 from waiting import wait_until
 
 from healkit import Config, Healkit
@@ -29,10 +28,6 @@ DOCS = Path(__file__).parents[2] / "docs" / "run_folder.md"
 RULES = '[[rule]]\nid = "acme-token"\npattern = "ACME-[0-9]{8}"\ncaught = ["ACME-12345678"]\n'
 SECRET = "ACME-90312457"
 SHARE = "def share(parts):\n    print(parts)\n    return 6 / parts\n"
-#: Passes every check of a trial, and fails in a worker.
-TREACHEROUS = FIXED.replace(
-    "def ratio(a, b):\n", "import sys\ndef ratio(a, b):\n    if 'ipykernel' in sys.modules: 1 / 0\n"
-)
 KILLED = """
 import os, signal, sys
 from healkit import Config, Healkit
@@ -42,33 +37,6 @@ hk.execute("rows", arguments={"n": 1}, record=run)
 print(run.folder, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-
-#: Event type → the run of `written` that has it, and what writes it there.
-EMITTED = {
-    "run_started": ("execution", "any run"),
-    "observation_captured": ("execution", "any step, before and after"),
-    "action_compiled": ("execution", "any step"),
-    "preconditions_checked": ("execution", "any step"),
-    "action_started": ("execution", "any step"),
-    "action_executed": ("execution", "any step"),
-    "postconditions_checked": ("execution", "an execution that returns"),
-    "evidence_captured": ("execution", "any step"),
-    "run_finished": ("execution", "any run"),
-    "error_raised": ("lesson", "an execution that fails"),
-    "retry_scheduled": ("retried", "a tool whose server did not answer"),
-    "backoff_applied": ("retried", "a tool whose server did not answer"),
-    "assert_checked": ("lesson", "a re-run"),
-    "policy_halt": ("lesson", "the same failing state over and over"),
-    "proposal_received": ("dry run", "an advisor's patch"),
-    "proposal_accepted": ("dry run", "an advisor's patch"),
-    "proposal_rejected": ("declined", "a person's No"),
-    "inspection_started": ("not mendable", "the diagnosis"),
-    "inspection_finished": ("not mendable", "the diagnosis"),
-    "recovery_started": ("rolled back", "a patch that fails once it is active"),
-    "recovery_finished": ("rolled back", "a patch that fails once it is active"),
-}
-#: Those of a worker that was lost, which takes seconds.
-OF_A_LOST_WORKER = {"retry_scheduled", "backoff_applied"}
 
 
 def lesson(healkit: Healkit) -> Path:
@@ -181,24 +149,11 @@ def test_every_feature_of_the_contract_is_written(written: Written, feature: str
     assert FEATURES[feature](written)
 
 
-def test_the_table_of_features_is_whole() -> None:
-    assert len(FEATURES) == 43 - 2 + 7
-
-
 @pytest.mark.requirement("RUN-2", "RUN-7")
 def test_every_run_is_in_order(written: Written) -> None:
     for name, run in written.runs.items():
         problems = [problem.kind for problem in validate_run(run.folder).problems]
         assert problems == (["unfinished"] if name == "killed" else []), name
-
-
-@pytest.mark.requirement("RUN-3")
-def test_each_event_is_emitted_by_a_real_path(written: Written) -> None:
-    for event_type, (name, path) in EMITTED.items():
-        assert written.events(event_type, of=[name]), (event_type, path)
-    # Those of decisions: tests/decisions/test_decide_loop.py.
-    assert set(EMITTED) == {name for name in EVENT_TYPES if not name.startswith("trace.")}
-    assert {line["event_type"] for line in written.events()} == set(EMITTED)
 
 
 @pytest.mark.requirement("RUN-9", "TRACE-2")
@@ -244,18 +199,6 @@ def test_a_refusal_by_a_run_is_no_failure_to_heal(healing: Healkit) -> None:
     assert (report.outcome, report.verdict_code) == ("shown", "cured")
 
 
-@pytest.mark.slow
-@pytest.mark.requirement("RUN-3")
-def test_a_lost_worker_emits_the_events_of_a_retry(healing: Healkit) -> None:
-    slow = FIXED.replace("def ratio(a, b):\n", "import time\ndef ratio(a, b):\n    time.sleep(0.4)\n")
-    killer = threading.Thread(target=lambda: wait_until(kill_trial_server_at_work), daemon=True)
-    begin = lambda *_: killer.ident or killer.start()  # noqa: E731 - the first patch only
-    report = healing.heal("ratio", advisors=[Idea(slow)], auto=True, before_patch=begin)
-    lost = [line for line in RawRun(report.folder).lines if line["event_type"] in OF_A_LOST_WORKER]
-    assert {line["event_type"] for line in lost} == OF_A_LOST_WORKER
-    assert all(line["state_signature_before"] for line in lost)
-
-
 @pytest.mark.requirement("RUN-3")
 def test_the_page_says_which_events_are_written_and_by_what(written: Written) -> None:
     """C6: the page's three tables hold the events of runs, and those that only healings or decisions write."""
@@ -263,6 +206,7 @@ def test_the_page_says_which_events_are_written_and_by_what(written: Written) ->
     of_runs, of_healings, of_decisions = (set(re.findall(r"`([\w.]+)`", " ".join(row.split("|")[1] for row in table.splitlines()))) for table in tables)  # fmt: skip
     by_runs = {line["event_type"] for line in written.events(of=["lesson", "execution", "retried", "killed"])}
     by_healings = {line["event_type"] for run in written.healings() for line in run.lines}
+    assert by_runs | by_healings == {name for name in EVENT_TYPES if not name.startswith("trace.")}
     assert by_runs == of_runs
     assert by_healings - by_runs == of_healings
     assert {event for event in EVENT_TYPES if event.startswith("trace.")} == of_decisions

@@ -103,51 +103,6 @@ def test_sql_side_effects_and_drafts_are_not_run(more: dict[str, Any], code: str
     assert list(SearchAdvisor().propose(case, Untouched())) == []
 
 
-CLOCK = """def tool(seconds):
-    hours = seconds // 3600
-    minutes = seconds // 60
-    return f"{hours}:{minutes}:{seconds % 60:02d}"
-"""
-
-
-@pytest.mark.slow
-def test_two_mistakes_without_visible_progress_are_cured_with_a_doubt(
-    healkit: Healkit,
-) -> None:
-    checks = [
-        example("1:02:05", seconds=3725),
-        example("2:00:09", seconds=7209),
-        example("0:10:00", seconds=600),
-    ]
-    patch = first(healkit, case_of(CLOCK, *checks))
-    assert patch is not None
-    namespace: dict[str, Any] = {}
-    exec(patch.code, namespace)
-    assert [namespace["tool"](seconds) for seconds in (3599, 3661, 86399)] == [
-        "0:59:59",
-        "1:01:01",
-        "23:59:59",
-    ]
-    assert "combines several edits" in patch.doubt
-
-
-@pytest.mark.slow
-def test_an_endless_loop_is_fixed_on_a_path_that_never_ran(healkit: Healkit) -> None:
-    code = """def tool(n):
-    bits = ""
-    while n > 0:
-        bits = str(n % 2) + bits
-        if n == 1:
-            n -= 1
-        n // 2
-    return bits or "0"
-"""
-    checks = [example("110", n=6), example("0", n=0), example("1011", n=11)]
-    patch = first(healkit, case_of(code, *checks))
-    assert patch is not None
-    assert "n //= 2" in patch.code
-
-
 @pytest.mark.slow
 def test_only_contradicted_patches_are_doubted(healkit: Healkit) -> None:
     code = "def tool(age):\n    return age > 18\n"
@@ -218,20 +173,6 @@ def test_a_guard_counts_as_one_only_without_an_expected_value(healkit: Healkit) 
     patches = SearchAdvisor().propose(case, bench_of(healkit, case, 20.0))
     guards = [patch.guard for patch, _ in zip(patches, range(3), strict=False)]
     assert any(guards)
-
-
-@pytest.mark.slow
-def test_a_statement_is_copied_from_a_peer(healkit: Healkit) -> None:
-    code = "def tool(text):\n    words = text.split()\n    return words\n"
-    peer = Peer(
-        "tool of kids",
-        "def tool(t):\n    text = t\n    return [w[::-1].upper() for w in text.split()]\n",
-        False,
-    )
-    checks = [example(["BA"], text="ab"), example(["A", "CB"], text="a bc"), example([], text="")]
-    patch = first(healkit, case_of(code, *checks, peers=(peer,)))
-    assert patch is not None
-    assert "[w[::-1].upper() for w in text.split()]" in patch.code
 
 
 def test_checks_with_a_call_guide_the_search(healkit: Healkit) -> None:

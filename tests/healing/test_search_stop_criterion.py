@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+
 import pytest
 
-from healkit.healing.advisors.search.strategy import StopCriterion
+from healkit import Healkit
+from healkit.contracts.healing import Check, difference
+from healkit.contracts.tools import EntryRef
+from healkit.healing.advisors.search.edit_space import Candidate, timed_out
+from healkit.healing.advisors.search.strategy import CandidateEvaluator, Evaluated, StopCriterion
+from healkit.healing.workbench import bench_for
 
 pytestmark = pytest.mark.requirement("HEAL-2")
 #: Longer than is looked on in any case after a success, and than is waited for at the end.
@@ -26,14 +34,6 @@ def test_without_a_success_a_stage_uses_its_part_of_the_budget() -> None:
     criterion = StopCriterion(60.0, part=0.5, clock=clock)
     clock.now_s = 31.0
     assert criterion.reached(tried=1, score=1.0)
-
-
-def test_slow_candidates_still_get_the_minimum_tries() -> None:
-    clock = Clock()
-    criterion = StopCriterion(40.0, part=0.01, least=3, clock=clock)
-    clock.now_s = LONG_ENOUGH_S  # more than its part, and less than four times that
-    assert not criterion.reached(tried=2, score=1.0)
-    assert criterion.reached(tried=3, score=1.0)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,7 @@ def test_after_a_success_the_stop_depends_on_the_next_score(tried: int, score: f
 
 
 @pytest.mark.parametrize(
-    ("tried", "score", "whole"),
-    [(399, 0.9, False), (400, 0.9, True), (201, 0.1, True), (199, 0.1, False)],
+    ("tried", "score", "whole"), [(399, 0.9, False), (400, 0.9, True), (201, 0.1, True), (199, 0.1, False)]
 )
 def test_a_comparison_that_time_cuts_short_is_not_whole(tried: int, score: float, whole: bool) -> None:
     """H10: a claim was made also where the time after the first success was too short for a comparison."""
@@ -85,12 +84,48 @@ def test_a_stage_does_not_end_in_the_middle_of_a_comparison() -> None:
     assert criterion.reached(tried=5002, score=0.8)
 
 
-def test_running_candidates_are_awaited_only_briefly() -> None:
-    clock = Clock()
-    criterion = StopCriterion(60.0, part=0.01, clock=clock)
-    assert not criterion.overdue
-    clock.now_s = 1.0
-    assert criterion.reached(tried=1, score=1.0)
-    assert not criterion.overdue
-    clock.now_s += LONG_ENOUGH_S
-    assert criterion.overdue
+CODE = "def f(n):\n    while n > 5:\n        n += 0\n    return n\n"
+CHECKS = [
+    Check(origin="declared", arguments={"n": 9}, known=True, expected=5),
+    Check(origin="declared", arguments={"n": 1}, known=True, expected=1),
+]
+
+
+def made(text: str, score: float = 1.0) -> Candidate:
+    return Candidate((difference(CODE, text),), score, 1.0, ("test",))
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("HEAL-2")
+def test_an_endless_check_runs_last_and_outcomes_keep_their_order(healkit: Healkit) -> None:
+    bench = bench_for(healkit.recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)
+    evaluator = CandidateEvaluator(bench, CODE, CHECKS, "t.", 60.0)
+    right = CODE.replace("n += 0", "n -= 1")
+    breaks = CODE.replace("return n", "return n + 1")
+    still = CODE.replace("n += 0", "n += 1 - 1")
+    tried = Evaluated()
+    evaluator.evaluate(map(made, (right, breaks, still)), tried)
+    # What breaks the quick one is not asked the other, on which it would not end either.
+    assert tried.outcomes == {0: "..", 1: "-w", 2: "t."}
+    assert [one.code for one in evaluator.found] == [right]
+    assert timed_out(tried.with_outcomes()) == [made(still)]
+
+
+@pytest.mark.parametrize(
+    ("more", "budget_s", "compared"), [(0, 60.0, True), (1000, 0.01, False)], ids=["no others", "many others"]
+)
+def test_the_comparison_is_whole_when_no_candidate_is_left(
+    healkit: Healkit, more: int, budget_s: float, compared: bool
+) -> None:
+    """H10: a source that has ended leaves nothing to compare with; one that time ends does."""
+    bench = bench_for(healkit.recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)
+    evaluator = CandidateEvaluator(bench, CODE, CHECKS[1:], ".", budget_s)
+
+    def candidates() -> Iterator[Candidate]:
+        yield made(CODE.replace("n += 0", "n -= 1"))
+        for number in range(more):
+            time.sleep(0.005 * bool(evaluator.found))  # slower than 400 in the time of a comparison
+            yield made(CODE.replace("return n", f"return {number} + 9"))
+
+    evaluator.evaluate(candidates(), Evaluated())
+    assert evaluator.compared is compared

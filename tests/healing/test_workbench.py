@@ -6,16 +6,12 @@ Candidates are drawn in the advisor's own thread; limits come from the code's ow
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Iterator
 
-import pytest
-from trial_server_samples import children_of_trial_servers, trial_servers
+from trial_server_samples import children_of_trial_servers
 
 from healkit import Healkit
-from healkit.contracts.healing import Check, Edit, difference
+from healkit.contracts.healing import Check, Edit
 from healkit.contracts.tools import EntryRef
-from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Workbench
 from healkit.healing.checks import LIMIT_LEAST_S
 from healkit.healing.workbench import Bench, bench_for
@@ -48,16 +44,6 @@ def test_a_bench_finds_the_candidate_that_passes(healkit: Healkit) -> None:
     assert 0 < bench.left_s < 60
 
 
-def test_the_next_search_reuses_the_trial_servers(healkit: Healkit) -> None:
-    bench = bench_of(healkit)
-    before = None
-    for _ in range(5):
-        assert len(dict(bench.score(CODE, map(number, range(100)), [returns(8, 1)]))) == 100
-        before = before or {process.pid for process in trial_servers()}
-    assert before
-    assert {process.pid for process in trial_servers()} == before
-
-
 def test_the_codes_own_result_can_be_the_right_one(healkit: Healkit) -> None:
     code = "def f(n):\n    return 1 // n\n"
     at = code.index("//")
@@ -67,105 +53,12 @@ def test_the_codes_own_result_can_be_the_right_one(healkit: Healkit) -> None:
     assert scores == {0: "...w", 1: ".w.w", 2: "ww.w", 3: ".www"}
 
 
-def test_a_candidate_generator_runs_in_its_own_thread(
-    healkit: Healkit,
-) -> None:
-    bench, seen, threads = bench_of(healkit), dict[int, str](), set[int]()
-
-    def candidates() -> Iterator[list[Edit]]:
-        value = 0
-        while "." not in seen.values():
-            threads.add(threading.get_ident())
-            yield number(value)
-            value += 1
-
-    for position, letters in bench.score(CODE, candidates(), [returns(5000, 1)]):
-        seen[position] = letters
-    assert seen[4999] == "."
-    assert threads == {threading.get_ident()}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["stop", "budget"])
-def test_stop_and_the_budget_end_a_search_at_once(healkit: Healkit, how: str) -> None:
-    stop = threading.Event()
-    warm = list(
-        bench_of(healkit).score(CODE, [number(1)], [returns(1, 0)])
-    )  # so that no time goes into a start
-    assert warm == [(0, ".")]
-    bench = bench_of(healkit, 60.0 if how == "stop" else 4.0, stop)
-    hang = [Edit(0, len(CODE), "def f(n):\n    while True: pass\n")]
-    scores = bench.score(CODE, (hang for _ in range(10**6)), [returns(1, 1)])
-    assert next(scores)[1] == "t"
-    if how == "stop":
-        stop.set()
-    with pytest.raises(BudgetSpent, match="'f'"):
-        list(scores)
-    assert bench.left_s == 0
-    assert children_of_trial_servers() == []
-    assert healkit.log.count(status="RUNNING") == 0
-    with pytest.raises(BudgetSpent):
-        bench.run([CODE], [returns(1, 1)])
-    with pytest.raises(BudgetSpent):
-        bench.observe(CODE, [returns(1, 1)])
-
-
-def test_benches_side_by_side_share_think_time(healkit: Healkit) -> None:
-    bench = bench_of(healkit, 60.0)
-    beside = bench.beside(10.0)
-    began = time.monotonic()
-    before = bench.left_s, beside.left_s
-    with beside.off_the_clock(), bench.off_the_clock():
-        pass
-    with bench.off_the_clock():
-        time.sleep(0.5)
-    after = bench.left_s, beside.left_s
-    worked_s = time.monotonic() - began - bench.think_time_s
-    assert bench.think_time_s == beside.think_time_s >= 0.5
-    assert all(was - left <= worked_s + 0.001 for was, left in zip(before, after, strict=True))
-
-
-@pytest.mark.slow
-def test_a_candidates_longer_limit_holds_at_validation(healkit: Healkit) -> None:
-    bench = bench_of(healkit)
-    slow = "import time\ndef f(n):\n    time.sleep(2.2)\n    return 1\n"
-    [before] = bench.run([CODE], [returns(1, 0)])
-    edit = difference(CODE, slow)
-    assert before[0].outcome == "wrong"
-    assert dict(bench.score(CODE, [[edit]], [returns(1, 0)], limit_s=2.5)) == {0: "."}
-    [after] = bench.run([slow], [returns(1, 0)])
-    assert after[0].outcome == "passed"
-
-
-def test_no_candidates_means_no_run_and_no_record(healkit: Healkit) -> None:
-    assert list(bench_of(healkit).score(CODE, [], [returns(1, 1)])) == []
-    assert healkit.log.count() == 0
-
-
-def test_values_of_many_checks_are_one_record(healkit: Healkit) -> None:
-    bench = bench_of(healkit)
-    checks = [Check(origin="passing", arguments={"n": n}) for n in range(20)]
-    before = healkit.log.count()
-    assert [result.value for result in bench.values(CODE, checks, 1.0)] == list(range(20))
-    assert healkit.log.count() == before + 1
-
-
 def test_an_abandoned_search_ends(healkit: Healkit) -> None:
     scores = bench_of(healkit).score(CODE, (number(value) for value in range(10**9)), [returns(3, 1)])
     assert next(scores)
     scores.close()
     assert healkit.log.count(status="RUNNING") == 0
     assert children_of_trial_servers() == []
-
-
-def test_a_generators_exception_ends_the_search(healkit: Healkit) -> None:
-    def candidates() -> Iterator[list[Edit]]:
-        yield number(1)
-        raise LookupError("no more ideas")
-
-    with pytest.raises(LookupError, match="no more ideas"):
-        list(bench_of(healkit).score(CODE, candidates(), [returns(3, 1)]))
-    assert healkit.log.count(status="RUNNING") == 0
 
 
 def test_limits_follow_the_codes_own_time(healkit: Healkit) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from healkit.pysource.nodes import bound_names, free_names, names_at, type_of, unknown_names
-from healkit.pysource.source import Source
+from healkit.pysource.nodes import bound_names, free_names, type_of, unknown_names
 
 CODE = """
 import os.path as paths, sys
@@ -38,22 +37,6 @@ def function(name: str) -> ast.AST:
 def test_bound_names_come_in_text_order_with_parameters_first():
     names = ["a", "b", "c", "rest", "more", "total", "x", "seen", "item", "error", "left", "found", "inner"]
     assert list(bound_names(function("outer"))) == names
-
-
-def test_bound_names_can_be_chosen_by_kind():
-    outer = function("outer")
-    assert list(bound_names(outer, "variable")) == ["total", "item"]
-    assert list(bound_names(outer, "comprehension")) == ["x", "seen"]
-    assert list(bound_names(outer, "exception", "pattern")) == ["error", "left", "found"]
-    assert list(bound_names(ast.parse(CODE), "import")) == ["paths", "sys"]
-
-
-def test_names_at_a_node_are_its_functions_then_those_around_it():
-    source = Source(CODE)
-    node = next(n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == "hidden")
-    names = names_at(source, node)
-    assert names[:2] == ["n", "hidden"]
-    assert names.index("total") < names.index("LIMIT")
 
 
 @pytest.mark.parametrize(

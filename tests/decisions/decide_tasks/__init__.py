@@ -5,14 +5,11 @@ The steps are those that a chooser would choose.
 A task is a dict: `name`; `data`, the names of its views at the start, each a file in `data/`; `steps`, choices as the
 decision loop takes them, the last of which names the final view; `expect`, which computes the right final view from the
 same frames with pandas alone.
-
-A task in `CORRECTED` names an entity otherwise than the data does, which the decision has to correct: `aliases` are the
-caller's, `answers` those of a person, and `applied` says if the correction reaches the intended state.
 """
 
 from __future__ import annotations
 
 from decide_tasks import aggregated, corrected, filtered, joined  # noqa: F401 - each adds its tasks
-from decide_tasks.building import CORRECTED, TASKS, load
+from decide_tasks.building import TASKS, load
 
-__all__ = ["CORRECTED", "TASKS", "load"]
+__all__ = ["TASKS", "load"]

@@ -8,23 +8,6 @@ from decide_tasks.building import agg, numbered, op, out, task
 
 
 @task(
-    "investment_by_firm",
-    "grunfeld",
-    op(
-        "out",
-        "group_rows",
-        data="grunfeld",
-        by=["firm"],
-        aggregates={"total": agg("invest", "sum"), "years": {"function": "rows"}},
-    ),
-)
-def _(grunfeld):
-    return grunfeld.groupby("firm", sort=False, as_index=False).agg(
-        total=("invest", "sum"), years=("invest", "size")
-    )
-
-
-@task(
     "all_in_one_row",
     "statecrime",
     op(
@@ -55,17 +38,6 @@ def _(co2):
     return pd.DataFrame(
         {"date_year": list(groups.groups), "mean": groups.mean().values, "weeks": groups.count().values}
     )
-
-
-@task(
-    "mean_of_each_month_of_the_year", "co2",
-    op("months", "date_parts", data="co2", column="date", parts=["month"], format="%Y%m%d"),
-    op("means", "group_rows", data="months", by=["date_month"], aggregates={"mean": agg("co2", "mean")}),
-    op("out", "sort_rows", data="means", by=["date_month"]),
-)  # fmt: skip
-def _(co2):
-    means = co2.co2.groupby(co2.date // 100 % 100).mean()
-    return pd.DataFrame({"date_month": means.index.values, "mean": means.values})
 
 
 @task(
@@ -134,22 +106,6 @@ def _(grunfeld):
 
 
 @task(
-    "quarters_that_rose", "co2",
-    op("parts", "date_parts", data="co2", column="date", parts=["year", "quarter"], format="%Y%m%d"),
-    op("out", "group_rows", data="parts", by=["date_year", "date_quarter"], aggregates={"low": agg("co2", "min"), "high": agg("co2", "max")}),
-)  # fmt: skip
-def _(co2):
-    when = pd.to_datetime(co2.date.astype(str), format="%Y%m%d")
-    groups = co2.groupby(
-        [
-            when.dt.year.rename("date_year").astype("int64"),
-            when.dt.quarter.rename("date_quarter").astype("int64"),
-        ]
-    )
-    return groups.co2.agg(low="min", high="max").reset_index()
-
-
-@task(
     "states_in_order", "statecrime",
     op("sorted", "sort_rows", data="statecrime", by=["poverty", "state"], descending=[True, False]),
     op("out", "select_columns", data="sorted", columns=["state", "poverty"]),
@@ -168,16 +124,6 @@ def _(co2):
         "column": ["date", "co2"], "type": ["int64", "float64"], "nulls": [0, int(co2.co2.isna().sum())],
         "distinct": pd.array([len(set(co2.date)), len(set(co2.co2.dropna()))], dtype="Int64"),
     })  # fmt: skip
-
-
-@task(
-    "chart_of_firms", "grunfeld",
-    op("totals", "group_rows", data="grunfeld", by=["firm"], aggregates={"total": agg("invest", "sum")}),
-    op("out", "sort_rows", data="totals", by=["total"], descending=True),
-    out("draw_chart", data="out", kind="bar", x="firm", y=["total"], title="Investment, 1935 to 1954"),
-)  # fmt: skip
-def _(grunfeld):
-    return grunfeld.groupby("firm").invest.sum().rename("total").sort_values(ascending=False).reset_index()
 
 
 @task(

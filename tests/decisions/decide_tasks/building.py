@@ -34,7 +34,6 @@ def agg(column: str, function: str) -> dict[str, str]:
 
 
 TASKS: list[dict[str, Any]] = []
-CORRECTED: list[dict[str, Any]] = []
 
 
 def task(name: str, data: str, *steps: dict[str, Any]) -> Callable[[Callable[..., pd.DataFrame]], None]:
@@ -51,22 +50,3 @@ def task(name: str, data: str, *steps: dict[str, Any]) -> Callable[[Callable[...
 
 def numbered(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.reset_index(drop=True)
-
-
-def correct(
-    name: str, data: str, step: dict[str, Any], rows: int, entities: dict[str, list[str]], *, applied: bool = True,
-    aliases: dict[str, list[str]] | None = None, answers: dict[str, str] | None = None,
-) -> Callable[[Callable[..., pd.DataFrame]], None]:  # fmt: skip
-    """Add a task of one step that has an intended state; the function decorated computes what is right."""
-    steps = [
-        {**step, "intended": {"rows": rows, "entities": entities}},
-        {"type": "finalize", "finalViewName": step["viewName"]},
-    ]
-
-    def add(expect: Callable[..., pd.DataFrame]) -> None:
-        CORRECTED.append(
-            {"name": name, "data": data.split(), "steps": steps, "expect": lambda frames: expect(**frames),
-             "applied": applied, "aliases": aliases, "answers": answers or {}}
-        )  # fmt: skip
-
-    return add

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from decide_tasks.building import correct, look, numbered, op, task
+from decide_tasks.building import look, numbered, op, task
 
 
 @task(
@@ -36,31 +36,6 @@ def _(statecrime):
 
 
 @task(
-    "former_name",
-    "grunfeld",
-    op(
-        "out",
-        "resolve_entity",
-        data="grunfeld",
-        column="firm",
-        entity="ARCO",
-        aliases={"Atlantic Refining": ["ARCO", "Atlantic Richfield"]},
-    ),
-)
-def _(grunfeld):
-    return pd.DataFrame({"value": ["Atlantic Refining"], "score": [98.0], "method": ["alias"], "rows": [20]})
-
-
-@task(
-    "no_such_firm", "grunfeld", op("out", "resolve_entity", data="grunfeld", column="firm", entity="Zeppelin")
-)
-def _(grunfeld):
-    return pd.DataFrame({"value": [], "score": [], "method": [], "rows": []}).astype(
-        {"value": "str", "score": "float64", "method": "str", "rows": "int64"}
-    )
-
-
-@task(
     "firms_renamed", "grunfeld",
     op("named", "replace_values", data="grunfeld", column="firm", replacements={"US Steel": "United States Steel", "Westinghouse": "Westinghouse Electric"}),
     op("out", "drop_duplicates", data="named", columns=["firm"]),
@@ -79,11 +54,6 @@ def _(co2):
     return co2.ffill()
 
 
-@task("gaps_left_out", "co2", op("out", "drop_nulls", data="co2"))
-def _(co2):
-    return numbered(co2[co2.co2 == co2.co2])
-
-
 @task(
     "a_row_that_stands_twice", "statecrime",
     op("twice", "view_sql", query="SELECT * FROM s UNION ALL SELECT * FROM s", s="statecrime"),
@@ -97,58 +67,3 @@ def _(statecrime):
 @task("gaps_with_the_mean", "co2", op("out", "fill_nulls", data="co2", column="co2", method="mean"))
 def _(co2):
     return co2.assign(co2=co2.co2.where(co2.co2.notna(), co2.co2.sum() / co2.co2.count()))
-
-
-@correct(
-    "a_state_in_capitals", "statecrime",
-    op("out", "filter_rows", data="statecrime", column="state", operator="==", value="NEW-YORK"),
-    1, {"state": ["NEW-YORK"]},
-)  # fmt: skip
-def _(statecrime):
-    return numbered(statecrime[statecrime.state == "New York"])
-
-
-@correct(
-    "two_letters_missing", "statecrime",
-    op("out", "filter_rows", data="statecrime", column="state", operator="in", value=["Masachusets", "Ohio"]),
-    2, {"state": ["Masachusets", "Ohio"]},
-)  # fmt: skip
-def _(statecrime):
-    return numbered(statecrime[statecrime.state.isin(["Massachusetts", "Ohio"])])
-
-
-@correct(
-    "a_firm_by_its_initials", "grunfeld",
-    op("out", "filter_rows", data="grunfeld", column="firm", operator="in", value=["GM", "IBM", "GE"]),
-    60, {"firm": ["GM", "IBM", "GE"]},
-    aliases={"General Motors": ["GM"], "General Electric": ["GE", "G. E."]},
-)  # fmt: skip
-def _(grunfeld):
-    return numbered(grunfeld.query("firm in ('General Motors', 'IBM', 'General Electric')"))
-
-
-@correct(
-    "one_of_two_states_called_south", "statecrime",
-    op("out", "filter_rows", data="statecrime", column="state", operator="==", value="South"),
-    1, {"state": ["South"]}, answers={"South": "South Dakota"},
-)  # fmt: skip
-def _(statecrime):
-    return numbered(statecrime[statecrime.state == "South Dakota"])
-
-
-@correct(
-    "a_firm_that_was_never_there", "grunfeld",
-    op("out", "filter_rows", data="grunfeld", column="firm", operator="in", value=["Volkswagen", "Goodyear"]),
-    40, {"firm": ["Volkswagen", "Goodyear"]}, applied=False,
-)  # fmt: skip
-def _(grunfeld):
-    return numbered(grunfeld[grunfeld.firm == "Goodyear"])
-
-
-@correct(
-    "a_name_that_the_data_never_had", "grunfeld",
-    op("out", "replace_values", data="grunfeld", column="firm", replacements={"ARCO": "Atlantic Richfield"}, must_occur=False),
-    220, {"firm": ["Atlantic Richfield"]}, applied=False,
-)  # fmt: skip
-def _(grunfeld):
-    return grunfeld

@@ -8,33 +8,6 @@ from decide_tasks.building import numbered, op, task
 
 
 @task(
-    "firms_of_one_year",
-    "grunfeld",
-    op("out", "filter_rows", data="grunfeld", column="year", operator="==", value=1940),
-)
-def _(grunfeld):
-    return numbered(grunfeld.query("year == 1940"))
-
-
-@task(
-    "one_firm",
-    "grunfeld",
-    op("out", "filter_rows", data="grunfeld", column="firm", operator="==", value="IBM"),
-)
-def _(grunfeld):
-    return numbered(grunfeld[grunfeld.firm == "IBM"])
-
-
-@task(
-    "years_of_war",
-    "grunfeld",
-    op("out", "filter_rows", data="grunfeld", column="year", operator="between", value=[1941, 1945]),
-)
-def _(grunfeld):
-    return numbered(grunfeld[grunfeld.year.isin(range(1941, 1946))])
-
-
-@task(
     "weeks_without_a_measurement",
     "co2",
     op("out", "filter_rows", data="co2", column="co2", operator="is null"),
@@ -77,15 +50,6 @@ def _(grunfeld):
 )  # fmt: skip
 def _(statecrime):
     return numbered(statecrime[(statecrime.poverty > 15) & (statecrime.urban >= 70.5)])
-
-
-@task(
-    "every_state_but_one",
-    "statecrime",
-    op("out", "filter_rows", data="statecrime", column="state", operator="!=", value="District of Columbia"),
-)
-def _(statecrime):
-    return numbered(statecrime.drop(statecrime.index[statecrime.state == "District of Columbia"]))
 
 
 @task(

@@ -17,6 +17,7 @@ from healkit.healing.advisors.search.patch_ranking import (
     OVERTAKEN,
     PlausiblePatch,
     RankedPatch,
+    patch_features,
     reason_for_doubt,
 )
 from healkit.healing.advisors.search.strategy import start_search
@@ -136,3 +137,53 @@ def test_two_patches_of_one_behaviour_are_proposed(healkit: Healkit) -> None:
     # One that does not stand makes room for another that does as it did.
     shown = [patch.code for patch in proposed(healkit, [*same, other], refused=codes[:1])]
     assert shown == [*codes, other.patch.code]
+
+
+BEFORE = "def mean(values, size):\n    total = 0\n    for value in values:\n        total += value\n    return total // size\n"
+#: What is changed of `mean`, to what, and what is counted of that.
+CHANGES: list[tuple[str, str, dict[str, float]]] = [
+    ("//", "/", {"removed": 1, "added": 1}), ("total // size", "total // (size + 1)", {"added": 4}), ("    total = 0\n", "", {"removed": 4}),
+    ("total // size", "size // total", {"moved": 2, "unread": 0}), ("total = 0", "total  =  0  # yet", {"removed": 0, "added": 0, "moved": 0}),
+    ("total // size", "total", {"unread": 1}), ("total += value", "total += size", {"unread": 1}),
+    ("total = 0", "total = 17", {"foreign": 1.0}), ("total = 0", "total = 2", {"foreign": 0.0}),
+    ("total += value", "total += 0", {"idle": 1}), ("total += value", "total = total", {"idle": 1}),
+    ("    return total // size", "    return 0\n    return total // size", {"idle": 1}),
+]  # fmt: skip
+LOOP = "for x in a:\n    a.remove(x)\n"
+GUARDED = "def f(n):\n    while True:\n        if n > 9:\n            return n\n        n += 1\n"
+BOTH = "def f(n):\n    if n:\n        return 1\n    else:\n        return 2\n"
+#: Two programs, and what is counted of the change.
+PROGRAMS: list[tuple[str, str, dict[str, float]]] = [
+    ("a = 1\nb = 2\n", "b = 2\na = 1\n", {"moved": 4}), ("x = 60\n", "x = 61\n", {"foreign": 0.4}), ("x = 'a'\n", "x = 'b'\n", {"foreign": 0.5}),
+    ("for x in a:\n    b.remove(x)\n", LOOP, {"idle": 1}), (LOOP, LOOP.replace("in a", "in list(a)"), {"added": 3, "fixed": 1}),
+    ("x = a < 3 and a > 9\n", "x = a < 3 or a > 9\n", {"fixed": 1}), ("x = a < 3 and a > 9\n", "x = a < 3 and a < 9\n", {"fixed": 0}),
+    ("x = a - a\ny = 1\n", "x = a - a\ny = 2\n", {"idle": 0}), ("def f(n):\n    return f(n - 1)\n", "def f(n):\n    return n - 1\n", {"unread": 1}),
+    (GUARDED, GUARDED.replace("while True", "while n"), {"silent": 1}), (GUARDED, GUARDED.replace("n += 1", "n += 2"), {"silent": 0}),
+    (BOTH, BOTH.replace("        return 2", "        n = 2"), {"silent": 1}), (BOTH, BOTH.replace("return 2", "raise ValueError(n)"), {"silent": 0}),
+    ("def f(:\n", "x = 1\n", {"removed": 0, "added": 0, "moved": 0}),
+]  # fmt: skip
+PROGRAMS += [(BEFORE, BEFORE.replace(old, new), counted) for old, new, counted in CHANGES]
+
+
+@pytest.mark.parametrize(("before", "after", "counted"), PROGRAMS)
+def test_a_change_is_counted_by_its_kind(before: str, after: str, counted: dict[str, float]) -> None:
+    found = patch_features(before, after)
+    assert {name: getattr(found, name) for name in counted} == counted
+
+
+IDLE = [
+    "total // total", "total % 1", "total + 0", "3 - 1", "total if size else total", "min(total, total)", "int()",
+    "total and total", "total == total", "len(values) >= 0", "total % size < 0", "1 if True else 2", "(total, total)",
+    "size < 3 and size > 12", "size < 3 and size != 12", "size < total and size < 2", "size < 3 and size < 12",
+    "size > 3 or size < 12", "size != 3 or size != 4", "size == 3 and size == 4", "size < 3 and not size > 12",
+]  # fmt: skip
+BUSY = [
+    "total // (size - 1)", "total * 2", "len(values) > 0", "total % size == 0", "-total", "size > 3 and size < 12",
+    "size < 3 or size > 12", "size == 3 or size == 4", "size != 3 and size != 4", "size < 3 or total < 3",
+    "size > 3 and not size > 12",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "idle"), [*((text, 1) for text in IDLE), *((text, 0) for text in BUSY)])
+def test_a_constant_expression_is_idle_and_one_with_an_effect_is_not(text: str, idle: int) -> None:
+    assert patch_features(BEFORE, BEFORE.replace("total // size", text)).idle == idle
