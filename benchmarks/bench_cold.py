@@ -40,7 +40,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    config = Config(nursery=False, spares=0)  # nothing kept warm: bench_workers.py measures that
+    config = Config(fork_server=False, spares=0)  # nothing kept warm: bench_workers.py measures that
     with tempfile.TemporaryDirectory() as folder, Healkit(Path(folder) / "x.db", config=config) as healkit:
         healkit.vault.add("trivial", "def trivial():\n    return 55\n")
         healkit.execute("trivial")  # the tier is found once in a process, with its first execution

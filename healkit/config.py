@@ -25,7 +25,6 @@ _UNITS = {
     "mb": "MiB",
     "bytes": "bytes",
     "days": "days",
-    "usd_per_mtok": "US dollars",
 }
 
 
@@ -55,21 +54,12 @@ class Setting:
         """Unit of its number; empty where it has none."""
         return next((unit for ending, unit in _UNITS.items() if self.name.endswith(f"_{ending}")), "")
 
-    @property
-    def is_numbers(self) -> bool:
-        """True if it is several numbers; another tuple has texts."""
-        return isinstance(self.default, tuple) and bool(self.default) and isinstance(self.default[0], float)
-
     def check(self, value: Any) -> None:
         """Raise `ConfigError` for a value that cannot be."""
         if self.choices and value not in self.choices:
             raise ConfigError(
                 f"{self.name}={value!r} is {self.wrong}.", hint=f"Choose one of {', '.join(self.choices)}."
             )
-        if self.is_numbers:
-            if len(value) != len(self.default) or any(one < 0 for one in value):
-                raise ConfigError(f"{self.name}={value!r} must be {len(self.default)} numbers, 0 or greater.")
-            return
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and not (value > 0 or (self.zero and value == 0)):
             raise ConfigError(
@@ -79,8 +69,7 @@ class Setting:
     def parse(self, text: str) -> Any:
         """Read the variable's text in the type of the default; raise `ConfigError` for what is none."""
         if isinstance(self.default, tuple):
-            parts = [part.strip() for part in text.split(",") if part.strip()]
-            return tuple(parts) if not self.is_numbers else tuple(self._number(part, float) for part in parts)
+            return tuple(part.strip() for part in text.split(",") if part.strip())
         if self.default is None and text.lower() == "none":
             return None
         if self.default is None or isinstance(self.default, bool):
@@ -111,7 +100,6 @@ Mode = Literal["worker", "subprocess"]
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
 #: How much of a failure is explained, from nothing to a suggested fix.
 ExplainLevel = Literal["off", "what", "where", "why", "hint", "fix"]
-OtelSemconv = Literal["1.36", "1.37", "1.41"]
 #: The provider whose protocol a language model is asked in.
 ModelProvider = Literal["openai", "anthropic"]
 
@@ -134,7 +122,7 @@ class Config:
         choices=get_args(Isolation),
         wrong="not a tier",
     )
-    nursery: bool = setting(True, "fork workers from the fork server; without it, each starts cold")
+    fork_server: bool = setting(True, "fork workers from the fork server; without it, each starts cold")
     mode: Mode = setting(
         "worker",
         "how tools run where a call does not say: `worker` is a Jupyter kernel, `subprocess` a plain fresh interpreter",
@@ -163,8 +151,9 @@ class Config:
     post_mortem_kept: int = setting(3, "failed executions whose workers are kept for questions", zero=True)
     # Traces
     tracing: bool = setting(True, "write a trace for each execution; its row in the log is there either way")
-    org: str = setting("local", "first part of a trace's `org.project.namespace.action.hash`")
-    project: str = setting("default", "second part of it")
+    trace_project: str = setting(
+        "local.default", "first two parts of a trace's `org.project.namespace.action.hash`"
+    )
     payload_max_bytes: int = setting(10_240, "what a trace keeps of one payload, in JSON")
     phone_region: str = setting(
         "US", "whose phone numbers are meant where no country code is given, as an ISO 3166 code such as DE"
@@ -233,18 +222,12 @@ class Config:
         (), "tools, as patterns such as report_*, whose patches are never applied, whatever else allows it"
     )
     heal_allow: tuple[str, ...] = setting(
-        (), "tools whose cured patches are applied without asking (docs/consent.md)"
-    )
-    heal_auto: bool = setting(
-        False, "apply cured patches of every tool without asking, but those of heal_deny"
+        (), "tools whose cured patches are applied without asking (docs/consent.md); * is every tool"
     )
     heal_advisors: tuple[str, ...] = setting(
         ("peers", "rules", "search", "model"), "who is asked for a patch, in this order"
     )
     # The collector
-    collect_db: str = setting(
-        "", "the collector's database, a URL or a path; empty: the same one as everywhere", hidden=True
-    )
     collect_max_bytes: int = setting(5_000_000, "what one request may hold, unpacked")
     collect_timeout_s: float = setting(30.0, "how long the body of a request may take to arrive")
     collect_rate_per_s: float = setting(
@@ -253,12 +236,6 @@ class Config:
     # OpenTelemetry
     otel: bool = setting(
         False, "export executions as OpenTelemetry spans too (healkit[otel]), to where its own variables say"
-    )
-    otel_semconv: OtelSemconv = setting(
-        "1.41",
-        "the version of the GenAI semantic conventions that attributes are named after",
-        choices=get_args(OtelSemconv),
-        wrong="no version of the conventions that healkit writes",
     )
     otel_content: bool = setting(False, "put arguments and results, cleaned, into the spans")
     # Language models
@@ -284,9 +261,6 @@ class Config:
     )
     heal_model_values: bool = setting(
         False, "send the failed run's local variables with their values, cleaned, and not only their types"
-    )
-    heal_model_usd_per_mtok: tuple[float, float] = setting(
-        (0.0, 0.0), "cost of a million tokens sent, and of a million received, for the report"
     )
 
     def __post_init__(self) -> None:

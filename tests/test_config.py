@@ -35,11 +35,6 @@ def test_every_default_is_read_back_from_its_variable() -> None:
     assert Config.from_environment(environ) == Config()
 
 
-def test_numbers_are_read_from_one_variable() -> None:
-    read = Config.from_environment({"HEALKIT_HEAL_MODEL_USD_PER_MTOK": "3, 15"})
-    assert read.heal_model_usd_per_mtok == (3.0, 15.0)
-
-
 def test_every_setting_is_named_on_a_page() -> None:
     root = Path(__file__).parents[1]
     pages = "\n".join(page.read_text() for page in [root / "README.md", *(root / "docs").glob("*.md")])
@@ -58,11 +53,6 @@ def test_every_setting_is_named_on_a_page() -> None:
             "isolation='none' is not a tier.",
         ),
         ("synchronous", "OFF", "synchronous='OFF' is not a choice."),
-        (
-            "heal_model_usd_per_mtok",
-            (3.0,),
-            "heal_model_usd_per_mtok=(3.0,) must be 2 numbers, 0 or greater.",
-        ),
         ("sync_batch", 101, "sync_batch=101 is more than a collector takes at once."),
     ],
 )

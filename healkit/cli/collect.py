@@ -14,7 +14,6 @@ from healkit.options import Option
 
 _HOST = Option("host", "the address to listen on", default="127.0.0.1")
 _PORT = Option("port", "the port; 0 takes any that is free", int, default=8008, least=0, most=65535)
-_DB = DB.replace(default_help="HEALKIT_COLLECT_DB, then as everywhere")
 _TOKEN_FILE = Option(
     "token_file",
     "a file with the token that clients must send",
@@ -26,7 +25,7 @@ _TOKEN_FILE = Option(
 def collect(
     host: Annotated[str, _HOST] = "127.0.0.1",
     port: Annotated[int, _PORT] = 8008,
-    db: Annotated[str | None, _DB] = None,
+    db: Annotated[str | None, DB] = None,
     token_file: Annotated[Path | None, _TOKEN_FILE] = None,
     verbose: Annotated[bool, Option("verbose", "log each request on stderr")] = False,
 ) -> Answer:

@@ -95,7 +95,7 @@ class CollectorService:
         #: Set while no request runs.
         self.idle = asyncio.Event()
         self.idle.set()
-        self._db = db or config.collect_db or None
+        self._db = db
         self._cleaner = cleaner
         self._on_error = on_error
         self._storing = ThreadPoolExecutor(STORING_THREADS, "healkit-store")

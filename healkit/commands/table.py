@@ -150,7 +150,7 @@ def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> He
         config = dataclasses.replace(config, start_timeout_s=max(config.start_timeout_s, _FIRST_START_S))
     else:
         # One tool is run and the process ends: what would be kept warm for the next one is of no use to it.
-        config = dataclasses.replace(config, nursery=False, spares=0)
+        config = dataclasses.replace(config, fork_server=False, spares=0)
     return Healkit(db, config=config, create=create)
 
 

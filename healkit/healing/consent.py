@@ -38,7 +38,7 @@ def decide(
         return "deny"
     if verdict != "cured":
         return "ask"
-    allowed = auto or config.heal_auto or author == "person" or _matches(tool_name, config.heal_allow)
+    allowed = auto or author == "person" or _matches(tool_name, config.heal_allow)
     return "allow" if allowed else "ask"
 
 

@@ -204,7 +204,7 @@ def pool_for(config: Config) -> Pool:
         Pool,  # late: Jupyter's client takes longer to load than a row to write
     )
 
-    settings = (config.nursery, config.spares, config.preload)
+    settings = (config.fork_server, config.spares, config.preload)
     pool = _pools.get(settings)
     if pool is None:
         pool = _pools[settings] = Pool(config)

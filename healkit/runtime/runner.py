@@ -22,7 +22,8 @@ from healkit.runtime.events import OnCall
 from healkit.runtime.execution import Execution, arguments_of, ending_of, logged, nested_grants
 from healkit.runtime.executor import ExecutionRequest, Executor
 from healkit.runtime.runs import OpenRun, Runs
-from healkit.runtime.trials import Trial, TrialResult, Trials
+from healkit.runtime.shares import TrialResult
+from healkit.runtime.trials import Trial, Trials
 from healkit.workers.worker import OnOutput
 
 if TYPE_CHECKING:

@@ -50,6 +50,8 @@ from healkit.workers.worker import Outcome
 
 T = TypeVar("T")
 
+#: Code of a trial without a result, through no fault of its own.
+LOST = "WORKER_LOST"
 #: Size of the first share, and the time after which a worker begins no more of one.
 _FIRST, SHARE_S = 8, 1.0
 #: Size of a reply after which a worker begins no more of a share.
@@ -84,15 +86,36 @@ class Share(msgspec.Struct, frozen=True, omit_defaults=True):
     candidates: list[list[Edit]] = []
 
 
-class TrialReply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Result of one trial: its value, with tags where the trial is exact, or its failure."""
+class TrialResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Result of one trial, in the place of its trial in the list; a worker of an executor knows no trace id."""
 
-    duration_ms: float
+    trace_id: str = ""
+    duration_ms: float = 0.0
     value: Any = None
     failure: Failure | None = None
     printed: str = ""
+    #: Time the code itself ran, as its worker claims (`ExecutionComplete.took_s`); 0 without a claim.
     took_s: float = 0.0
+    #: What the value's JSON does not say of its types (`ExecutionComplete.outline`).
     outline: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """True when it returned."""
+        return self.failure is None
+
+    @property
+    def lost(self) -> bool:
+        """True when it has no result through no fault of its own: its worker was lost, or never got it."""
+        return self.failure is not None and self.failure.code == LOST
+
+
+async def result_of(trace_id: str, outcome: Outcome, init: Init, duration_ms: float) -> TrialResult:
+    """Return the result of a trial that has ended."""
+    (value, failure), claim = await conclude(outcome, init), outcome.complete
+    took_s = 0.0 if claim is None else claim.took_s
+    outline = outline_of(value, claim, init)
+    return TrialResult(trace_id, duration_ms, value, failure, outcome.last_output, took_s, outline)
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -129,7 +152,7 @@ class Answer:
 
 _decode_share = msgspec.json.Decoder(Share).decode
 _decode_reply = msgspec.json.Decoder(Reply).decode
-_decode_trial = msgspec.json.Decoder(TrialReply).decode
+_decode_trial = msgspec.json.Decoder(TrialResult).decode
 
 
 def run_share(payload: bytes) -> bytes:
@@ -165,20 +188,15 @@ async def _tried(share: Share, config: Config, tier: Tier) -> Reply:
     try:
         async with contextlib.aclosing(coming):
             async for position, outcome, duration_ms in coming:
-                result = await _result(outcome, share.trials[position], duration_ms)
+                init = share.trials[position]
+                result = await result_of("", outcome, init, duration_ms)
+                if init.exact:
+                    result = msgspec.structs.replace(result, value=values.kept(result.value))
                 found.append(msgspec.json.encode(result))
                 size += len(found[-1])
     except HealkitError as error:
         return Reply(found, refusal=_refusal(error))
     return Reply(found)
-
-
-async def _result(outcome: Outcome, init: Init, duration_ms: float) -> TrialReply:
-    (value, failure), claim = await conclude(outcome, init), outcome.complete
-    took_s = 0.0 if claim is None else claim.took_s
-    outline = outline_of(value, claim, init)
-    sent = values.kept(value) if init.exact else value
-    return TrialReply(duration_ms, sent, failure, outcome.last_output, took_s, outline)
 
 
 async def _scored(share: Share, config: Config, tier: Tier) -> Reply:
@@ -200,7 +218,7 @@ async def _scored(share: Share, config: Config, tier: Tier) -> Reply:
     return Reply(letters=[letters[position] for position in range(len(letters))])
 
 
-def decode_trial(claim: bytes, init: Init) -> TrialReply:
+def decode_trial(claim: bytes, init: Init) -> TrialResult:
     """Return what a worker of the executor says of a trial; raises `BadClaim`."""
     return claims.decode(claim, _decode_trial, max_bytes=init.result_max_bytes + REPORT_EXTRA_BYTES)
 
@@ -215,18 +233,29 @@ async def spread(
     share_of: Callable[[Sequence[T]], Share],
     read: Callable[[Sequence[T], Reply, float], Sequence[Any]],
     slots: int,
+    tier: Tier,
 ) -> AsyncGenerator[tuple[Sequence[T], Answer], None]:
     """Send shares of the items to the executor's workers, a limited number at a time; yield each with its answer.
 
     draw: returns up to so many items, none when there are no more at the moment; it is asked again after each answer.
     read: returns the results in a reply that took so many seconds; called in another thread; raises `BadClaim`.
+    Items that a worker did not begin go out again; where a share was lost, its items are the caller's to deal with.
     Closing it cancels the shares that wait; those that run end by themselves.
+
+    Raises `IsolationUnavailable`, `WorkerNotRestricted` or `WorkerStartFailed` for a worker that runs no more.
     """
     size = _FIRST
+    again: deque[T] = deque()
+
+    async def items_of_share() -> Sequence[T]:
+        if not again:
+            return await draw(size)
+        return [again.popleft() for _ in range(min(size, -(-len(again) // slots)))]
+
     running: dict[asyncio.Future[bytes], tuple[Sequence[T], float, int]] = {}
     try:
         while True:
-            while len(running) < slots and (items := await draw(size)):
+            while len(running) < slots and (items := await items_of_share()):
                 try:  # in a thread: starting a process takes long, and some executors run it on the spot
                     share = share_of(items)
                     payload = msgspec.json.encode(share)
@@ -250,6 +279,10 @@ async def spread(
                     fitting = int(len(answer.results) * SHARE_S / max(took_s, 0.01))
                     size = max(_FIRST, min(4 * size, fitting))
                 yield items, answer
+                if answer.refusal is not None:
+                    raise error_of(answer.refusal, tier)
+                if not answer.lost:
+                    again.extendleft(reversed(items[len(answer.results) :]))
     finally:
         for future_left in running:
             future_left.cancel()
@@ -389,21 +422,17 @@ async def run_batch_away(
 
     checks = len(batch.checks)
     read = functools.partial(_read_letters, checks)
-    coming = spread(executor, take, share_of, read, slots)
+    coming = spread(executor, take, share_of, read, slots, settings.isolation)
     async with contextlib.aclosing(coming) as answers:
         async for items, answer in answers:
-            scores = [(number, row) for (number, _, _), row in zip(items, answer.results, strict=False)]
-            left = items[len(scores) :]
-            if answer.refusal is not None:
-                raise error_of(answer.refusal, settings.isolation)
             if not answer.sent:
                 raise WorkerError(f"The search ends: {answer.lost}")
+            scores = [(number, row) for (number, _, _), row in zip(items, answer.results, strict=False)]
             if answer.lost:
-                on_lost(len(left))
+                on_lost(len(items))
                 died = (DIED + NOT_RUN * checks)[:checks]
-                scores += [(number, died) for number, _, before in left if before]
-                left = [(number, candidate, True) for number, candidate, before in left if not before]
-            again.extendleft(reversed(left))
+                scores = [(number, died) for number, _, before in items if before]
+                again.extend((number, candidate, True) for number, candidate, before in items if not before)
             if scores:
                 yield scores
 

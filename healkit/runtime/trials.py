@@ -52,12 +52,14 @@ from healkit.runtime.outcomes import (
 )
 from healkit.runtime.recording import Recorder, Recording
 from healkit.runtime.shares import (
+    LOST,
     Answer,
     Reply,
     Settings,
     Share,
+    TrialResult,
     decode_trial,
-    error_of,
+    result_of,
     run_batch_away,
     slots_of,
     spread,
@@ -68,9 +70,6 @@ from healkit.workers.sandbox import Tier
 from healkit.workers.tiers import achieved_tier
 from healkit.workers.trialserver import Draw, Scores, TrialServers, run_batch, run_trials
 from healkit.workers.worker import LAST_CHARS
-
-#: Code of a trial without a result, through no fault of its own.
-LOST = "WORKER_LOST"
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -88,30 +87,6 @@ class Trial(msgspec.Struct, frozen=True):
     timeout_s: float | None = None
     call: str = ""
     exact: bool = False
-
-
-class TrialResult(msgspec.Struct, frozen=True):
-    """Result of one trial, in the place of its trial in the list."""
-
-    trace_id: str
-    duration_ms: float
-    value: Any = None
-    failure: Failure | None = None
-    printed: str = ""
-    #: Time the code itself ran, as its worker claims (`ExecutionComplete.took_s`); 0 without a claim.
-    took_s: float = 0.0
-    #: What the value's JSON does not say of its types (`ExecutionComplete.outline`).
-    outline: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """True when it returned."""
-        return self.failure is None
-
-    @property
-    def lost(self) -> bool:
-        """True when it has no result through no fault of its own: its worker was lost, or never got it."""
-        return self.failure is not None and self.failure.code == LOST
 
 
 def _started(trial: Trial, logged: bytes, config: Config, tier: Tier, ahead_s: float) -> Started:
@@ -151,16 +126,13 @@ async def run_here(
     """Run trials in servers of this process; `on_result` gets position and result as each ends."""
     tier = achieved_tier(config)
     async for position, outcome, duration_ms in run_trials(inits, tier, config, servers, parallel):
-        claim = outcome.complete
+        record = records[position]
         try:
-            value, failure = await conclude(outcome, inits[position])
-            outline = outline_of(value, claim, inits[position])
+            result = await result_of(record.trace_id, outcome, inits[position], duration_ms)
         except Exception as error:  # noqa: BLE001 - an error of ours ends this trial, and none of the others
-            value, failure, outline = None, fault_of(records[position], error, duration_ms).failure, ""
-        trace_id = records[position].trace_id
-        took_s = 0.0 if claim is None else claim.took_s
-        last = outcome.last_output
-        on_result(position, TrialResult(trace_id, duration_ms, value, failure, last, took_s, outline))
+            fault = fault_of(record, error, duration_ms).failure
+            result = TrialResult(record.trace_id, duration_ms, failure=fault, printed=outcome.last_output)
+        on_result(position, result)
 
 
 class Trials:
@@ -267,18 +239,13 @@ class Trials:
             asked = [(records[position].trace_id, inits[position]) for position in positions]
             return _read_trials(asked, reply, took_s)
 
-        async with contextlib.aclosing(spread(executor, draw, share_of, read, slots)) as answers:
+        coming = spread(executor, draw, share_of, read, slots, settings.isolation)
+        async with contextlib.aclosing(coming) as answers:
             async for positions, answer in answers:
                 for position, result in zip(positions, answer.results, strict=False):
                     take(position, result)
-                left = positions[len(answer.results) :]
-                if answer.refusal is not None:
-                    raise error_of(answer.refusal, settings.isolation)
-                if answer.lost:
-                    for position in left:
-                        take(position, _lost(recordings[position], answer))
-                else:
-                    waiting.extendleft(reversed(left))
+                for position in positions if answer.lost else ():
+                    take(position, _lost(recordings[position], answer))
 
 
 def _lost(recording: Recording, answer: Answer) -> TrialResult:
@@ -315,21 +282,20 @@ def _read_trials(asked: Sequence[tuple[str, Init]], reply: Reply, took_s: float)
 
 
 def _bounded(trace_id: str, init: Init, claim: bytes, took_s: float) -> TrialResult:
-    reply = decode_trial(claim, init)
-    if reply.failure is not None and is_refused(reply.failure.code):
-        raise BadClaim(f"no failure is of the kind {reply.failure.code[:50]!r}")
-    duration_ms = min(max(reply.duration_ms, 0.0), took_s * 1000)
-    failure = None if reply.failure is None else capped(reply.failure)
-    value = None if failure is not None else reply.value
+    said = decode_trial(claim, init)
+    if said.failure is not None and is_refused(said.failure.code):
+        raise BadClaim(f"no failure is of the kind {said.failure.code[:50]!r}")
+    duration_ms = min(max(said.duration_ms, 0.0), took_s * 1000)
+    failure = None if said.failure is None else capped(said.failure)
+    value = None if failure is not None else said.value
     if init.exact:
         try:
             value = values.restore(value, limit_bytes=init.data_max_bytes)
         except values.BadValue as error:
             raise BadClaim(f"its value cannot be read: {error}") from None
-    printed, own_s = reply.printed[-LAST_CHARS:], min(max(reply.took_s, 0.0), duration_ms / 1000)
-    return TrialResult(
-        trace_id, duration_ms, value, failure, printed, own_s, reply.outline[:OUTLINE_MAX_CHARS]
-    )
+    printed, own_s = said.printed[-LAST_CHARS:], min(max(said.took_s, 0.0), duration_ms / 1000)
+    outline = said.outline[:OUTLINE_MAX_CHARS]
+    return TrialResult(trace_id, duration_ms, value, failure, printed, own_s, outline)
 
 
 def _packed(trial: Trial) -> tuple[bytes, bytes, bool]:

@@ -9,9 +9,8 @@ UUID of the root execution. So a child that ends first can name a parent that wa
 exported again gives the same spans. OpenTelemetry's own API takes no span id, so the spans are made with the SDK,
 beside any provider of the user's.
 
-**Which conventions.** They are in development and change often. `CONVENTIONS` is a table: version → name of each fact
-in it (open-telemetry/semantic-conventions, model/gen-ai/spans.yaml at those tags; after 1.41 they moved to a repository
-of their own). An upgrade of healkit does not move a user to a newer version.
+**Which conventions.** They are in development and change often; the names are those of version 1.41
+(open-telemetry/semantic-conventions, model/gen-ai/spans.yaml at that tag).
 
 Delivery is OpenTelemetry's: from memory, in batches, dropped when the queue is full or the receiver stays away. For
 certain delivery use a collector (`sync_url`).
@@ -39,12 +38,14 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import SpanContext
 
-#: Version of the conventions → name of each fact in it; a fact that a version does not know is left out.
-CONVENTIONS: dict[str, dict[str, str]] = {
-    "1.36": {"name": "gen_ai.tool.name", "call_id": "gen_ai.tool.call.id", "error": "error.type"},
-}
-CONVENTIONS["1.37"] = CONVENTIONS["1.36"] | {"operation": "gen_ai.operation.name", "type": "gen_ai.tool.type"}
-CONVENTIONS["1.41"] = CONVENTIONS["1.37"] | {
+#: Version of the GenAI semantic conventions, and the name of each fact in it.
+_SCHEMA_URL = "https://opentelemetry.io/schemas/1.41.0"
+_NAMES = {
+    "operation": "gen_ai.operation.name",
+    "name": "gen_ai.tool.name",
+    "type": "gen_ai.tool.type",
+    "call_id": "gen_ai.tool.call.id",
+    "error": "error.type",
     "arguments": "gen_ai.tool.call.arguments",
     "result": "gen_ai.tool.call.result",
 }
@@ -80,8 +81,6 @@ class OtelExporter:
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
         except ImportError:
             raise _not_installed() from None
-        self._names = CONVENTIONS[config.otel_semconv]
-        self._schema_url = f"https://opentelemetry.io/schemas/{config.otel_semconv}.0"
         self._content = config.otel_content
         self._limit_bytes = config.payload_max_bytes
         self._cleaner = cleaner
@@ -172,9 +171,9 @@ class OtelExporter:
         return self._named(facts) | own | {"healkit.capability_id": trace.capability_id}
 
     def _named(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Name the facts that these conventions know; content only by opt-in, as JSON."""
+        """Name the facts as the conventions do; content only by opt-in, as JSON."""
         named: dict[str, Any] = {}
-        for fact, name in self._names.items():
+        for fact, name in _NAMES.items():
             value = facts.get(fact)
             if value is None:
                 continue
@@ -211,7 +210,7 @@ class OtelExporter:
             status=Status(StatusCode.ERROR, said) if failed else Status(),
             start_time=times[0],
             end_time=times[1],
-            instrumentation_scope=InstrumentationScope("healkit", _version(), self._schema_url),
+            instrumentation_scope=InstrumentationScope("healkit", _version(), _SCHEMA_URL),
         )
 
     def _event(self, decision: BranchDecision, moment: int) -> Event:

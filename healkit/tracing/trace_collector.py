@@ -234,12 +234,13 @@ class TraceCollector:
 
     def _skeleton(self, finished: Finished, metadata: dict[str, Any]) -> ExecutionTrace:
         """Build the trace from facts that no tool and no user wrote, so that they need no cleaning."""
-        started, config = self._started, self._tracer.config
+        started = self._started
+        org, _, project = self._tracer.config.trace_project.partition(".")
         return ExecutionTrace(
             id=started.trace_id,
             parent_id=started.parent_trace_id,
             capability_id=capability_id_of(
-                config.org, config.project, self._namespace, started.tool_name, started.code_hash
+                org, project, self._namespace, started.tool_name, started.code_hash
             ),
             success=finished.failure is None,
             error=None if finished.failure is None else finished.failure.code,

@@ -128,7 +128,7 @@ class Pool:
 
     async def _fork_server(self, key: SandboxKey, grants: Grants, *, wait: bool = False) -> ForkServer | None:
         """Return the fork server for these workers; None while it is not ready, and where there can be none."""
-        if not self._config.nursery or not _can_fork(key.tier):
+        if not self._config.fork_server or not _can_fork(key.tier):
             return None
         starting = self._fork_servers.get(key)
         if starting is None or (starting.done() and not _is_alive(starting)):

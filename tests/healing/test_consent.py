@@ -22,8 +22,8 @@ AUTHORS: tuple[RequestAuthor, ...] = get_args(RequestAuthor)
 def every_policy(**fixed: Any) -> list[tuple[Config, bool]]:
     """Each combination of the settings that could allow something, with `--auto` and without."""
     return [
-        (Config(**{"heal_allow": allow, "heal_auto": auto, **fixed}), flag)
-        for allow, auto, flag in itertools.product([(), ("*",), ("share",)], [False, True], [False, True])
+        (Config(**{"heal_allow": allow, **fixed}), flag)
+        for allow, flag in itertools.product([(), ("*",), ("share",)], [False, True])
     ]
 
 
@@ -58,13 +58,13 @@ def test_only_a_cured_patch_can_be_allowed() -> None:
         ({"heal_allow": ("share",)}, False, "allow"),
         ({"heal_allow": ("sh*",)}, False, "allow"),
         ({"heal_allow": ("Share", "other_*")}, False, "ask"),
-        ({"heal_auto": True}, False, "allow"),
+        ({"heal_allow": ("*",)}, False, "allow"),
         ({}, True, "allow"),
         ({"heal_deny": ("share",)}, True, "deny"),
-        ({"heal_deny": ("*",), "heal_allow": ("share",), "heal_auto": True}, True, "deny"),
+        ({"heal_deny": ("*",), "heal_allow": ("share",)}, True, "deny"),
     ],
 )
-def test_a_cured_patch_is_allowed_by_name_auto_or_call(
+def test_a_cured_patch_is_allowed_by_name_or_call(
     settings: dict[str, Any], auto: bool, expected: str
 ) -> None:
     assert decide("share", "cured", "search", Config(**settings), auto=auto) == expected
@@ -74,13 +74,8 @@ def test_the_policy_is_read_from_the_environment() -> None:
     given = {
         "HEALKIT_HEAL_DENY": "pay_*, send_mail",
         "HEALKIT_HEAL_ALLOW": "report_*",
-        "HEALKIT_HEAL_AUTO": "yes",
     }
     config = Config.from_environment(given)
-    assert (config.heal_deny, config.heal_allow, config.heal_auto) == (
-        ("pay_*", "send_mail"),
-        ("report_*",),
-        True,
-    )
+    assert (config.heal_deny, config.heal_allow) == (("pay_*", "send_mail"), ("report_*",))
     assert denied("send_mail", config)
     assert not denied("report_day", config)

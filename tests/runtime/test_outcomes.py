@@ -160,12 +160,14 @@ def test_using_up_the_processor_time_is_its_own_ending(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("WORK-4", "LOG-2")
 @pytest.mark.parametrize(
-    ("nursery", "code"),
+    ("fork_server", "code"),
     [(False, "TOOL_CRASHED"), pytest.param(True, "WORKER_LOST", marks=pytest.mark.slow)],
 )
-def test_a_worker_killed_from_outside_is_recorded_as_such(tmp_path: Path, nursery: bool, code: str) -> None:
+def test_a_worker_killed_from_outside_is_recorded_as_such(
+    tmp_path: Path, fork_server: bool, code: str
+) -> None:
     """Alone it died of SIGKILL; together with the fork server that it was forked from, it was lost."""
-    config = Config(nursery=nursery, spares=0, start_timeout_s=30)
+    config = Config(fork_server=fork_server, spares=0, start_timeout_s=30)
     with Healkit(tmp_path / "x.db", config=config) as healkit:
         background.loop.submit(_warm_up(config)).result(timeout=30)
         healkit.vault.add(
@@ -197,7 +199,7 @@ PRESSES = {"while it waits": _end_the_wait, "before it waits": _thread.interrupt
 def test_ctrl_c_stops_the_worker_records_it_and_reaches_the_caller(
     tmp_path: Path, press: Callable[[], None]
 ) -> None:
-    healkit = Healkit(tmp_path / "x.db", config=Config(nursery=False, start_timeout_s=30))
+    healkit = Healkit(tmp_path / "x.db", config=Config(fork_server=False, start_timeout_s=30))
     healkit.vault.add("sleeper", "import time\ndef sleeper():\n    mcp.host.started()\n    time.sleep(60)\n")
     running = threading.Event()
     healkit.provide(running.set, "started")

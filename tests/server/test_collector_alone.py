@@ -246,7 +246,9 @@ def test_a_sent_execution_is_linked_to_its_tool_and_caller(tmp_path: Path) -> No
         for name in ("unrelated", *vault):
             theirs.vault.add(name, vault.get(name, "def unrelated(): return 0"))
     with collecting(tmp_path / "collector.db") as server:
-        config = Config(sync_url=server.url, sync_token=TOKEN, nursery=False, spares=0, start_timeout_s=30)
+        config = Config(
+            sync_url=server.url, sync_token=TOKEN, fork_server=False, spares=0, start_timeout_s=30
+        )
         with Healkit(tmp_path / "mine.db", config=config) as mine:
             for name, code in vault.items():
                 mine.vault.add(name, code)

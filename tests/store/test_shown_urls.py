@@ -93,7 +93,7 @@ def test_no_face_shows_the_password_of_the_database(url: str, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_no_object_shows_the_password_of_the_database(url: str) -> None:
-    with Healkit(url, config=Config(nursery=False, spares=0, collect_db=url)) as healkit:
+    with Healkit(url, config=Config(fork_server=False, spares=0)) as healkit:
         status = healkit.status()
         shown = [
             repr(status),

@@ -37,7 +37,7 @@ def sleeps(n: int):
 def config(url: str) -> Config:
     delivery.PACE = delivery.Pace(request_s=20.0, backoff_s=0.05, backoff_max_s=0.5)
     return Config(
-        isolation="process", nursery=False, spares=0, start_timeout_s=60.0, log_wait_s=5.0,
+        isolation="process", fork_server=False, spares=0, start_timeout_s=60.0, log_wait_s=5.0,
         sync_url=url, sync_token=os.environ["HEALKIT_COLLECT_TOKEN"], sync_interval_s=0.02,
     )  # fmt: skip
 

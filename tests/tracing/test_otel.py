@@ -27,10 +27,10 @@ from healkit import Healkit
 from healkit.config import Config
 from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.contracts.traces import BranchDecision, ExecutionTrace, TaskResult
-from healkit.errors import ConfigError
 from healkit.sanitizer.cleaner import Verbatim
 from healkit.sanitizer.sanitizer import Sanitizer
-from healkit.tracing.otel import CONVENTIONS, OtelExporter
+from healkit.tracing import otel
+from healkit.tracing.otel import OtelExporter
 
 WAIT_S = 30.0
 
@@ -161,21 +161,15 @@ def test_an_execution_becomes_a_span_and_its_calls_become_child_spans(
     assert "error.type" not in attributes(spans["execute_tool fetch"][0])
 
 
-@pytest.mark.parametrize("version", list(CONVENTIONS))
-def test_each_conventions_version_has_its_names_and_content_needs_opt_in(
-    receiver: Receiver, version: str
-) -> None:
+def test_content_needs_opt_in(receiver: Receiver) -> None:
     def names(**config: Any) -> set[str]:
-        span, *_ = exported(receiver, trace(task_results=[]), otel_semconv=version, **config)[
-            "execute_tool weather"
-        ]
+        span, *_ = exported(receiver, trace(task_results=[]), **config)["execute_tool weather"]
         return {name for name in attributes(span) if not name.startswith("healkit.")}
 
-    expected = {"gen_ai.tool.name", "gen_ai.tool.call.id"}
-    expected |= {"gen_ai.operation.name", "gen_ai.tool.type"} if version != "1.36" else set()
-    assert names() == expected
-    content = {"gen_ai.tool.call.arguments", "gen_ai.tool.call.result"} if version == "1.41" else set()
-    assert names(otel_content=True) == expected | content
+    known = {"gen_ai.tool.name", "gen_ai.tool.call.id", "gen_ai.operation.name", "gen_ai.tool.type"}
+    assert names() == known
+    content = {"gen_ai.tool.call.arguments", "gen_ai.tool.call.result"}
+    assert names(otel_content=True) == known | content
 
 
 def test_content_is_the_cleaned_payload_as_json(receiver: Receiver) -> None:
@@ -242,11 +236,6 @@ def test_a_slow_or_missing_receiver_delays_no_execution(receiver: Receiver) -> N
     exporter.close()
 
 
-def test_an_unknown_conventions_version_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"1\.99"):
-        Config(otel_semconv="1.99")
-
-
 @pytest.mark.slow
 def test_without_opentelemetry_the_setting_names_the_extra_to_install(
     tmp_path: Path,
@@ -264,7 +253,7 @@ def test_without_opentelemetry_the_setting_names_the_extra_to_install(
 
 @pytest.mark.slow
 def test_spans_of_nested_tools_arrive_under_their_callers(receiver: Receiver, tmp_path: Path) -> None:
-    config = Config(otel=True, nursery=False, spares=0, start_timeout_s=30)
+    config = Config(otel=True, fork_server=False, spares=0, start_timeout_s=30)
     with Healkit(tmp_path / "h.db", config=config) as hk:
         hk.vault.add("inner", "def inner(x): return 1 / x")
         hk.vault.add("middle", "def middle(x): return mcp.vault.inner(x=x)")
@@ -289,14 +278,12 @@ def test_spans_of_nested_tools_arrive_under_their_callers(receiver: Receiver, tm
 
 
 @pytest.mark.slow
-def test_the_page_runs_and_names_every_attribute_of_every_version(
+def test_the_page_runs_and_names_every_attribute(
     receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (Path(__file__).parents[2] / "docs" / "opentelemetry.md").read_text()
-    for version, names in CONVENTIONS.items():
-        assert f"`{version}`" in page or "all" in page
-        for name in names.values():
-            assert f"`{name}`" in page, name
+    for name in otel._NAMES.values():
+        assert f"`{name}`" in page, name
     (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, check=True, timeout=100)
     names = []

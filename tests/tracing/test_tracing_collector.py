@@ -140,7 +140,7 @@ def test_a_stopped_execution_has_a_trace_with_its_open_call(hk: Healkit) -> None
 HOST = """
 import sys
 from healkit import Config, Healkit
-hk = Healkit(sys.argv[1], config=Config(isolation="process", start_timeout_s=30, org="acme"))
+hk = Healkit(sys.argv[1], config=Config(isolation="process", start_timeout_s=30, trace_project="acme"))
 hk.provide(lambda: print("running", flush=True), "started")
 hk.vault.add("sleeper", '''
 import time

@@ -38,7 +38,7 @@ def test_without_a_url_there_is_no_thread_and_no_http_client(tmp_path: Path) -> 
 import sys, threading
 sys.path.insert(0, {SAMPLES!r})
 from healkit import Config, Healkit
-hk = Healkit({str(tmp_path / "healkit.db")!r}, config=Config(nursery=False, spares=0, start_timeout_s=30))
+hk = Healkit({str(tmp_path / "healkit.db")!r}, config=Config(fork_server=False, spares=0, start_timeout_s=30))
 hk.vault.add("one", "SELECT 1", type="sql")
 hk.execute("one")
 assert [t.name for t in threading.enumerate() if "healkit-sync" in t.name] == []

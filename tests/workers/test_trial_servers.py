@@ -17,7 +17,8 @@ from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.contracts import rpc
-from healkit.runtime.trials import Trial, TrialResult
+from healkit.runtime.shares import TrialResult
+from healkit.runtime.trials import Trial
 from healkit.workers.inside.trialserver_main import rehearse
 
 LOADED = "import sys\ndef f():\n    return sorted({'asyncio', 'logging', 'random', 'threading'} & {*sys.modules})\n"

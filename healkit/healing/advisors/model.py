@@ -64,7 +64,7 @@ class ModelAdvisor:
     on_progress: called in the thread that draws, while the model answers.
     environ: the variables to search for keys, by default the process's environment.
 
-    `spending` adds up over all cases. `hidden` counts, by the sanitiser's rule, the texts withheld from the model.
+    `hidden` counts, by the sanitiser's rule, the texts withheld from the model.
     """
 
     name = "model"
@@ -81,8 +81,7 @@ class ModelAdvisor:
         self._config = config
         self._locals_of, self._on_progress = locals_of or retained_locals, on_progress
         self._environ = os.environ if environ is None else environ
-        self.spending = Spending(config)
-        self._unclaimed = Spending(config)
+        self._unclaimed: dict[str, float] = {}
         self.hidden: Counter[str] = Counter()
 
     def available(self) -> Availability:
@@ -97,7 +96,7 @@ class ModelAdvisor:
     @property
     def unclaimed(self) -> dict[str, float]:
         """Cost since the last patch, which no patch carries; the loop adds it to the report's cost."""
-        return self._unclaimed.cost()
+        return dict(self._unclaimed)
 
     @property
     def remarks(self) -> list[str]:
@@ -137,7 +136,7 @@ class ModelAdvisor:
         secret_map = SecretMap(Sanitizer.from_config(self._config), self.hidden)
         client = ModelClient(endpoint, self._config, lambda: bench.left_s, self._on_progress)
         conversation = Conversation(
-            case, self._brief(case, bench, secret_map), secret_map, client, (self.spending, self._unclaimed)
+            case, self._brief(case, bench, secret_map), secret_map, client, self._unclaimed
         )
         for number in range(1, self._config.heal_model_attempts + 1):
             patch = conversation.ask(number)
@@ -207,8 +206,8 @@ def retained_locals(case: Case) -> Stack:
 class Conversation:
     """Questions on one case, their answers, and the verdicts on them.
 
-    `unusable` says what was wrong with the last answer, where it held nothing usable. spending: the cost of all cases,
-    and the cost that no patch carries yet.
+    `unusable` says what was wrong with the last answer, where it held nothing usable. cost: what no patch carries yet,
+    with `requests`, and `input_tokens` and `output_tokens` as far as servers send them.
     """
 
     def __init__(
@@ -217,10 +216,10 @@ class Conversation:
         briefing: Briefing,
         secret_map: SecretMap,
         client: ModelClient,
-        spending: tuple[Spending, Spending],
+        cost: dict[str, float],
     ) -> None:
         self._case, self._briefing, self._secret_map, self._client = case, briefing, secret_map, client
-        self._total, self._since_patch = spending
+        self._cost = cost
         self._tried = [attempt.patch.code for attempt in case.attempts]
         self._told = [briefing.attempt(attempt) for attempt in case.attempts]
         self.unusable = ""
@@ -235,13 +234,15 @@ class Conversation:
             self._told.append(self._briefing.unusable(str(unusable)))
             return None
         self._tried.append(answer.code)
+        cost = dict(self._cost)
+        self._cost.clear()
         return Patch(
             code=answer.code,
             advisor="model",
             author="model",
             reason=readable(self._secret_map.text(answer.reason)),
             rank=float(number),  # it has seen why the ones before would not do
-            cost=self._since_patch.taken(),
+            cost=cost,
         )
 
     def learn(self, patch: Patch, attempt: Attempt | None) -> None:
@@ -273,8 +274,7 @@ class Conversation:
 
     def _count(self, name: str, count: int | None) -> None:
         if count is not None:
-            self._total.add({name: count})
-            self._since_patch.add({name: count})
+            self._cost[name] = self._cost.get(name, 0) + count
 
     def _read(self, reply: Reply) -> ModelAnswer:
         answer = read_answer(self._secret_map.restored(reply.text), self._case.entry)
@@ -283,36 +283,6 @@ class Conversation:
         for mark in set(_MARK.findall(answer.code)) - set(_MARK.findall(self._case.entry.code)):
             raise UnusableAnswer(f"The code in the answer holds {mark}, which stands for nothing here.")
         return answer
-
-
-class Spending:
-    """Sum of costs; `counts` has `requests`, and `input_tokens` and `output_tokens` as far as servers send them."""
-
-    def __init__(self, config: Config) -> None:
-        self._input_usd, self._output_usd = config.heal_model_usd_per_mtok
-        self.counts: dict[str, int] = {}
-
-    def add(self, counts: dict[str, int]) -> None:
-        """Add the cost of one question."""
-        for name, count in counts.items():
-            self.counts[name] = self.counts.get(name, 0) + count
-
-    @property
-    def usd(self) -> float:
-        """Cost in US dollars by the configured prices; 0 without any."""
-        counts = self.counts
-        read, written = counts.get("input_tokens", 0), counts.get("output_tokens", 0)
-        return (read * self._input_usd + written * self._output_usd) / 1e6
-
-    def cost(self) -> dict[str, float]:
-        """Return the cost as a patch carries it: the counts, and `usd` only where a price is configured."""
-        priced = bool(self._input_usd or self._output_usd)
-        return {**self.counts, **({"usd": self.usd} if priced else {})}
-
-    def taken(self) -> dict[str, float]:
-        """Return the cost so far, and start again from zero."""
-        cost, self.counts = self.cost(), {}
-        return cost
 
 
 class ProgressSentences:

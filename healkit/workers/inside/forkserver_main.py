@@ -27,7 +27,7 @@ from healkit.workers.inside.cleanup import children_of
 
 #: The largest request or answer: restrictions with their paths.
 MESSAGE_BYTES = 256 * 1024
-CONTROL_VARIABLE = "HEALKIT_NURSERY"
+CONTROL_VARIABLE = "HEALKIT_FORK_SERVER_PLAN"
 
 
 class ForkServerPlan(msgspec.Struct, frozen=True):
