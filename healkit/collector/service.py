@@ -73,7 +73,7 @@ _UNAVAILABLE: tuple[tuple[type[DatabaseError], str, float], ...] = (
 class CollectorService:
     """Storage and questions of collected traces, without HTTP; its coroutines are called from one event loop.
 
-    db: as for `Healkit`; None takes the configured one, else the default. cleaner: instead of healkit's sanitiser.
+    db: as for `Healkit`; None takes the default.
     on_error: called with each database error in full, for the server's own log.
     """
 
@@ -82,7 +82,6 @@ class CollectorService:
         config: Config,
         db: str | None = None,
         *,
-        cleaner: Cleaner | None = None,
         on_error: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.config = config
@@ -96,7 +95,6 @@ class CollectorService:
         self.idle = asyncio.Event()
         self.idle.set()
         self._db = db
-        self._cleaner = cleaner
         self._on_error = on_error
         self._storing = ThreadPoolExecutor(STORING_THREADS, "healkit-store")
         self._asking = ThreadPoolExecutor(ASKING_THREADS, "healkit-ask")
@@ -198,9 +196,7 @@ class CollectorService:
 
     def _opened_ingest(self) -> Ingest:
         if self._ingest is None:
-            self._ingest = Ingest(
-                self._store(), self._cleaner or _sanitizer(self.config), self.config.payload_max_bytes
-            )
+            self._ingest = Ingest(self._store(), _sanitizer(self.config), self.config.payload_max_bytes)
         return self._ingest
 
 

@@ -224,6 +224,20 @@ Outcome = Literal[
     "kept", "shown", "pending", "declined", "denied", "rolled_back", "not_cured", "healthy", "not_mendable", "halted",
     "stopped",
 ]  # fmt: skip
+#: Each in words.
+HEAL_ENDINGS: dict[str, str] = {
+    "kept": "patch accepted",
+    "shown": "patch found, not applied",
+    "pending": "a patch is waiting for approval",
+    "declined": "patch declined",
+    "denied": "the policy forbids the patch",
+    "rolled_back": "patch rolled back",
+    "not_cured": "no fix found",
+    "healthy": "nothing fails any more",
+    "not_mendable": "changing the code does not help",
+    "halted": "halted by the policy",
+    "stopped": "stopped",
+}
 
 
 @dataclasses.dataclass(frozen=True)

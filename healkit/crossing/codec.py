@@ -43,7 +43,7 @@ from healkit.contracts.encoding import (
 
 #: The tag's key as it stands in JSON: bytes without it hold no tag.
 MARK = f'"{TAG}"'.encode()
-#: Marks what stands for a frame where a schema is held against a value.
+#: Marks what stands for a frame where a value is checked against a schema.
 FRAME = "@frame"
 
 Buffers = list[Any]

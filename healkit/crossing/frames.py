@@ -435,7 +435,7 @@ def is_tabular(value: object) -> bool:
 
 
 def outline(value: Foreign) -> Any:
-    """Return what a schema is held against: a frame's columns, an array's first items; None for another value."""
+    """Return what a schema is checked with: a frame's columns, an array's first items; None for another value."""
     package, name = type(value).__module__.partition(".")[0], type(value).__name__
     if name in {"DataFrame", "Table", "RecordBatch"} and package in {"pandas", "polars", "pyarrow"}:
         names = value.schema.names if package == "pyarrow" else value.columns

@@ -1,6 +1,6 @@
 """Loop of a decision: a turn, a choice, a step, until the end.
 
-The chooser sees metadata only. Code checks each choice, runs it, compares what came of it with what was intended, and
+The chooser sees metadata only. Code checks each choice, runs it, compares the result with what was intended, and
 writes it down before the next turn.
 """
 

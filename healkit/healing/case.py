@@ -39,7 +39,7 @@ from healkit.store.log_reader import Log
 from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
 
-#: Number of recorded runs that passed, and of inputs that failed alike, that become checks.
+#: Number of recorded runs that passed, and of inputs that failed in the same way, that become checks.
 _PASSING_MAX, _FAILING_MAX = 30, 3
 #: A recorded frame with more items is no check, as each candidate would be tried on it; of a failing one up to the
 #: second limit, some rows are.

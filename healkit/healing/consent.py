@@ -1,6 +1,6 @@
 """Consent policy: when a patch is applied without asking.
 
-Three answers. *deny*: the patch does not reach the vault, and nobody is asked. *allow*: it is applied. *ask*: it
+Three answers. *deny*: the patch does not reach the vault, and there is no question. *allow*: it is applied. *ask*: it
 becomes a patch request, which waits for the user's consent. Deny beats allow, and allow beats ask, wherever each comes
 from.
 

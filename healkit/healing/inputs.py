@@ -392,9 +392,9 @@ def _other_arguments(arguments: dict[str, Any], chance: random.Random) -> dict[s
     """Return the arguments with one of them changed; a scalar often to one found in the others."""
     name = chance.choice(sorted(arguments))
     value = arguments[name]
-    alike = [one for one in _scalars(arguments) if type(one) is type(value) and one != value]
-    if alike and chance.random() < 0.5:
-        return {**arguments, name: chance.choice(alike)}
+    of_its_type = [one for one in _scalars(arguments) if type(one) is type(value) and one != value]
+    if of_its_type and chance.random() < 0.5:
+        return {**arguments, name: chance.choice(of_its_type)}
     if value in ([], "", {}):
         return {**arguments, name: chance.choice(FILLED[type(value)])}
     return {**arguments, name: _other_value(value, chance)}
@@ -482,14 +482,14 @@ def _other_call(call: str, chance: random.Random) -> str | None:
     kind = chance.choice(sorted({type(node).__name__ for node in places}))
     node = chance.choice([node for node in places if type(node).__name__ == kind])
     if isinstance(node, ast.Constant):
-        alike = [
+        of_its_type = [
             one.value
             for one in _places(tree, [])
             if isinstance(one, ast.Constant) and type(one.value) is type(node.value)
         ]
         # A value that is searched for is often an element of the collection.
         node.value = (
-            chance.choice(alike)
+            chance.choice(of_its_type)
             if node in arguments and chance.random() < 0.5
             else _other_value(node.value, chance)
         )

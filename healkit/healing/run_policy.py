@@ -3,7 +3,7 @@
 It counts, compares and answers; it reads no clock, waits for nothing and touches no file, so that a test can try every
 sequence of questions. Its caps are rows of one table: the occasion, the count, the cap. A healing has two more caps:
 identical errors under different code, and two alternating states. In any other run those would be false alarms: a tool
-that is given ten inputs may well fail alike on each of them.
+that is given ten inputs may well fail in the same way on each of them.
 
 Three kinds of answer. A *refusal* is about one thing: this action is not tried again, go on with something else. A
 *halt* ends the run for good: it is the answer to everything asked after it. Every step counts against the cap on steps,

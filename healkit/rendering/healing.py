@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from healkit.contracts.healing import VERDICTS, Attempt, HealReportData
+from healkit.contracts.healing import HEAL_ENDINGS, VERDICTS, Attempt, HealReportData
 from healkit.rendering import plain
 from healkit.rendering.document import (
     Card,
@@ -31,19 +31,7 @@ _SHOWN_MAX = 8
 #: Shortest wait for a person that is told.
 _THINK_TIME_LEAST_S = 1.0
 
-_HEADS = {
-    "kept": "patch accepted",
-    "shown": "patch found, not applied",
-    "pending": "a patch is waiting for your approval",
-    "declined": "patch declined",
-    "denied": "the policy forbids the patch",
-    "rolled_back": "patch rolled back",
-    "not_cured": "no fix found",
-    "healthy": "nothing fails any more",
-    "not_mendable": "changing the code does not help",
-    "halted": "halted by the policy",
-    "stopped": "stopped",
-}
+_HEADS = HEAL_ENDINGS | {"pending": "a patch is waiting for your approval"}
 
 
 def card(report: HealReportData, face: Face = "terminal") -> Card:

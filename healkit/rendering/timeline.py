@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from healkit.contracts.healing import VERDICTS, VerdictText
+from healkit.contracts.healing import HEAL_ENDINGS, VERDICTS, VerdictText
 from healkit.contracts.runs import EvidenceRef, Run, TraceEvent
 from healkit.contracts.tools import revision_label
 from healkit.errors import PATCH_CODES, EvidenceChanged
@@ -176,8 +176,8 @@ class Teller(Notes):
         came = event.result or {}
         outcome, reason = str(came.get("outcome", "completed")), str(came.get("reason", ""))
         word, _, rest = reason.partition(": ")
-        heals = word in ENDINGS
-        title = f"The healing ends: {ENDINGS[word]}." if heals else f"The run ends: {outcome}."
+        heals = word in HEAL_ENDINGS
+        title = f"The healing ends: {HEAL_ENDINGS[word]}." if heals else f"The run ends: {outcome}."
         step = self._step(event, "ended", title, "" if outcome == "completed" else "bad")
         if said := rest if heals else reason:
             step["text"].append(sentence(said))
@@ -485,20 +485,6 @@ DECISIONS = {
     "denied": ("warn", "{patch} is forbidden by the policy; nothing was changed."),
     "pending": ("warn", "{patch} is waiting for approval, as request {request}."),
     "overtaken": ("warn", "{patch} was overtaken: the tool was changed meanwhile. Nothing is lost."),
-}
-#: Outcome of a healing in its last event → the same in words.
-ENDINGS = {
-    "kept": "patch accepted",
-    "shown": "patch found, not applied",
-    "pending": "a patch is waiting for approval",
-    "declined": "patch declined",
-    "denied": "the policy forbids the patch",
-    "rolled_back": "patch rolled back",
-    "not_cured": "no fix found",
-    "healthy": "nothing fails any more",
-    "not_mendable": "changing the code does not help",
-    "halted": "halted by the policy",
-    "stopped": "stopped",
 }
 PRECONDITIONS = {
     "tool_found": "the tool was found",

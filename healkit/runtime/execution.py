@@ -61,7 +61,7 @@ _ALL_OF_THEM = "hk.executions(tried=True)"
 class Execution(ExecutionData):
     """Outcome of one tool call: a value or a failure, and where it is on record.
 
-    It is made of how it began and how it ended (`of`), for its caller and from the log alike.
+    It is made of how it began and how it ended (`of`), for its caller as well as from the log.
 
     `explain`, `post_mortem` and `to_notebook` look into a failure; `to_text` and `to_html` show it as a card.
     """

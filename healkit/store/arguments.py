@@ -42,7 +42,7 @@ class PackedArguments(NamedTuple):
     """Arguments of a call in the forms that it needs.
 
     `sent` is what the worker gets, with `contents` of frames and arrays beside it; `logged` is the record's, with
-    `previews` previews in the place of the large ones; `plain` is what a schema is held against, in which a frame is an
+    `previews` previews in the place of the large ones; `plain` is what the schema checks, in which a frame is an
     object with its columns, and an array is a list of its first items; `notes` say what arrives as what it holds.
     """
 

@@ -161,11 +161,11 @@ class Database:
             yield session
         self.check_still(file)
 
-    def detached_connection(self, wait_s: float | None = None) -> Any:
+    def detached_connection(self) -> Any:
         """Open a driver's connection in autocommit that belongs to the caller; used by the log's writer."""
         with mapped(self.where, self.path):
             if self.path:
-                return self._connect_file(self.wait_s if wait_s is None else wait_s)
+                return self._connect_file(self.wait_s)
             pooled = self.engine.raw_connection()
             connection: Any = pooled.driver_connection
             pooled.detach()

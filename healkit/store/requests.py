@@ -69,7 +69,7 @@ class Requests:
             tool = vault_rows.exactly(session, tool_name, persona)
             tool_name = tool.tool_name  # it may have been renamed
             base = vault_rows.find_revision(session, tool, parent or tool.active_revision)
-            if (row := _alike(session, tool, base.number, digest)) is not None:
+            if (row := _same_request(session, tool, base.number, digest)) is not None:
                 if row.state == "pending" and not row.verdict:
                     row.verdict = verdict
                 return _record(session, row)
@@ -239,7 +239,7 @@ def _row(session: Session, number: int) -> PatchRow:
     return row
 
 
-def _alike(session: Session, tool: ToolRegistry, parent: int, digest: str) -> PatchRow | None:
+def _same_request(session: Session, tool: ToolRegistry, parent: int, digest: str) -> PatchRow | None:
     statement = select(PatchRow).where(
         PatchRow.tool_name == tool.tool_name,
         PatchRow.target_persona == tool.target_persona,

@@ -807,20 +807,20 @@ def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blam
         fingerprint = session.scalars(newest.order_by(*newest_first).limit(1)).first()
         if not fingerprint:
             return Blame()
-    alike = and_(mine, col(ExecutionLog.fingerprint) == fingerprint)
-    told = select(_REVISION, col(ExecutionLog.id), col(ExecutionLog.timestamp)).where(alike)
+    same_failure = and_(mine, col(ExecutionLog.fingerprint) == fingerprint)
+    told = select(_REVISION, col(ExecutionLog.id), col(ExecutionLog.timestamp)).where(same_failure)
     first = session.execute(told.order_by(*oldest_first).limit(1)).first()
     last = session.execute(told.order_by(*newest_first).limit(1)).first()
     if first is None or last is None:
         return Blame(fingerprint)
     healthy = and_(mine, _STATUS == "SUCCESS")
-    failing = select(_REVISION).where(alike)
+    failing = select(_REVISION).where(same_failure)
     good = select(func.max(_REVISION)).where(healthy, first[0] > _REVISION, _REVISION.not_in(failing))
     last_good = session.scalar(good)
     if last_good is None:
         same = select(_REVISION).where(healthy, col(ExecutionLog.revision) == first[0]).limit(1)
         last_good = session.scalar(same)
-    newest_failing = session.scalar(select(func.max(_REVISION)).where(alike)) or 0
+    newest_failing = session.scalar(select(func.max(_REVISION)).where(same_failure)) or 0
     cured = (number for number in passing_revisions(session, mine, fingerprint) if number > newest_failing)
     return Blame(
         fingerprint=fingerprint,
@@ -830,7 +830,7 @@ def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blam
         last_good=last_good,
         last_cured_by=min(cured, default=None),
         last_failed_at=last[2],
-        count=session.scalar(select(func.count()).select_from(ExecutionLog).where(alike)) or 0,
+        count=session.scalar(select(func.count()).select_from(ExecutionLog).where(same_failure)) or 0,
     )
 
 

@@ -385,7 +385,7 @@ def judge(
     return msgspec.structs.replace(judged, wait_s=wait_s, smaller=response.status in _PERHAPS_TOO_MUCH)
 
 
-def retry_after_s(header: str, now: datetime | None = None) -> float:
+def retry_after_s(header: str) -> float:
     """Parse `Retry-After` as seconds from now: seconds or an HTTP date (RFC 9110, 10.2.3); 0 for neither."""
     try:
         seconds = float(min(int(header), 10**9))
@@ -395,7 +395,7 @@ def retry_after_s(header: str, now: datetime | None = None) -> float:
         except (ValueError, TypeError, IndexError):
             return 0.0
         moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        seconds = (moment - (now or datetime.now(UTC))).total_seconds()
+        seconds = (moment - datetime.now(UTC)).total_seconds()
     return min(max(0.0, seconds), RETRY_AFTER_MAX_S)
 
 

@@ -64,7 +64,7 @@ class OtelExporter:
     """Exporter that turns traces into spans on a background thread; several threads may use it.
 
     root_of: the id of the root execution, given a parent's id; without it a parent is taken for the root. cleaner: for
-    raw traces. exporter: instead of OTLP over HTTP, which goes where OpenTelemetry's own environment variables say
+    raw traces. They go over HTTP to where OpenTelemetry's own environment variables say
     (`OTEL_EXPORTER_OTLP_ENDPOINT`, default http://localhost:4318; …`_HEADERS`; …).
 
     Raises `ConfigError` where the extra `healkit[otel]` is not installed.
@@ -75,7 +75,6 @@ class OtelExporter:
         config: Config,
         cleaner: Callable[[], Cleaner],
         root_of: Callable[[str], str] = lambda parent_id: parent_id,
-        exporter: SpanExporter | None = None,
     ) -> None:
         try:
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -86,7 +85,7 @@ class OtelExporter:
         self._cleaner = cleaner
         self._root_of = root_of
         self._resource = _resource()
-        self._processor = BatchSpanProcessor(exporter or _otlp())
+        self._processor = BatchSpanProcessor(_otlp())
 
     def export(self, trace: ExecutionTrace) -> None:
         """Queue the trace's spans; return at once, and never raise."""

@@ -192,11 +192,11 @@ def find_run(runs_dir: Path, name: str) -> Path:
     exact = runs_dir / name
     if name and not name.startswith(".") and exact.is_dir():
         return exact
-    alike = [path for path in folders if name and path.name.startswith(name)]
-    if len(alike) == 1:
-        return alike[0]
+    matching = [path for path in folders if name and path.name.startswith(name)]
+    if len(matching) == 1:
+        return matching[0]
     raise RunNotFound(
-        f"{_miss(name, alike)} in {str(runs_dir)!r}.{_near(name, folders, alike)}",
+        f"{_miss(name, matching)} in {str(runs_dir)!r}.{_near(name, folders, matching)}",
         hint="`healkit trace list` shows those that there are." if folders else _RECORDS,
     )
 
@@ -204,15 +204,19 @@ def find_run(runs_dir: Path, name: str) -> Path:
 _RECORDS = "Record one with hk.run(), hk.execute(…, record=True) or `healkit run TOOL --record`."
 
 
-def _miss(name: str, alike: list[Path]) -> str:
-    if alike:
-        return f"{len(alike)} runs begin with {name!r}"
+def _miss(name: str, matching: list[Path]) -> str:
+    if matching:
+        return f"{len(matching)} runs begin with {name!r}"
     return "There is no run yet" if name == LAST else f"There is no run {name!r}"
 
 
-def _near(name: str, folders: Iterable[Path], alike: list[Path]) -> str:
+def _near(name: str, folders: Iterable[Path], matching: list[Path]) -> str:
     names = [path.name for path in folders]
-    return f" They are {', '.join(path.name for path in alike[:5])}." if alike else did_you_mean(name, names)
+    return (
+        f" They are {', '.join(path.name for path in matching[:5])}."
+        if matching
+        else did_you_mean(name, names)
+    )
 
 
 def _sweep(unborn: Path) -> None:

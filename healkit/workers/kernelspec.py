@@ -55,8 +55,8 @@ def kernels_folder(*, user: bool = False, prefix: str | None = None) -> Path:
 def install(spec: Mapping[str, Any], name: str, folder: Path) -> Path:
     """Write it to `folder/name`, in place of an earlier one of ours; returns that path.
 
-    Raises `UsageInvalid` for a name that Jupyter does not take, for somebody else's kernel of that name, and for a
-    folder that cannot be written.
+    Raises `UsageInvalid` for a name that Jupyter does not take, for a kernel of that name that is not healkit's, and
+    for a folder that cannot be written.
     """
     target = _target(name, folder)
     if target.exists() and not _is_ours(target):
@@ -83,7 +83,7 @@ def install(spec: Mapping[str, Any], name: str, folder: Path) -> Path:
 def remove(name: str, folder: Path | None) -> Path:
     """Delete one of ours from that folder, or from wherever Jupyter finds it; returns its path.
 
-    Raises `UsageInvalid` where there is none, or it is somebody else's.
+    Raises `UsageInvalid` where there is none, or it is not healkit's.
     """
     if folder is not None:
         target = _target(name, folder)

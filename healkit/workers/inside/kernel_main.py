@@ -123,7 +123,7 @@ def _run_when_asked(app: WorkerApp, runner: ToolRunner, bridge: socket.socket) -
     """Run the tool, as a cell, once its work arrives on the bridge; called by the kernel's event loop.
 
     An execute request would do the same and take four times as long: two more threads, a cell to transform and to
-    compile, and a reply that nobody reads.
+    compile, and a reply that is not read.
     """
     loop = asyncio.get_running_loop()
     kernel = app.kernel
@@ -181,9 +181,9 @@ def _warm_up(shell: ZMQInteractiveShell) -> None:
     shell.run_cell("None", store_history=False, silent=True)
 
 
-def _wait_until_listening(path: str, within_s: float = 30.0) -> None:
+def _wait_until_listening(path: str) -> None:
     """Wait until something listens on that socket; give up in silence, since the host's own limit is shorter."""
-    give_up = time.monotonic() + within_s
+    give_up = time.monotonic() + 30.0
     while time.monotonic() < give_up:
         with socket.socket(socket.AF_UNIX) as probe:
             try:

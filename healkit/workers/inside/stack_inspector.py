@@ -296,4 +296,4 @@ class _Short(reprlib.Repr):
 
     def repr_frozenset(self, x: frozenset[Any], level: int) -> str:
         """Shorten a frozenset as a set; called by `reprlib`."""
-        return f"frozenset({self.repr_set(x, level) if x else ''})"  # type: ignore[arg-type]  # reads alike
+        return f"frozenset({self.repr_set(x, level) if x else ''})"  # type: ignore[arg-type]  # reads the same

@@ -411,13 +411,13 @@ def bases(code: str, tried: Sequence[tuple[Candidate, str]], before: str, failin
         if nearer:
             found.append((nearer * candidate.score**0.3, nearer, after, candidate))
     found.sort(key=lambda one: -one[0])
-    alike: Counter[object] = Counter()
+    chosen_of_kind: Counter[object] = Counter()
     chosen = []
     for _, nearer, after, candidate in found:
         kinds = (after, (after, candidate.edits[0].start // 40))
-        if alike[kinds[1]] >= _OF_A_KIND or alike[kinds[0]] >= _BASES // 2:
+        if chosen_of_kind[kinds[1]] >= _OF_A_KIND or chosen_of_kind[kinds[0]] >= _BASES // 2:
             continue
-        alike.update(kinds)
+        chosen_of_kind.update(kinds)
         chosen.append(BaseVariant(apply_edits(code, list(candidate.edits)), candidate, nearer))
         if len(chosen) >= _BASES:
             break

@@ -2,8 +2,8 @@
 
 Other evidence decides among them: how likely the kind of edit is and how suspicious its line, how small the patch is
 and whether its code makes sense, and what it does on inputs near those of the checks. A patch is less likely if it
-changes results near inputs where the code was right, fails where others do not, or returns a constant. Patches that
-behave alike support each other, as independent ways to the same behaviour.
+changes results near inputs where the code was right, fails where others do not, or returns a constant. Patches
+that behave in the same way support each other, as independent ways to one behaviour.
 
 Of a few thousand edits some meet two or three examples by chance. Where the evidence tells little, a patch gets a
 doubt: it is shown, but not called cured.
@@ -140,13 +140,13 @@ def rank_patches(
     left = _lost_statements(bench, baseline, [one.candidate for one in first[:_WATCHED]])
     left += [0] * (len(first) - len(left))
     compared = _compare(bench, baseline, first, accepts)
-    alike = list(zip(compared.same, compared.agreed, strict=True))
-    support = _support(ranks, alike)
+    behaviours_of = list(zip(compared.same, compared.agreed, strict=True))
+    support = _support(ranks, behaviours_of)
     order = [
         RankedPatch(
             one,
             ranks[place]
-            + _AGREED * min(support[alike[place]] - ranks[place], _AGREED_MOST)
+            + _AGREED * min(support[behaviours_of[place]] - ranks[place], _AGREED_MOST)
             + (_KEPT_LOUD if fails_loudly else _KEPT) * compared.kept(place)
             - _FAILED * compared.failed(place)
             - (_CHANGED_UNASKED if not demanded and compared.kept(place) < 1.0 else 0.0)
@@ -154,34 +154,36 @@ def rank_patches(
             - _UNUSED * min(left[place], _MOST_UNUSED),
             compared.kept(place),
             unused=left[place],
-            does=alike[place],
+            does=behaviours_of[place],
         )
         for place, one in enumerate(first)
     ]
-    order = _with_shares(order, alike)
+    order = _with_shares(order, behaviours_of)
     order.sort(key=lambda one: -one.rank)
     lowest = order[-1].rank
     return order + [RankedPatch(one, lowest - 1 - place) for place, one in enumerate(rest)]
 
 
-def _support(ranks: Sequence[float], alike: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+def _support(
+    ranks: Sequence[float], behaviours_of: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], float]:
     """Return the evidence for each behaviour, as a logarithm of odds."""
     found = defaultdict[tuple[str, str], float](float)
-    for rank, letters in zip(ranks, alike, strict=True):
+    for rank, letters in zip(ranks, behaviours_of, strict=True):
         found[letters] += math.exp(rank)
     return {letters: math.log(odds) for letters, odds in found.items()}
 
 
-def _with_shares(order: Sequence[RankedPatch], alike: Sequence[tuple[str, str]]) -> list[RankedPatch]:
+def _with_shares(order: Sequence[RankedPatch], behaviours_of: Sequence[tuple[str, str]]) -> list[RankedPatch]:
     """Return the patches with the share of each one's behaviour; a rank is a logarithm of odds."""
     most = max(one.rank for one in order)
     weights = [math.exp(one.rank - most) for one in order]
     total, of_kind = sum(weights), defaultdict[tuple[str, str], float](float)
-    for weight, letters in zip(weights, alike, strict=True):
+    for weight, letters in zip(weights, behaviours_of, strict=True):
         of_kind[letters] += weight
     return [
         dataclasses.replace(one, share=of_kind[letters] / total, behaviours=len(of_kind))
-        for one, letters in zip(order, alike, strict=True)
+        for one, letters in zip(order, behaviours_of, strict=True)
     ]
 
 
@@ -228,12 +230,12 @@ def _compare(
         agreed = _compare_letters(bench, found[0].code, same[0].replace("w", "."), codes, probes, limit_s)
     constant = [False for _ in found]
     values = [check.expected for check in (*passing, *failing) if check.known and not check.raises]
-    alike = bool(values) and all(value == values[0] for value in values)
+    one_value = bool(values) and all(value == values[0] for value in values)
     parted = any(row[place] != "." for row in same for place in compress(range(len(probes)), counted))
     # Running the code for its values takes longer than all else, and is often not needed.
-    before = _results(bench, code, probes, own, limit_s) if alike or parted else []
+    before = _results(bench, code, probes, own, limit_s) if one_value or parted else []
     varies = len({msgspec.json.encode(result.value) for result in before if result.outcome == "passed"}) > 1
-    if alike and varies:
+    if one_value and varies:
         always = [msgspec.structs.replace(probe, known=True, expected=values[0]) for probe in probes]
         constant = [set(letters) == {"."} for letters in _letters(bench, code, found, always, limit_s)]
     return Comparison(before, same, agreed, constant, counted)
@@ -316,7 +318,7 @@ def _marks(program: Program, ran: frozenset[int]) -> Iterator[Edit]:
                 yield edit
 
 
-# Features of a patch, read off the text alone. A patch may pass every check and still be one that nobody would write:
+# Features of a patch, read off the text alone. A patch may pass every check and still be one that no one would write:
 # it divides a number by itself, no longer reads its input, or has a number that is nowhere else in the program. Human
 # changes are small, counted in tokens, and leave a program in which everything is used. (On patches that overfit: Xin
 # and Reiss, "Identifying Test-Suite-Overfitted Patches through Test Case Generation", ISSTA 2017, and Ye et al.,

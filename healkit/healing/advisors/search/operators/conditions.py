@@ -209,7 +209,7 @@ def _sides(node: ast.Compare, position: int) -> tuple[ast.expr, ast.expr]:
 
 
 def _is_literal(node: ast.Compare, position: int) -> bool:
-    """Return whether one side is a number or a text, which nobody compares by identity."""
+    """Return whether one side is a number or a text, which is not compared by identity."""
     return any(
         isinstance(side, ast.Constant) and not isinstance(side.value, bool | None)
         for side in _sides(node, position)
