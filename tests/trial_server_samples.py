@@ -42,3 +42,13 @@ def children_of_trial_servers() -> list[psutil.Process]:
             if process.ppid() in pids:
                 children.append(process)
     return children
+
+
+def worker_processes() -> list[psutil.Process]:
+    """Return every process of this one that holds a worker, a fork server or a trial server."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "healkit.workers" in " ".join(child.cmdline()):
+                found.append(child)
+    return found

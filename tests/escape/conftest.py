@@ -1,7 +1,4 @@
-"""Hosts of the probes, one for each tier.
-
-They run as this user and, where that is root, as an ordinary one too.
-"""
+"""Hosts of the probes, one for each tier."""
 
 from __future__ import annotations
 

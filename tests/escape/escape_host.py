@@ -127,7 +127,6 @@ def targets_in(folder: Path) -> Iterator[dict[str, Any]]:
                 "host_pid": os.getpid(), "pid": victim.pid, "hostname": socket.gethostname(), "disk": _disk(),
             }  # fmt: skip
         finally:
-            assert victim.stdin is not None
             victim.stdin.close()
             victim.wait(10)
             for place in ("/tmp", "/dev/shm"):
@@ -178,19 +177,12 @@ def separate(healkit: Healkit, at_a_time: int) -> dict[str, Any]:
         try:
             execution = healkit.execute(run.tool, timeout=run.timeout_s)
         except HealkitError as error:  # no worker could be had: the host is not in health
-            return {
-                "ending": error.code,
-                "value": None,
-                "summary": str(error),
-                "outputs": [],
-                "duration_ms": 0,
-            }
+            return {"ending": error.code, "value": None, "told": str(error), "outputs": [], "duration_ms": 0}
         failure = execution.failure
         return {
             "ending": "SUCCESS" if failure is None else failure.code,
             "value": execution.value,
-            "summary": "" if failure is None else failure.summary,
-            "told": "" if failure is None else failure.traceback[-3000:],
+            "told": "" if failure is None else f"{failure.summary}\n{failure.traceback[-3000:]}",
             "outputs": execution.outputs,
             "duration_ms": execution.duration_ms,
         }

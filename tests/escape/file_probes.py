@@ -1,7 +1,4 @@
-"""Attempts on files, by probes.
-
-The host's, granted ones, /proc, and what a worker's descriptors lead to.
-"""
+"""Attempts on files, by probes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Prelude of tools that forge.
-
-Their own end of the bridge, frames, kernel messages.
-"""
+"""Prelude of tools that forge."""
 
 from __future__ import annotations
 

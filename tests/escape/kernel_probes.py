@@ -1,7 +1,4 @@
-"""Attempts on the kernel, by probes.
-
-Sockets, other processes, system calls, limits, and what the machine has for all.
-"""
+"""Attempts on the kernel, by probes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Escapes that one tool tries in one go.
-
-All of them: what, how, and the answer expected at each tier.
-"""
+"""Escapes that one tool tries in one go."""
 
 from __future__ import annotations
 

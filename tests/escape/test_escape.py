@@ -8,7 +8,6 @@ The tries are made once for each tier and user (conftest.py); a test looks at al
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from escape_runs import RUNS
 from probes import OPEN, PROBES
 
 from healkit.rendering.outputs import safe_output
-from healkit.workers.sandbox import RunFolder
 from healkit.workers.tiers import NOT_STOPPED
 
 #: Six hosts share what cores there are; the first of these tests waits for its own.
@@ -121,32 +119,3 @@ def test_the_page_has_a_row_for_all_that_a_tier_does_not_stop() -> None:
 def test_there_are_enough_of_them_and_each_has_a_name_of_its_own() -> None:
     names = [probe.name for probe in PROBES] + [run.name for run in RUNS]
     assert len(names) == len(set(names)) > 200
-
-
-@pytest.mark.requirement("WORK-2")
-def test_removing_a_workers_folder_does_not_follow_its_links(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    outside = tmp_path / "outside"
-    outside.write_text("the host's")
-    outside.chmod(0o640)
-    folder = RunFolder(tmp_path / "run").create()
-    shut = folder.scratch / "shut"
-    shut.mkdir()
-    (shut / "link").symlink_to(outside)
-    shut.chmod(0o500)
-    refused: list[object] = []
-
-    def refuse_once(path: object, *args: Any, **kwargs: Any) -> None:
-        # For root no folder is shut; for anybody else the first attempt fails like this.
-        if os.fspath(path).endswith("link") and not refused:
-            refused.append(path)
-            raise PermissionError(13, "Permission denied", path)
-        unlink(path, *args, **kwargs)
-
-    unlink = os.unlink
-    monkeypatch.setattr(os, "unlink", refuse_once)
-    folder.remove()
-    assert refused
-    assert outside.stat().st_mode & 0o777 == 0o640
-    assert not folder.root.exists()

@@ -1,7 +1,4 @@
-"""Notebook that is driven as a frontend drives one.
-
-Also what it may leave behind.
-"""
+"""Notebook that is driven as a frontend drives one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`healkit kernelspec`: where the kernel spec goes.
-
-Also what it says, and that it does not touch any other kernel spec.
-"""
+"""`healkit kernelspec`: where the kernel spec goes."""
 
 from __future__ import annotations
 

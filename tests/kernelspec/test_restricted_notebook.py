@@ -1,12 +1,8 @@
-"""Notebook that runs as a whole in the restricted kernel.
-
-What works, what is denied, what is left.
-"""
+"""Notebook that runs as a whole in the restricted kernel."""
 
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -16,6 +12,7 @@ import nbformat
 import pytest
 from kernelspec_samples import FORBIDDEN, WAIT_S, Notebook, wait_until_nothing_is_left_of
 from nbclient import NotebookClient
+from programs import python
 from waiting import wait_until
 
 from healkit.errors import HealkitError
@@ -58,20 +55,13 @@ def test_the_pages_example_holds(install: Install, tmp_path: Path) -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "restricted_notebooks.md").read_text()
     (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     install()
-    done = subprocess.run(
-        [sys.executable, "-c", example],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-        cwd=tmp_path,
-    )
+    done = python(example, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-1")
-def test_displays_plots_tables_widgets_and_magics_work(tier: str, install: Install, tmp_path: Path) -> None:
+def test_displays_plots_tables_widgets_and_magics_work(install: Install, tmp_path: Path) -> None:
     cells = [
         "import matplotlib.pyplot as plt\nplt.plot([1, 2]);",
         "import pandas as pd\npd.DataFrame({'a': [1]})",
@@ -102,38 +92,36 @@ def test_the_notebooks_own_folder_is_out_of_reach_until_it_is_granted(without_gr
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
-def test_a_granted_folder_is_where_the_cells_run_and_reading_it_is_all_they_may(
+def test_granted_folders_are_reached_as_granted_and_no_further(
     tier: str, start: Start, tmp_path: Path
 ) -> None:
-    notebook = start(read=["."])
-    (tmp_path / "notebooks" / "data.csv").write_text("a,b\n")
+    """A granted folder is where the cells run; too much memory is an error of its cell, and the notebook goes on."""
+    folder = tmp_path / "notebooks"
+    (folder / "out").mkdir(parents=True)
+    notebook = start(read=["."], write=["out"], memory_mb=200)
+    (folder / "data.csv").write_text("a,b\n")
     assert notebook.run("print(open('data.csv').read(), end='')").text == "a,b\n"
-    assert notebook.run("open('new.csv', 'w')").status == "error"
-    assert notebook.run("open('data.csv', 'a')").status == "error"
-    assert (tmp_path / "notebooks" / "data.csv").read_text() == "a,b\n"
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("WORK-2")
-def test_a_write_grant_reaches_its_folder_and_no_further(tier: str, start: Start, tmp_path: Path) -> None:
-    (tmp_path / "notebooks" / "out").mkdir(parents=True)
-    notebook = start(write=["out"])
-    out = tmp_path / "notebooks" / "out"
-    assert notebook.run(f"open({str(out / 'x')!r}, 'w').write('done')").status == "ok"
-    assert (out / "x").read_text() == "done"
-    assert notebook.run(f"open({str(out.parent / 'y')!r}, 'w')").status == "error"
-
-
-def test_a_grant_that_is_not_there_is_named_and_nothing_is_started(install: Install, tmp_path: Path) -> None:
-    with pytest.raises(HealkitError, match="grants 'nowhere', but there is no"):
-        Notebook(install(read=["nowhere"]), tmp_path)
+    for denied in ("open('new.csv', 'w')", "open('data.csv', 'a')", f"open({str(tmp_path / 'y')!r}, 'w')"):
+        assert notebook.run(denied).status == "error", denied
+    assert (folder / "data.csv").read_text() == "a,b\n"
+    assert notebook.run("open('out/x', 'w').write('done')").status == "ok"
+    assert (folder / "out" / "x").read_text() == "done"
+    notebook.run("kept = 1")
+    assert notebook.run("x = bytearray(400 * 1024 * 1024)").ename == "MemoryError"
+    assert notebook.run("print(kept)").text == "1\n"
 
 
 @pytest.mark.requirement("WORK-2")
-def test_a_link_in_the_place_of_a_grant_is_not_followed(install: Install, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("nowhere", "grants 'nowhere', but there is no"), ("data", "grants 'data', but that leads to '/etc'")],
+)
+def test_a_grant_that_is_not_there_or_a_link_is_named_and_nothing_is_started(
+    install: Install, tmp_path: Path, name: str, said: str
+) -> None:
     (tmp_path / "data").symlink_to("/etc")
-    with pytest.raises(HealkitError, match="grants 'data', but that leads to '/etc'"):
-        Notebook(install(read=["data"]), tmp_path)
+    with pytest.raises(HealkitError, match=said):
+        Notebook(install(read=[name]), tmp_path)
 
 
 @pytest.mark.requirement("WORK-2", "WORK-3")
@@ -143,15 +131,6 @@ def test_without_a_boundary_it_does_not_start(
     monkeypatch.setenv("HEALKIT_ISOLATION", "process")
     with pytest.raises(HealkitError, match="is no boundary"):
         Notebook(install(), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("WORK-2")
-def test_too_much_memory_is_an_error_of_its_cell_and_the_notebook_goes_on(tier: str, start: Start) -> None:
-    notebook = start(memory_mb=200)
-    notebook.run("kept = 1")
-    assert notebook.run("x = bytearray(400 * 1024 * 1024)").ename == "MemoryError"
-    assert notebook.run("print(kept)").text == "1\n"
 
 
 @pytest.mark.requirement("WORK-1")
@@ -186,27 +165,25 @@ def test_a_moved_slider_reaches_its_widget(without_grants: Notebook) -> None:
 
 @pytest.mark.slow
 def test_subshells_work_and_no_debugger_is_offered(without_grants: Notebook) -> None:
-    content = without_grants.do(without_grants.client.kernel_info(reply=True, timeout=WAIT_S))["content"]
+    notebook, client = without_grants, without_grants.client
+    content = notebook.do(client.kernel_info(reply=True, timeout=WAIT_S))["content"]
     assert "debugger" not in content["supported_features"]
     assert not content.get("debugger")
-    without_grants.client.control_channel.send(
-        without_grants.client.session.msg("create_subshell_request", {})
-    )
-    made = without_grants.do(without_grants.client.get_control_msg(timeout=WAIT_S))["content"]
+
+    def asked(request: str, **content: object) -> dict[str, object]:
+        client.control_channel.send(client.session.msg(f"{request}_subshell_request", content))
+        answer: dict[str, object] = notebook.do(client.get_control_msg(timeout=WAIT_S))["content"]
+        return answer
+
+    made = asked("create")
     assert made["status"] == "ok"
-    assert without_grants.run("print(1)").text == "1\n"
-    content = {"subshell_id": made["subshell_id"]}
-    without_grants.client.control_channel.send(
-        without_grants.client.session.msg("delete_subshell_request", content)
-    )
-    assert (
-        without_grants.do(without_grants.client.get_control_msg(timeout=WAIT_S))["content"]["status"] == "ok"
-    )
+    assert notebook.run("print(1)").text == "1\n"
+    assert asked("delete", subshell_id=made["subshell_id"])["status"] == "ok"
 
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-1")
-def test_a_restart_forgets_names_and_files_and_keeps_the_connection(tier: str, start: Start) -> None:
+def test_a_restart_forgets_names_and_files_and_keeps_the_connection(start: Start) -> None:
     notebook = start()
     notebook.run("kept = 1; open('left.txt', 'w').write('x')")
     notebook.do(notebook.manager.restart_kernel())
@@ -218,8 +195,10 @@ def test_a_restart_forgets_names_and_files_and_keeps_the_connection(tier: str, s
 
 
 @pytest.mark.slow
-@pytest.mark.requirement("WORK-1")
-def test_a_kernel_outlives_the_thread_that_started_it(tier: str, install: Install, tmp_path: Path) -> None:
+@pytest.mark.requirement("WORK-1", "WORK-2")
+def test_a_kernel_outlives_the_thread_that_started_it_and_leaves_nothing_when_it_is_killed(
+    tier: str, install: Install, tmp_path: Path
+) -> None:
     opened: list[Notebook] = []
     name = install()
     thread = threading.Thread(target=lambda: opened.append(Notebook(name, tmp_path)))
@@ -229,18 +208,10 @@ def test_a_kernel_outlives_the_thread_that_started_it(tier: str, install: Instal
     try:
         assert notebook.run("print(1)").text == "1\n"
         assert notebook.do(notebook.manager.is_alive())
+        notebook.client.execute("import os; os.kill(os.getpid(), 9)")
+        wait_until(lambda: not notebook.do(notebook.manager.is_alive()))
     finally:
         notebook.close()
-    wait_until_nothing_is_left_of(notebook.root)
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("WORK-2")
-def test_a_kernel_that_is_killed_leaves_nothing(tier: str, install: Install, tmp_path: Path) -> None:
-    notebook = Notebook(install(), tmp_path)
-    notebook.client.execute("import os; os.kill(os.getpid(), 9)")
-    wait_until(lambda: not notebook.do(notebook.manager.is_alive()))
-    notebook.close()
     wait_until_nothing_is_left_of(notebook.root)
 
 
@@ -260,10 +231,9 @@ def test_a_notebook_that_writes_more_than_it_may_is_ended(
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-1")
-def test_a_client_that_reads_no_output_holds_up_no_cell(start: Start) -> None:
+def test_a_client_that_reads_no_output_holds_up_no_cell(without_grants: Notebook) -> None:
     """Several clients may be at a notebook; one that was suspended must not stop the kernel for the others."""
-    notebook = start()
     code = "from IPython.display import display\nfor i in range(5000):\n    display(i)"
     for cell in (code, "1"):
-        reply = notebook.do(notebook.client.execute(cell, reply=True, timeout=WAIT_S))
+        reply = without_grants.do(without_grants.client.execute(cell, reply=True, timeout=WAIT_S))
         assert reply["content"]["status"] == "ok"

@@ -1,7 +1,4 @@
-"""Real servers for the tests.
-
-Over stdio, and over streamable HTTP on a free port.
-"""
+"""Real servers for the tests."""
 
 from __future__ import annotations
 

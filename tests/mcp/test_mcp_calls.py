@@ -33,45 +33,23 @@ def test_a_restricted_worker_reads_a_file_through_a_server_and_the_host_records_
 
 
 @pytest.mark.requirement("WORK-7")
-def test_a_servers_tool_takes_its_arguments_as_one_dict(
+def test_a_servers_tool_looks_and_answers_as_a_function_does(
     healkit: Healkit, stdio: dict[str, Any], run: Run
 ) -> None:
-    """C7: the seed document writes `mcp.fs.read_file({"path": …})`."""
-    healkit.connect("shop", **stdio)
-    execution = run("return [mcp.shop.read_file({'path': 'note.txt'}), mcp.shop.list_files({})]")
-    assert execution.value == ["buy tea", ["note.txt"]]
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("WORK-7")
-def test_a_servers_tool_has_its_signature_and_its_description(
-    healkit: Healkit, stdio: dict[str, Any], run: Run
-) -> None:
-    healkit.connect("shop", **stdio)
-    execution = run(
-        "import inspect\nf = mcp.shop.echo\nreturn [str(inspect.signature(f)), f.__doc__, f('a', 2)]"
-    )
-    assert execution.value == ["(text: str, times: int = 1, **more)", "The text, so many times.", "a\na"]
-
-
-@pytest.mark.slow
-def test_structured_content_is_a_value_and_text_stays_text(
-    healkit: Healkit, stdio: dict[str, Any], run: Run
-) -> None:
+    """C7: also for one dict, as the seed document writes; structured content is a value, and text stays text."""
     healkit.connect("shop", **stdio)
     healkit.connect("older", command=plain("ok"))
     execution = run(
-        "return [mcp.shop.measure(text='a b'), mcp.older.first()]", calls=("shop.*", "older.first")
+        "import inspect\nshop = mcp.shop\nread, echo = shop.read_file, shop.echo\n"
+        "return [read({'path': 'note.txt'}), shop.list_files({}), str(inspect.signature(echo)), echo.__doc__, echo('a', 2),\n"
+        "        shop.measure(text='a b'), mcp.older.first(), shop.pixel()]",
+        calls=("shop.*", "older.first"),
     )
-    assert execution.value == [{"characters": 3, "words": 2}, '{"called": "first"}']
-
-
-@pytest.mark.slow
-def test_an_image_is_its_type_its_bytes_and_its_size(
-    healkit: Healkit, stdio: dict[str, Any], run: Run
-) -> None:
-    healkit.connect("shop", **stdio)
-    image = run("return mcp.shop.pixel()").value
+    *values, image = execution.value
+    assert values == [
+        "buy tea", ["note.txt"], "(text: str, times: int = 1, **more)", "The text, so many times.", "a\na",
+        {"characters": 3, "words": 2}, '{"called": "first"}',
+    ]  # fmt: skip
     data = base64.b64decode(image["base64"])
     assert data.startswith(b"\x89PNG")
     assert (image["mime_type"], image["size_bytes"]) == ("image/png", len(data))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +15,7 @@ import psutil
 import pytest
 from cli_samples import call
 from mcp_samples import WORKSHOP, gone, plain, state
+from programs import python
 from waiting import wait_until
 
 from healkit import Healkit
@@ -249,80 +248,35 @@ def test_a_stopped_event_loop_ends_the_servers_and_they_start_again_when_asked(
     assert again.value != pid
 
 
-@pytest.mark.slow
-def test_a_forked_child_starts_a_server_of_its_own_and_leaves_the_parents_alone(
-    tmp_path: Path, folder: Path
-) -> None:
-    code = textwrap.dedent("""
-        import os, sys, psutil
-        from healkit import Healkit
-        def servers():
-            return [child.pid for child in psutil.Process().children() if "workshop.py" in " ".join(child.cmdline())]
-        with Healkit(sys.argv[1]) as healkit:
-            healkit.connect("shop", command=sys.argv[2:])
-            before = servers()
-            if os.fork() == 0:
-                tools = healkit.connect("shop", command=sys.argv[2:])
-                started = len(servers())
-                healkit.disconnect("shop")
-                os._exit(10 * started + len(servers()) if tools else 0)
-            _, status = os.wait()
-            healkit.vault.add("own", "def own():\\n    return mcp.shop.pid()\\n", grants={"calls": ["shop.*"]})
-            print(os.waitstatus_to_exitcode(status), [healkit.execute_tool("own")] == before)
-    """)
-    command = [sys.executable, "-c", code, str(tmp_path / "x.db"), sys.executable, WORKSHOP, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-    assert done.stdout == "10 True\n", done.stderr
-
-
 HOST = """
     import sys, threading
     from healkit import Healkit
     healkit = Healkit(sys.argv[1])
-    healkit.connect("shop", command=sys.argv[2:])
+    healkit.connect("shop", command=sys.argv[3:])
     healkit.vault.add("pid", "def pid():\\n    return mcp.shop.pid()\\n", grants={"calls": ["shop.*"]})
     healkit.vault.add("slow", "def slow():\\n    mcp.shop.slow(seconds=60, mark='slow')\\n", grants={"calls": ["shop.*"]})
     print(healkit.execute_tool("pid"), flush=True)
+    if sys.argv[2] == "killed":
+        healkit.execute("slow")
+    del healkit
 """
-
-
-def start_host(tmp_path: Path, folder: Path, ending: str) -> subprocess.Popen[str]:
-    """Start a process of its own that connects to the workshop and prints the server's process id."""
-    command = [sys.executable, "-c", textwrap.dedent(HOST) + ending, str(tmp_path / "host.db")]
-    return subprocess.Popen(
-        [*command, sys.executable, WORKSHOP, str(folder)], stdout=subprocess.PIPE, text=True
-    )
-
-
-@pytest.mark.slow
-def test_a_host_that_ends_without_closing_leaves_no_server_behind(tmp_path: Path, folder: Path) -> None:
-    with start_host(tmp_path, folder, "del healkit") as host:
-        pid = int(host.stdout.readline())
-        assert host.wait(timeout=60) == 0
-    assert gone(pid)
 
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-4")
-def test_a_host_that_is_killed_leaves_no_server_behind_not_even_in_a_call(
-    tmp_path: Path, folder: Path
+@pytest.mark.parametrize("end", ["not closed", "killed"])
+def test_a_host_that_ends_leaves_no_server_behind_not_even_in_a_call(
+    tmp_path: Path, folder: Path, end: str
 ) -> None:
-    with start_host(tmp_path, folder, "healkit.execute('slow')") as host:
+    words = [str(tmp_path / "host.db"), end, sys.executable, WORKSHOP, str(folder)]
+    command = [sys.executable, "-c", textwrap.dedent(HOST), *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as host:
         pid = int(host.stdout.readline())
-        wait_until((folder / "slow").exists)
-        os.kill(host.pid, signal.SIGKILL)
+        if end == "killed":
+            wait_until((folder / "slow").exists)
+            host.kill()
         host.wait(timeout=60)
-        wait_until(lambda: gone(pid))
-
-
-@pytest.mark.slow
-def test_nothing_is_loaded_of_the_protocol_before_a_server_is_connected() -> None:
-    code = (
-        "import sys, healkit.app, healkit.cli, healkit.runtime.mcp_servers\n"
-        "print(sorted({'mcp', 'mcp_types', 'httpx2', 'starlette'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    wait_until(lambda: gone(pid))
 
 
 @pytest.mark.slow
@@ -334,9 +288,7 @@ def test_without_the_extra_the_error_says_what_to_install(tmp_path: Path) -> Non
         "    try:\n        healkit.connect('shop', command=['x'])\n"
         "    except Exception as error:\n        print(error.code, error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "x.db")], capture_output=True, text=True, check=True
-    )
+    done = python(code, tmp_path / "x.db")
     assert done.stdout.startswith("MCP_UNAVAILABLE MCP servers need the package 'mcp'")
     assert "pip install 'healkit[mcp]'" in done.stdout
 

@@ -1,7 +1,4 @@
-"""Authority does not grow by being called.
-
-Grants of nested calls, and whose records a tool can read.
-"""
+"""Authority does not grow by being called."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from healkit import Config, Healkit
-from healkit.config import Mode
 from healkit.contracts.execution import Grants
 
 READS = """
@@ -45,35 +41,6 @@ def secret(tmp_path: Path) -> Path:
     path = tmp_path / "data" / "secret.txt"
     path.write_text("the secret")
     return path
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("SAFE-1")
-@pytest.mark.parametrize("mode", ["worker", "subprocess"])
-def test_a_granted_tool_is_no_way_to_its_files_for_one_without_the_grant(
-    healkit: Healkit, secret: Path, mode: Mode
-) -> None:
-    """S1: a confused deputy. Any tool reached the files of every granted tool by calling it."""
-    healkit.vault.add("reads", READS, grants={"read": secret.parent})
-    healkit.vault.add("asks", ASKS)
-    arguments = {"tool": "reads", "arguments": {"path": str(secret)}}
-    assert healkit.execute_tool("reads", arguments={"path": str(secret)}) == "the secret"
-
-    refused = healkit.execute("asks", arguments=arguments, mode=mode).value
-    assert "FileNotFoundError" in refused or "PermissionError" in refused
-    assert healkit.log.query(tool="reads").rows[0].grants == {}
-
-    healkit.vault.set_grants("asks", read=secret)  # the file, not the folder
-    assert healkit.execute("asks", arguments=arguments, mode=mode).value == "got: the secret"
-    assert healkit.log.query(tool="reads").rows[0].grants == {"read": [str(secret)]}
-
-    healkit.vault.set_grants("asks", read=None)
-    healkit.vault.set_grants("reads", own_grants=True)
-    assert healkit.execute("asks", arguments=arguments, mode=mode).value == "got: the secret"
-    assert healkit.log.query(tool="reads").rows[0].grants == {
-        "read": [str(secret.parent)],
-        "own_grants": True,
-    }
 
 
 @pytest.mark.slow
@@ -216,35 +183,6 @@ def asks(seconds: list) -> list:
             said.append(str(error))
     return said
 """
-
-
-@pytest.mark.requirement("SAFE-1", "WORK-10")
-def test_asking_for_what_is_not_granted_or_not_there_is_a_failed_call_on_record(healkit: Healkit) -> None:
-    """C2: a call of an unknown or ungranted server or tool left no record."""
-    healkit.provide(lambda: 1, "one")
-    code = """
-def curious():
-    said = [mcp.host.one(), hasattr(mcp, "_private")]
-    for ask in (lambda: mcp.host.two(5), lambda: mcp.healkit.last_error(), lambda: mcp.vault.other(n=1)):
-        try:
-            ask()
-        except AttributeError as error:
-            said.append(str(error))
-    return said
-"""
-    healkit.vault.add("curious", code)
-    execution = healkit.execute("curious")
-    assert execution.value[:2] == [1, False]
-    assert "mcp.host has no tool 'two'" in execution.value[2]
-    asked = [(c.server, c.tool, c.success, c.error_code) for c in healkit.log.calls(execution.trace_id)]
-    assert asked == [
-        ("host", "one", True, None),
-        ("host", "two", False, "CALL_REFUSED"),
-        ("healkit", "last_error", False, "CALL_REFUSED"),
-        ("vault", "other", False, "CALL_REFUSED"),
-    ]
-    assert [(c.server, c.tool) for c in execution.calls] == [row[:2] for row in asked]
-    assert healkit.log.count() == 1  # nothing was run for it
 
 
 @pytest.mark.requirement("SAFE-1")

@@ -1,7 +1,4 @@
-"""Table of caller and called tool in docs/isolation.md.
-
-Each row is tested with real workers.
-"""
+"""Table of caller and called tool in docs/isolation.md."""
 
 from __future__ import annotations
 

@@ -54,14 +54,6 @@ def test_executions_beyond_a_limit_go_by_themselves(database: Path) -> None:
 
 
 @pytest.mark.requirement("LOG-12")
-def test_nothing_is_deleted_without_a_limit(database: Path) -> None:
-    """C5: not even a thread is there."""
-    with Healkit(database) as healkit:
-        assert threads() == []
-        assert healkit.log.count() == 20
-
-
-@pytest.mark.requirement("LOG-12")
 def test_a_round_that_fails_is_told_and_tried_again(database: Path) -> None:
     """C5: a database that others hold is no reason to give up."""
     config = Config(retention_rows=5, log_wait_s=0.05)

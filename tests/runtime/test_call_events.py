@@ -14,10 +14,10 @@ from healkit.errors import ConfigError
 from healkit.runtime.events import CallEvent
 
 
-@pytest.mark.requirement("WORK-10")
+@pytest.mark.requirement("WORK-10", "LOG-1")
 @pytest.mark.parametrize("mode", ["worker", "subprocess"])
-def test_each_call_begins_and_ends_live(healkit: Healkit, mode: Mode) -> None:
-    """C3: a caller learnt of calls only when the execution had ended."""
+def test_each_call_begins_and_ends_live_and_its_events_are_kept(healkit: Healkit, mode: Mode) -> None:
+    """C3, C7: a caller learnt of calls only when the execution had ended, and their events were then gone."""
     seen: list[CallEvent] = []
     at_call: list[list[str]] = []
 
@@ -31,16 +31,17 @@ def test_each_call_begins_and_ends_live(healkit: Healkit, mode: Mode) -> None:
     healkit.vault.add("calls", "def run():\n    mcp.host.double(n=1)\n    mcp.host.double(n=3)\n")
     execution = healkit.execute("calls", mode=mode, on_call=seen.append)
     assert at_call == [["tool_start"], ["tool_start", "tool_end", "tool_start"]]
-    assert [(event.type, event.task_id, event.tool, event.success) for event in seen] == [
-        ("tool_start", "t1", "host.double", None),
-        ("tool_end", "t1", "host.double", True),
-        ("tool_start", "t2", "host.double", None),
-        ("tool_end", "t2", "host.double", False),
+    assert [(event.type, event.task_id, event.success, event.error_code) for event in seen] == [
+        ("tool_start", "t1", None, None),
+        ("tool_end", "t1", True, None),
+        ("tool_start", "t2", None, None),
+        ("tool_end", "t2", False, "CALL_FAILED"),
     ]
-    assert {event.trace_id for event in seen} == {execution.trace_id}
+    assert {(event.trace_id, event.tool) for event in seen} == {(execution.trace_id, "host.double")}
     assert [event.time for event in seen] == sorted(event.time for event in seen)
     assert [event.duration_ms is None for event in seen] == [True, False, True, False]
-    assert seen[-1].error_code == "CALL_FAILED"
+    kept = healkit.last_error("calls")
+    assert execution.events == kept.events == seen
 
 
 @pytest.mark.requirement("WORK-10")
@@ -50,7 +51,7 @@ def test_a_call_begins_after_those_that_were_answered_have_ended(healkit: Healki
 
     def listen(event: CallEvent) -> None:
         if event.type == "tool_end":
-            time.sleep(0.2)
+            time.sleep(0.05)
         seen.append((event.task_id, event.type))
 
     healkit.provide(lambda n: n, "same")

@@ -1,7 +1,4 @@
-"""Messages of calls as they are on the wire.
-
-Also what a tool cannot do to their record.
-"""
+"""Messages of calls as they are on the wire."""
 
 from __future__ import annotations
 

@@ -1,27 +1,16 @@
-"""Calls through the bridge: proxies, providers, records.
-
-The records are what the host keeps of them.
-"""
+"""Calls through the bridge: proxies, providers, records."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
-from mcp_types import Tool
+from programs import python
 from sqlalchemy import select
 
 from healkit import Config, Healkit
-from healkit.contracts import rpc
 from healkit.contracts.execution import Grants
-from healkit.errors import McpError
-from healkit.runtime.calls import CallContext, CallRouter
-from healkit.runtime.mcp_data import by_identifier
 from healkit.store.models import TRACES
 
 
@@ -222,15 +211,6 @@ def test_the_host_decides_what_may_be_called_and_how_often(
 
 
 @pytest.mark.requirement("WORK-7")
-def test_a_misspelt_proxy_says_what_there_is(healkit: Healkit) -> None:
-    healkit.provide(lambda: 1, "price")
-    healkit.vault.add("typo", "def typo():\n    return mcp.host.prise()\n")
-    failure = healkit.execute("typo").failure
-    assert failure.ename == "AttributeError"
-    assert "price" in failure.evalue
-
-
-@pytest.mark.requirement("WORK-7")
 def test_functions_that_could_not_be_written_as_a_proxy_are_refused(healkit: Healkit) -> None:
     from healkit.errors import ConfigError
 
@@ -246,17 +226,8 @@ def test_the_worker_side_loads_nothing_heavy() -> None:
         "heavy = {'sqlalchemy', 'sqlmodel', 'pandas', 'ipywidgets', 'mcp', 'rich', 'typer', 'alembic'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python(code)
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.requirement("WORK-7")
-def test_two_tools_of_a_server_with_one_name_in_python_are_refused() -> None:
-    """C7: a server's tools keep their own names; where two of them clash, neither takes the other's place."""
-    tools = [Tool(name=name, input_schema={}) for name in ("read-file", "list", "read_file")]
-    with pytest.raises(McpError, match=r"both be mcp\.shop\.read_file: 'read-file' and 'read_file'"):
-        by_identifier("shop", tools)
-    assert list(by_identifier("shop", tools[:2])) == ["read_file", "list"]
 
 
 @pytest.mark.slow
@@ -274,34 +245,3 @@ def test_the_trace_of_a_thousand_large_calls_stays_under_a_megabyte(healkit: Hea
             select(TRACES.c.wire).where(TRACES.c.trace_id == execution.trace_id)
         ).scalars()
     assert 10_000 < len(wire.encode()) <= 1_000_000
-
-
-@pytest.mark.requirement("WORK-11", "WORK-10")
-def test_the_record_of_a_thousand_calls_stays_under_a_megabyte(healkit: Healkit) -> None:
-    """Check the size only; benchmarks/bench_bridge.py measures the times of WORK-11."""
-    healkit.provide(lambda x: {"x": x}, "echo")
-    healkit.vault.add("chatty", "def chatty():\n    for i in range(1000):\n        mcp.host.echo(x=i)\n")
-    execution = healkit.execute("chatty")
-    assert len(execution.calls) == 1000
-    stored = healkit.log.calls(execution.trace_id)
-    assert [call.task_id for call in stored] == [f"t{n}" for n in range(1, 1001)]
-    row = healkit.log.get(execution.log_id)
-    size = sum(len(call.model_dump_json()) for call in stored) + len(row.model_dump_json())
-    assert size < 1_000_000
-
-
-def test_an_ending_waits_for_the_record_of_an_answer_that_was_given() -> None:
-    recorded: list[Any] = []
-    context = CallContext("trace", "default", 0, 10)
-    router = CallRouter(context, {}, Grants(), recorded.append, max_calls=10)
-    call = rpc.RpcCall(1, "vault", "helper", msgspec.Raw(b"{}"))
-    answer = router.handle(call)
-    assert not router.records.settled
-    threading.Timer(0.2, lambda: router.ended(call, answer, late=False)).start()
-    router.records.settle(30)
-    assert router.records.settled
-    assert (
-        [record.error_code for record in recorded]
-        == [None, "CALL_REFUSED"]
-        == [None, router.records.calls[0].error_code]
-    )

@@ -1,19 +1,12 @@
-"""Trials and searches on Dask's workers.
-
-They are killed, repeated, refused, closed.
-"""
+"""Trials and searches on Dask's workers."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import os
 import signal
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +18,11 @@ from healkit.contracts.healing import Check, Edit
 from healkit.contracts.tools import EntryRef
 from healkit.errors import ConfigError
 from healkit.healing.workbench import bench_for
-from healkit.runtime.shares import Settings, Share, spread
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("SCALE-2"), pytest.mark.timeout(300)]
 
 #: Keeps a note of each time that it runs, which only a tool without a boundary can.
 NOTES = "import time\ndef f(n):\n    open({path!r}, 'a').write(str(n) + ' ')\n    time.sleep(0.02)\n    return n\n"
-SHARE = Share("key", Settings.of(Config(), "process"))
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +118,7 @@ def test_a_search_on_a_killed_worker_scores_every_candidate_and_its_row_counts_t
 
 
 def test_a_cluster_that_is_closed_in_the_middle_ends_the_trials(healkit: Healkit) -> None:
+    """Trials waited without an end for a share that was submitted while the cluster was being closed."""
     import dask
     from distributed import Client, LocalCluster
 
@@ -145,59 +137,6 @@ def test_a_cluster_that_is_closed_in_the_middle_ends_the_trials(healkit: Healkit
     assert "was not run" in results[-1].failure.evalue
     assert healkit.log.count() == 200
     assert not healkit.log.count(status="RUNNING")
-
-
-class Forgetful(Executor):
-    """Executor of a closed cluster, whose client forgot what it was given in its last moment."""
-
-    def __init__(self, client: Any, forgotten: Future[Any]) -> None:
-        self._client, self._forgotten = client, forgotten
-
-    def submit(self, *_: Any, **__: Any) -> Future[Any]:
-        return self._forgotten
-
-
-def forgotten_by(client: Any, close: Callable[[], None]) -> Future[Any] | None:
-    """Give a client work until it is closed; return work of which it told nothing more, if there is any."""
-    given: list[Future[Any]] = []
-
-    def give() -> None:
-        with contextlib.suppress(Exception):  # it is closed
-            while True:
-                given.append(client.get_executor(pure=False).submit(abs, 1))
-
-    giver = threading.Thread(target=give)
-    giver.start()
-    wait_until(lambda: len(given) > 100)
-    close()
-    giver.join()
-    time.sleep(1)  # for those of which it still tells
-    return next((future for future in given if not future.done()), None)
-
-
-def test_work_that_a_closed_cluster_forgot_is_lost_and_not_waited_for() -> None:
-    """Trials waited without an end for a share that was submitted while the cluster was being closed."""
-    from distributed import Client, LocalCluster
-
-    forgotten = None
-    while forgotten is None:  # each cluster forgets some, as far as it was tried
-        with (
-            LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
-            Client(cluster) as client,
-        ):
-            forgotten = forgotten_by(client, cluster.close)
-    item = ("def f(): return 1", {})
-
-    async def answers() -> list[str]:
-        items = iter([[item]])
-
-        async def draw(_: int) -> list[Any]:
-            return next(items, [])
-
-        spread_out = spread(Forgetful(client, forgotten), draw, lambda _: SHARE, lambda *_: [], 1)
-        return [answer.lost async for _, answer in spread_out]
-
-    assert asyncio.run(answers()) == ["the executor cancelled it, or was closed"]
 
 
 def test_a_scheduler_that_runs_lost_tasks_again_is_refused_before_anything_is_recorded(

@@ -1,7 +1,4 @@
-"""Durability: nothing is lost.
-
-Kills, locks, full disks and read-only databases, done for real.
-"""
+"""Durability: nothing is lost."""
 
 from __future__ import annotations
 
@@ -17,13 +14,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from programs import python
 from sqlmodel import Session, create_engine, text
 from waiting import wait_until
 
 from healkit import Config, Healkit, ToolExecutionError, execute_tool
 from healkit.defaults import default_healkit
-from healkit.errors import ConfigError, DatabaseCorrupt, DatabaseMissing, DatabaseNewer, VaultTampered
-from healkit.workers.sandbox import RunFolders, sweep
+from healkit.errors import ConfigError, VaultTampered
 
 HOST = """
 import sys
@@ -50,13 +47,9 @@ def test_after_kill_9_of_the_host_the_row_says_what_died_and_no_worker_survives(
         text=True,
         env={**os.environ, "HEALKIT_ISOLATION": tier, "HEALKIT_START_TIMEOUT_S": "30"},
     )
-    assert host.stdout is not None
     assert host.stdout.readline().strip() == "running"
-    with closing(sqlite3.connect(database)) as reader, reader:
-        assert reader.execute("SELECT status, tool_name FROM executionlog").fetchall() == [
-            ("RUNNING", "sleeper")
-        ]
-    reader.close()
+    with Healkit(database) as beside:  # the row of a host that lives is left alone
+        assert [(row.status, row.tool_name) for row in beside.log.running()] == [("RUNNING", "sleeper")]
     workers = psutil.Process(host.pid).children(recursive=True)
     assert workers
     host.send_signal(signal.SIGKILL)
@@ -73,22 +66,6 @@ def test_after_kill_9_of_the_host_the_row_says_what_died_and_no_worker_survives(
         assert healkit.execute_tool("one") == 1
         base = Path(tempfile.gettempdir()) / f"healkit-{os.getuid()}"
     assert not list(base.glob(f"{host.pid}-*"))
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("LOG-2")
-def test_a_row_of_a_host_that_still_lives_is_left_alone(tmp_path: Path) -> None:
-    database = tmp_path / "healkit.db"
-    host = subprocess.Popen([sys.executable, "-c", HOST, str(database)], stdout=subprocess.PIPE, text=True)
-    assert host.stdout is not None
-    host.stdout.readline()
-    try:
-        with Healkit(database) as healkit:
-            assert [row.tool_name for row in healkit.log.running()] == ["sleeper"]
-    finally:
-        host.kill()
-        host.wait()
-        host.stdout.close()
 
 
 @pytest.mark.slow
@@ -136,7 +113,6 @@ def test_a_database_locked_by_another_process_neither_fails_nor_stalls_the_tool_
              "c.execute('BEGIN EXCLUSIVE');print('locked',flush=True);sys.stdin.read()", str(database)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
-        assert locker.stdout is not None
         locker.stdout.readline()
         execution = healkit.execute("one")
         assert execution.value == 1
@@ -144,26 +120,6 @@ def test_a_database_locked_by_another_process_neither_fails_nor_stalls_the_tool_
         locker.communicate()
         assert healkit.log.by_trace(execution.trace_id).status == "SUCCESS"
         assert healkit.status().problem == ""
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("LOG-7")
-def test_a_host_that_dies_while_its_records_wait_in_the_spool_loses_none(tmp_path: Path) -> None:
-    database = tmp_path / "healkit.db"
-    with Healkit(database) as healkit:
-        healkit.vault.add("one", "def one():\n    return 1\n")
-    code = (
-        "import os, sqlite3, sys\nfrom healkit import Config, Healkit\n"
-        "hk = Healkit(sys.argv[1], config=Config(log_wait_s=0.05, start_timeout_s=30))\n"
-        "c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('BEGIN IMMEDIATE')\n"
-        "print(hk.execute('one').trace_id, flush=True)\nos.kill(os.getpid(), 9)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(database)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == -signal.SIGKILL
-    with Healkit(database) as healkit:
-        assert healkit.log.by_trace(done.stdout.strip()).status == "SUCCESS"
 
 
 @pytest.mark.requirement("LOG-7")
@@ -192,27 +148,6 @@ def test_a_full_disk_does_not_change_the_outcome_and_the_row_comes_when_there_is
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
-@pytest.mark.requirement("LOG-7")
-def test_missing_corrupt_and_newer_databases_are_clear_errors_that_touch_nothing(tmp_path: Path) -> None:
-    with pytest.raises(DatabaseMissing):
-        Healkit(tmp_path / "nowhere" / "healkit.db")
-    with pytest.raises(DatabaseMissing):
-        Healkit(tmp_path / "absent.db", create=False)
-    corrupt = tmp_path / "corrupt.db"
-    corrupt.write_bytes(b"this is a letter, not a database" * 100)
-    before = corrupt.read_bytes()
-    with pytest.raises(DatabaseCorrupt):
-        Healkit(corrupt)
-    assert corrupt.read_bytes() == before
-    newer = tmp_path / "newer.db"
-    Healkit(newer).close()
-    with closing(sqlite3.connect(newer)) as connection, connection:
-        connection.execute("UPDATE healkit_version SET version_num = 'r9999'")
-    connection.close()
-    with pytest.raises(DatabaseNewer):
-        Healkit(newer)
-
-
 @pytest.mark.slow
 @pytest.mark.requirement("LOG-7")
 def test_a_read_only_database_still_runs_tools_and_says_what_it_cannot_write(tmp_path: Path) -> None:
@@ -232,9 +167,7 @@ def test_a_read_only_database_still_runs_tools_and_says_what_it_cannot_write(tmp
         subprocess.run(["mount", "--bind", str(tmp_path), str(tmp_path)], check=True)
         subprocess.run(["mount", "-o", "remount,ro,bind", str(tmp_path)], check=True)
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(database)], capture_output=True, text=True, check=False
-        )
+        done = python(code, database)
     finally:
         if os.geteuid() == 0:
             subprocess.run(["umount", "-l", str(tmp_path)], check=True)
@@ -261,17 +194,3 @@ def test_a_tampered_row_is_a_security_error_and_nothing_runs(healkit: Healkit, t
     assert ran == []
     row = healkit.log.get(caught.value.log_id)
     assert (row.status, row.error_code) == ("FAILURE", "VAULT_TAMPERED")
-
-
-def test_folders_of_dead_hosts_are_swept_and_those_of_living_ones_are_not(tmp_path: Path) -> None:
-    folders = RunFolders(tmp_path)
-    mine = folders.next().create()
-    dead = tmp_path / "999999999-1" / "1" / "scratch"
-    dead.mkdir(parents=True)
-    (tmp_path / "unrelated-folder").mkdir()
-    assert sweep(tmp_path) == 1
-    assert not dead.exists()
-    assert mine.scratch.exists()
-    assert (tmp_path / "unrelated-folder").exists()
-    folders.close()
-    assert not mine.root.exists()

@@ -1,7 +1,4 @@
-"""Frames that a worker forges.
-
-They cost the host little, and end as a failure of the worker's.
-"""
+"""Frames that a worker forges."""
 
 from __future__ import annotations
 
@@ -13,11 +10,12 @@ from pathlib import Path
 
 import pytest
 from side_by_side import at_once
+from tiers import slow_but
 
-from healkit import Config, Execution, Healkit
+from healkit import Execution, Healkit
+from healkit.config import Mode
 from healkit.contracts import rpc
 from healkit.contracts.execution import Grants
-from healkit.errors import PostMortemError
 from healkit.runtime.calls import CallContext, CallRouter
 from healkit.runtime.providers import HostFunctions
 from healkit.runtime.trials import Trial
@@ -64,36 +62,18 @@ def memory_mb(field: str) -> float:
 
 
 @pytest.mark.requirement("SAFE-2")
-@pytest.mark.parametrize(
-    "forged",
-    [
-        pytest.param(body, id=name, marks=[] if name in QUICK else [pytest.mark.slow])
-        for name, body in FORGED.items()
-    ],
-)
-def test_a_forged_completion_is_a_failure_of_the_worker(healkit: Healkit, forged: str) -> None:
+@pytest.mark.parametrize("mode", ["worker", pytest.param("subprocess", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("forged", slow_but(FORGED, QUICK))
+def test_a_forged_completion_is_a_failure_of_the_worker(healkit: Healkit, forged: str, mode: Mode) -> None:
     """S6: 30 MB passed under a 10 MB limit, 300,000 conversions made a 67 MB card, and others made `execute` raise."""
     healkit.vault.add("tool", tool(f"bridge().sendall({forged})\ntime.sleep(30)"))
-    execution = healkit.execute("tool")
-    assert execution.failure is not None
+    execution = healkit.execute("tool", mode=mode)
     assert execution.failure.code == "TOOL_PROTOCOL", execution.failure
     assert execution.value is None
     assert execution.conversions == []
     assert len(execution.to_html()) < 100_000
     row = healkit.log.get(execution.log_id)
     assert row.status == "FAILURE"
-
-
-@pytest.mark.requirement("SAFE-2")
-@pytest.mark.parametrize(
-    "forged", ["1e999999", pytest.param("a value over the limit", marks=pytest.mark.slow)]
-)
-def test_the_subprocess_mode_has_the_same_limits(healkit: Healkit, forged: str) -> None:
-    """S6: as in a kernel."""
-    healkit.vault.add("tool", tool(f"bridge().sendall({FORGED[forged]})\ntime.sleep(30)"))
-    execution = healkit.execute("tool", mode="subprocess")
-    assert execution.failure is not None
-    assert execution.failure.code == "TOOL_PROTOCOL"
 
 
 TRIAL = """
@@ -134,19 +114,17 @@ def measured(meet: Callable[[], None], database: str, code: str) -> tuple[str, s
         before_mb = memory_mb("VmRSS")
         execution = healkit.execute("tool")
         cost_mb = memory_mb("VmHWM") - before_mb
-        assert execution.failure is not None
         return execution.failure.code, execution.failure.evalue, cost_mb
 
 
 @pytest.mark.requirement("SAFE-2")
-@pytest.mark.parametrize("calls", [1, pytest.param(6, marks=pytest.mark.slow)])
-def test_large_arguments_of_small_lists_never_become_objects(tmp_path: Path, calls: int) -> None:
+def test_large_arguments_of_small_lists_never_become_objects(tmp_path: Path) -> None:
     """S2: one such call became 0.9 GB in the host, six 4.5 GB."""
     size = 31_000_000
     body = (
         f"args = b'{{\"x\":[' + b'[],' * {size // 3} + b'[]]}}'\n"
         'head = b\'{"type":"rpc_call","id":%d,"server":"host","tool":"take","args":\'\n'
-        f"for number in range({calls}):\n"
+        "for number in range(2):\n"
         "    bridge().sendall(frame(head % number + args + b'}'))\n"
         "time.sleep(30)"
     )
@@ -175,7 +153,6 @@ def test_a_tool_is_told_that_its_arguments_or_its_result_hold_too_much(healkit: 
     assert execution.value[3] == 300_000
     healkit.vault.add("much", "def much():\n    return [0] * 500_000\n")
     execution = healkit.execute("much")
-    assert execution.failure is not None
     assert execution.failure.code == "TOOL_RESULT_TOO_LARGE"
     assert "more than 400,000 elements" in execution.failure.evalue
 
@@ -216,7 +193,6 @@ def test_a_worker_that_reads_no_answer_is_ended_at_its_deadline(healkit: Healkit
     runner.start()
     runner.join(60)
     assert ended, "the host hangs"
-    assert ended[0].failure is not None
     assert ended[0].failure.code == "TOOL_TIMEOUT"
 
 
@@ -266,25 +242,8 @@ def test_a_display_of_too_many_elements_ends_the_run_with_the_reason(healkit: He
     body = "publish('display_data', {'data': {'text/plain': 'x', 'application/x': [[]] * 1_000_000}, 'metadata': {}})\ntime.sleep(30)"
     healkit.vault.add("tool", tool(body), grants={"memory_mb": 1024})
     execution = healkit.execute("tool")
-    assert execution.failure is not None
     assert execution.failure.code == "TOOL_OUTPUT_LIMIT"
     assert "more than 400,000 elements" in execution.failure.evalue
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("SAFE-2")
-def test_many_empty_displays_have_a_limit_too(healkit: Healkit) -> None:
-    """S2: a display of under 1 KB counted as nothing, so there could be any number of them."""
-    body = (
-        "for _ in range(30_000):\n    publish('display_data', {'data': {}, 'metadata': {}})\ntime.sleep(30)"
-    )
-    config = Config(result_max_bytes=1_000_000, timeout_s=100)
-    with Healkit(healkit.url, config=config) as small:
-        small.vault.add("tool", tool(body))
-        execution = small.execute("tool")
-    assert execution.failure is not None
-    assert execution.failure.code == "TOOL_OUTPUT_LIMIT"
-    assert len(execution.outputs) < 8000
 
 
 @pytest.mark.requirement("SAFE-2")
@@ -299,20 +258,5 @@ def test_a_forged_crash_dump_is_read_without_harm(healkit: Healkit) -> None:
     healkit.vault.add("tool", tool(body))
     for mode in ("worker", "subprocess"):
         execution = healkit.execute("tool", mode=mode)
-        assert execution.failure is not None
         assert execution.failure.code == "TOOL_EXITED"
         assert 100 < len(execution.failure.frames) <= 400
-
-
-@pytest.mark.requirement("SAFE-2")
-def test_a_retained_worker_that_answers_with_a_bomb_is_refused(healkit: Healkit) -> None:
-    """S2: an answer was parsed whole before anything of it was counted, and a deep one raised RecursionError."""
-    body = (
-        "from healkit.workers.inside.stack_inspector import StackInspector\n"
-        "StackInspector.answer = lambda *args: '[' * 200_000\n"
-        "raise ValueError('x')"
-    )
-    healkit.vault.add("tool", tool(body))
-    execution = healkit.execute("tool")
-    with pytest.raises(PostMortemError, match="no answer"):
-        execution.post_mortem()

@@ -1,7 +1,4 @@
-"""Memory that host and worker share, in a hostile worker.
-
-The worker can do nothing with it that the host would believe.
-"""
+"""Memory that host and worker share, in a hostile worker."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ import pytest
 from waiting import wait_until
 
 from healkit import Healkit
-from healkit.crossing import regions
 
 pytestmark = [pytest.mark.requirement("DATA-4"), pytest.mark.slow]
 
@@ -25,7 +21,7 @@ def endpoint():
 def region():
     return endpoint().regions[-1]
 def claim(value, contents):
-    endpoint().send(rpc.ExecutionComplete(value=msgspec.Raw(value), contents=contents))
+    endpoint().send(rpc.ExecutionComplete(value=msgspec.Raw(value), contents=contents, shown=False))
     time.sleep(60)
 ARRAY = b'{"@":["ndarray","<f8",[4],0]}'
 def tool(df=None):
@@ -52,7 +48,6 @@ def test_a_claim_about_a_result_that_cannot_be_believed_is_a_failure_of_the_work
 ) -> None:
     healkit.vault.add("tool", f"{ENDPOINT}    {body}\n")
     failure = healkit.execute("tool").failure
-    assert failure is not None
     assert (failure.code, said in failure.evalue) == ("TOOL_PROTOCOL", True), failure.evalue
 
 
@@ -60,7 +55,7 @@ def test_what_the_host_has_read_does_not_change_any_more(healkit: Healkit) -> No
     """After the host has sealed the region, the kernel refuses a mapping and a write."""
     body = (
         "os.pwrite(region(), b'\\0' * 32, 0)\n    endpoint().send(rpc.ExecutionComplete(value=msgspec.Raw(ARRAY), "
-        "contents=[(0, 32)]))\n    while True:\n        os.pwrite(region(), b'\\xff' * 32, 0)"
+        "contents=[(0, 32)], shown=False))\n    while True:\n        os.pwrite(region(), b'\\xff' * 32, 0)"
     )
     healkit.vault.add("tool", ENDPOINT + "    " + body + "\n")
     value = healkit.execute("tool").value
@@ -81,20 +76,6 @@ def test_the_arguments_of_the_host_cannot_be_written(healkit: Healkit) -> None:
     assert execution.value == (1, 100_006)  # the one descriptor is the result's
     assert type(execution.value[1]) is np.float64
     assert given.sum() == 100_000
-
-
-def test_a_sealed_region_cannot_be_written() -> None:
-    descriptor = regions.filled([b"abc"], regions.places_of([b"abc"]))
-    try:
-        with pytest.raises(PermissionError):
-            os.pwrite(descriptor, b"x", 0)
-        with pytest.raises(PermissionError):
-            os.ftruncate(descriptor, 100)
-        (mine,) = regions.mapped(descriptor, [(0, 3)])
-        mine[0] = 0
-        assert os.pread(descriptor, 3, 0) == b"abc"
-    finally:
-        os.close(descriptor)
 
 
 def test_a_result_may_be_larger_than_a_file_of_the_tool(healkit: Healkit) -> None:

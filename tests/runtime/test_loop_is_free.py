@@ -1,26 +1,12 @@
-"""Event loop that all executions of a process share.
-
-It does no work that waits or takes long.
-"""
+"""Event loop that all executions of a process share."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import subprocess
-import sys
-import threading
 from pathlib import Path
-from types import FrameType
 
-import msgspec
 import pytest
-
-from healkit.contracts import claims
-from healkit.contracts.rpc import ExecutionComplete, Init
-from healkit.contracts.tools import EntryRef
-from healkit.runtime.outcomes import conclude
-from healkit.workers.worker import Outcome
+from programs import python
 
 HOST = """
 import json, sys, threading
@@ -47,28 +33,8 @@ print(json.dumps([values, len(read), on_loop]))
 @pytest.mark.requirement("WORK-11")
 def test_what_the_kernel_shows_of_workers_is_not_read_on_the_event_loop(tmp_path: Path) -> None:
     """S9: the check of a worker, and the count of a nested call's processor time, stopped all others for a millisecond."""
-    done = subprocess.run(
-        [sys.executable, "-c", HOST, tmp_path / "healkit.db"], capture_output=True, text=True, check=True
-    )
+    done = python(HOST, tmp_path / "healkit.db")
     values, count, on_loop = json.loads(done.stdout)
     assert values == [1] * 4
     assert count > 50
     assert [path for path in on_loop if not path.startswith("/proc/self/fdinfo/")] == []
-
-
-def test_a_large_result_is_counted_once() -> None:
-    """S2: it was counted with its message, and again by itself, which took as long as to decode it."""
-    complete = ExecutionComplete(msgspec.json.encode([1] * 200_000))
-    init = Init(EntryRef("x", "default", 1, ""), "", msgspec.Raw(b"{}"), [], 1.0, 1.0, 1, 1, 10_000_000, 1)
-    counted = []
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code is claims._Counter.add.__code__:
-            counted.append(frame)
-
-    threading.setprofile(note)
-    try:
-        value, failure = asyncio.run(conclude(Outcome("complete", complete), init))
-    finally:
-        threading.setprofile(None)
-    assert (len(value), failure, counted) == (200_000, None, [])

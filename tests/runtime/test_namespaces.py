@@ -1,7 +1,4 @@
-"""Hosts in two PID namespaces with one host name (audit R7).
-
-Neither ends the other's live rows.
-"""
+"""Hosts in two PID namespaces with one host name (audit R7)."""
 
 from __future__ import annotations
 
@@ -53,7 +50,6 @@ def test_opening_the_database_in_one_namespace_leaves_the_rows_and_folders_of_th
     command = [bwrap, "--bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc"]
     command += [sys.executable, "-c", ELSEWHERE, str(path), str(base), str(here), str(here / "store")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
         assert other.stdin is not None
         theirs, pid = Path(other.stdout.readline().strip()), int(other.stdout.readline())
         assert pid < 100, "it counts its processes for itself"

@@ -4,75 +4,38 @@ from __future__ import annotations
 
 import _thread
 import contextlib
-import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
+from trial_server_samples import worker_processes
 
 from healkit import Config, Healkit, ToolExecutionError
 from healkit.errors import TOOL_CODES
 from healkit.runtime import background
 from healkit.workers.tiers import achieved_tier
 
+#: Tool → its failure's code, its error's name, and the lines of its body.
 BAD_TOOLS = {
-    "raises": ("TOOL_EXCEPTION", "ZeroDivisionError", "def raises():\n    return 1 / 0\n"),
-    "recurses": ("TOOL_EXCEPTION", "RecursionError", "def recurses(n=0):\n    return recurses(n + 1)\n"),
-    "exits": ("TOOL_EXITED", "ProcessExited", "def exits():\n    import os\n    os._exit(3)\n"),
-    "sys_exits": ("TOOL_EXCEPTION", "SystemExit", "def sys_exits():\n    import sys\n    sys.exit(3)\n"),
-    "segfaults": (
-        "TOOL_CRASHED",
-        "SIGSEGV",
-        "def segfaults():\n    import ctypes\n    ctypes.string_at(0)\n",
-    ),
-    "aborts": ("TOOL_CRASHED", "SIGABRT", "def aborts():\n    import os\n    os.abort()\n"),
-    "kills_parent": (
-        "TOOL_EXCEPTION",
-        "PermissionError",
-        "def kills_parent():\n    import os\n    os.kill(os.getppid(), 9)\n",
-    ),
-    "reads_passwd": (
-        "TOOL_EXCEPTION",
-        "FileNotFoundError|PermissionError",
-        "def reads_passwd():\n    return open('/etc/passwd').read()\n",
-    ),
-    "opens_socket": (
-        "TOOL_EXCEPTION",
-        "PermissionError",
-        "def opens_socket():\n    import socket\n    return socket.create_connection(('127.0.0.1', 80))\n",
-    ),
-    "prints_200_mb": (
-        "TOOL_OUTPUT_LIMIT",
-        "OutputLimit",
-        "def prints_200_mb():\n    for _ in range(200):\n        print('x' * 10**6)\n",
-    ),
-    "writes_200_mb": (
-        "TOOL_OUTPUT_LIMIT",
-        "OutputLimit",
-        "def writes_200_mb():\n    import os\n    for _ in range(200):\n        os.write(1, b'x' * 10**6)\n",
-    ),
-    "returns_1_gb": (
-        "TOOL_RESULT_TOO_LARGE|TOOL_OUT_OF_MEMORY",
-        ".*",
-        "def returns_1_gb():\n    return 'x' * 10**9\n",
-    ),
-    "hoards": (
-        "TOOL_OUT_OF_MEMORY",
-        "MemoryError",
-        "def hoards():\n    held = []\n    while True:\n        held.append(bytearray(10**8))\n",
-    ),
+    "raises": ("TOOL_EXCEPTION", "ZeroDivisionError", "return 1 / 0"),
+    "recurses": ("TOOL_EXCEPTION", "RecursionError", "return recurses()"),
+    "exits": ("TOOL_EXITED", "ProcessExited", "os._exit(3)"),
+    "sys_exits": ("TOOL_EXCEPTION", "SystemExit", "sys.exit(3)"),
+    "segfaults": ("TOOL_CRASHED", "SIGSEGV", "ctypes.string_at(0)"),
+    "aborts": ("TOOL_CRASHED", "SIGABRT", "os.abort()"),
+    "prints_200_mb": ("TOOL_OUTPUT_LIMIT", "OutputLimit", "for _ in range(200):\n        print('x' * 10**6)"),
+    "writes_200_mb": ("TOOL_OUTPUT_LIMIT", "OutputLimit", "for _ in range(200):\n        os.write(1, b'x' * 10**6)"),
+    "returns_1_gb": ("TOOL_RESULT_TOO_LARGE|TOOL_OUT_OF_MEMORY", ".*", "return 'x' * 10**9"),
+    "hoards": ("TOOL_OUT_OF_MEMORY", "MemoryError", "held = []\n    while True:\n        held.append(bytearray(10**8))"),
     "forges": (
-        "TOOL_PROTOCOL",
-        "ProtocolError",
-        "def forges():\n    import os\n    for fd in range(3, 256):\n        try:\n"
-        "            os.write(fd, b'\\xff\\xff\\xff\\xff')\n        except OSError:\n            pass\n"
-        "    import time\n    time.sleep(9)\n",
+        "TOOL_PROTOCOL", "ProtocolError",
+        "for fd in range(3, 256):\n        try:\n            os.write(fd, b'\\xff\\xff\\xff\\xff')\n        except OSError:\n"
+        "            pass\n    time.sleep(9)",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.requirement("LOG-1", "LOG-3", "LOG-8", "WORK-2", "WORK-4")
@@ -83,8 +46,8 @@ BAD_TOOLS = {
 def test_a_bad_tool_gives_one_clear_error_one_finished_row_and_a_healthy_next_run(
     healkit: Healkit, name: str
 ) -> None:
-    code, ename, source = BAD_TOOLS[name]
-    healkit.vault.add(name, source)
+    code, ename, body = BAD_TOOLS[name]
+    healkit.vault.add(name, f"import ctypes, os, sys, time\ndef {name}():\n    {body}\n")
     with pytest.raises(ToolExecutionError) as caught:
         healkit.execute_tool(name)
     error = caught.value
@@ -104,17 +67,11 @@ def test_a_bad_tool_gives_one_clear_error_one_finished_row_and_a_healthy_next_ru
     assert healkit.execute_tool("healthy") == "fine"
 
 
+#: What ignores signals, alarms or exceptions, or is stopped: tests/escape/escape_runs.py.
 HANGS = {
     "in Python": "def hang():\n    while True:\n        pass\n",
     "asleep": "import time\ndef hang():\n    time.sleep(99)\n",
-    "swallowing everything": (
-        "def hang():\n    while True:\n        try:\n            while True:\n                pass\n"
-        "        except BaseException:\n            pass\n"
-    ),
     "in C, deaf to SIGINT": "def hang():\n    return sum(range(10**11))\n",
-    "deaf to all alarms": (
-        "import signal\ndef hang():\n    signal.setitimer(signal.ITIMER_REAL, 0)\n    while True:\n        pass\n"
-    ),
 }
 
 
@@ -123,20 +80,16 @@ HANGS = {
     "kind",
     [pytest.param(kind, marks=[] if kind == "in Python" else [pytest.mark.slow]) for kind in HANGS],
 )
-def test_a_hang_is_ended_within_a_second_of_its_timeout_and_the_traceback_says_where_it_was(
+def test_a_hang_is_ended_at_its_timeout_and_the_traceback_says_where_it_was(
     healkit: Healkit, kind: str
 ) -> None:
     healkit.vault.add("hang", HANGS[kind])
-    execution = healkit.execute("hang", timeout=1.0)
+    execution = healkit.execute("hang", timeout=0.5)
     assert execution.failure.code == "TOOL_TIMEOUT"
-    assert execution.failure.tool_frame is not None
     assert execution.failure.tool_frame.filename == "<hang@1>"
-    assert "1 s" in execution.failure.evalue
+    assert "0.5 s" in execution.failure.evalue
     row = healkit.log.get(execution.log_id)
-    ended_after_s = (row.finished_at - row.timestamp).total_seconds()
-    started_within_s = 30
-    assert 1.0 <= ended_after_s < 1.0 + 1.0 + started_within_s
-    assert psutil.pid_exists(os.getpid())
+    assert 0.5 <= (row.finished_at - row.timestamp).total_seconds() < 32
 
 
 @pytest.mark.requirement("WORK-4", "LOG-3")
@@ -175,7 +128,7 @@ def test_a_worker_killed_from_outside_is_recorded_as_such(
         )
         running = threading.Event()
         healkit.provide(running.set, "started")
-        killer = threading.Thread(target=lambda: running.wait(60) and _kill_workers())
+        killer = threading.Thread(target=lambda: running.wait(60) and _killworker_processes())
         killer.start()
         execution = healkit.execute("sleeper")
         killer.join()
@@ -210,33 +163,21 @@ def test_ctrl_c_stops_the_worker_records_it_and_reaches_the_caller(
 
     presser = threading.Thread(target=interrupt)
     presser.start()
-    begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         healkit.execute("sleeper")
     presser.join()
-    assert time.monotonic() - begun < 40
     row = healkit.log.last_error("sleeper")
     assert row.error_code == "TOOL_KILLED"
     healkit.close()
     background.shutdown()
-    assert _workers() == []
+    assert worker_processes() == []
 
 
 async def _warm_up(config: Config) -> None:
     await background.pool_for(config).warm_up(achieved_tier(config))
 
 
-def _workers() -> list[psutil.Process]:
-    """Return every process of ours that holds a worker or a fork server."""
-    found = []
-    for child in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if "healkit.workers" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
-
-
-def _kill_workers() -> None:
-    for process in _workers():
+def _killworker_processes() -> None:
+    for process in worker_processes():
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from post_mortem_samples import NESTED
 
 from healkit import Execution, Healkit
 from healkit.errors import PostMortemError
-from healkit.runtime.post_mortem import PostMortem
 
 
 @pytest.mark.requirement("WORK-5")
@@ -98,34 +92,3 @@ def test_an_expression_may_start_an_event_loop_of_its_own(failed: Callable[..., 
     code = "import asyncio\n\nasync def tool():\n    delay = 0.01\n    await asyncio.sleep(delay)\n    return 1 / 0\n"
     asked = failed(code).post_mortem()
     assert asked.eval("asyncio.run(asyncio.sleep(delay, 'slept'))").repr == "'slept'"
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("WORK-5")
-def test_the_page_does_what_it_says(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "post_mortem.md").read_text()
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    example = "".join(block for kind, block in blocks if kind == "python")
-    shown = [block for kind, block in blocks if kind == "text"]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", example],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "[0, 0, 0] 3\n".join(shown)
-
-
-def test_questions_from_several_threads_take_turns(failed: Callable[..., Execution]) -> None:
-    asked: PostMortem = failed("def tool():\n    return 1 / 0\n").post_mortem()
-    answers: list[str] = []
-    threads = [
-        threading.Thread(target=lambda n=n: answers.append(asked.eval(f"{n} * 2").repr)) for n in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=20)
-    assert sorted(map(int, answers)) == [0, 2, 4, 6, 8, 10, 12, 14]

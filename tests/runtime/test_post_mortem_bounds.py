@@ -1,7 +1,4 @@
-"""Bounds of questions to a failed run's worker.
-
-They are as restricted as the run, and bounded in time and size.
-"""
+"""Bounds of questions to a failed run's worker."""
 
 from __future__ import annotations
 
@@ -82,14 +79,6 @@ def test_hostile_values_neither_hang_nor_flood(failed: Callable[..., Execution])
     assert len(asked.eval("huge").repr) < 2200
 
 
-def test_of_very_many_locals_the_rest_is_counted(failed: Callable[..., Execution]) -> None:
-    asked = failed("for i in range(1000):\n    globals()[f'name_{i}'] = i\nresult = 1 / 0\n").post_mortem()
-    told = asked.locals()
-    assert len(told) == 201
-    assert told[-1].repr == "802 more are not shown"
-    assert not {"mcp", "Tool"} & {one.name for one in told}
-
-
 def test_a_deep_recursion_keeps_both_ends_under_their_numbers(failed: Callable[..., Execution]) -> None:
     asked = failed("def tool(depth=0):\n    return tool(depth + 1)\n").post_mortem()
     frames = asked.frames()
@@ -115,7 +104,6 @@ def test_a_run_that_met_its_limit_can_be_asked_too(
 ) -> None:
     healkit.vault.add("tool", code)
     execution = healkit.execute("tool", timeout=timeout_s)
-    assert execution.failure is not None
     assert execution.failure.ename == expected
     asked = execution.post_mortem()
     assert len(asked.locals()) == 1
@@ -141,9 +129,8 @@ def test_the_restrictions_of_the_run_hold_for_questions(failed: Callable[..., Ex
         }, expression
 
 
-def test_what_is_no_answer_is_refused(failed: Callable[..., Execution]) -> None:
-    """Send anything a tool could make its kernel answer; size, type and signature are checked."""
-    code = """
+#: What a tool could make its kernel answer; size, depth, type and signature are checked.
+ANSWERING = """
 def tool():
     import gc
     from ipykernel.kernelbase import Kernel
@@ -151,43 +138,43 @@ def tool():
     for kind in list(kernel.shell_handlers):
         if "post_mortem" in kind:
             def handle(stream, idents, message):
-                content = {"answer": '{"type": "frames", "frames": [{"number": "one"}]}'}
-                kernel.session.send(stream, "any", content, parent=message, ident=idents)
+                kernel.session.send(stream, "any", {"answer": ANSWER}, parent=message, ident=idents)
             kernel.shell_handlers[kind] = handle
     return 1 / 0
 """
-    execution = failed(code)
-    with pytest.raises(PostMortemError, match="what is no answer"):
-        execution.post_mortem()
 
 
-@pytest.mark.slow
-def test_an_answer_of_megabytes_is_never_read(failed: Callable[..., Execution]) -> None:
-    code = """
-def tool():
-    from ipykernel.kernelbase import Kernel
-    kernel = Kernel.instance()
-    for kind in list(kernel.shell_handlers):
-        if "post_mortem" in kind:
-            def handle(stream, idents, message):
-                kernel.session.send(stream, "any", {"answer": "x" * 2**23}, parent=message, ident=idents)
-            kernel.shell_handlers[kind] = handle
-    return 1 / 0
-"""
-    execution = failed(code)
-    with pytest.raises(PostMortemGone, match="gave no answer"):
+@pytest.mark.requirement("SAFE-2")
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (""" '{"type": "frames", "frames": [{"number": "one"}]}' """, "what is no answer"),
+        ("'[' * 200_000", "what is no answer"),
+        pytest.param("'x' * 2**23", "gave no answer", marks=pytest.mark.slow),
+    ],
+    ids=["a wrong type", "200,000 levels", "8 MB"],
+)
+def test_what_is_no_answer_is_refused(failed: Callable[..., Execution], answer: str, said: str) -> None:
+    """S2: an answer was parsed whole before anything of it was counted, and a deep one raised RecursionError."""
+    execution = failed(ANSWERING.replace("ANSWER", answer.strip(), 1))
+    with pytest.raises(PostMortemError, match=said):
         execution.post_mortem()
 
 
 @pytest.mark.requirement("FACE-4", "TRACE-3")
-def test_what_looks_like_a_secret_is_not_told(healkit):
-    code = "def f():\n    password, n = 'kor' + 'rekthorse', 3\n    token = 'ghp_' + '0123456789abcdefghijABCDEFGHIJ012345'\n    1 / 0\n"
-    healkit.vault.add("f", code)
-    asked = healkit.execute("f").post_mortem()
+def test_what_looks_like_a_secret_is_not_told_nor_more_than_200_locals(
+    failed: Callable[..., Execution],
+) -> None:
+    code = (
+        "password, n = 'kor' + 'rekthorse', 3\ntoken = 'ghp_' + '0123456789abcdefghijABCDEFGHIJ012345'\n"
+        "for i in range(1000):\n    globals()[f'name_{i}'] = i\nresult = 1 / 0\n"
+    )
+    asked = failed(code).post_mortem()
+    names = [one.name for one in asked.locals()]
+    assert len(names) == 201
+    assert asked.locals()[-1].repr == "805 more are not shown"
+    assert not {"mcp", "Tool"} & set(names)
     told = {one.name: one.repr for one in asked.locals()}
     assert told["n"] == "3"
     assert "rekthorse" not in told["password"]
-    assert "0123456789" not in told["token"]
-    assert "0123456789" not in asked.eval("token").repr
-    assert "0123456789" not in asked.to_text()
-    asked.close()
+    assert "0123456789" not in told["token"] + asked.eval("token").repr + asked.to_text()

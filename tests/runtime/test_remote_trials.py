@@ -1,7 +1,4 @@
-"""Trials on an executor's workers.
-
-What is lost, refused, forged or stopped there.
-"""
+"""Trials on an executor's workers."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -36,15 +33,6 @@ SLOW = "import time\ndef slow(n):\n    time.sleep(0.05)\n    return n\n"
 
 def doubles(count: int) -> list[tuple[str, dict[str, Any]]]:
     return [(DOUBLE, {"n": n}) for n in range(count)]
-
-
-@pytest.fixture
-def spawned(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProcessPoolExecutor]:
-    """Two processes that have nothing of this one."""
-    # IPython, in a test before this one, may have left a __main__ that multiprocessing cannot do with.
-    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None, raising=False)
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
-        yield executor
 
 
 class OnTheSpot(Executor):
@@ -71,20 +59,6 @@ def test_the_types_of_a_result_come_back_from_a_worker_elsewhere(healkit: Healki
     assert [(result.value, result.outline) for result in away] == [
         (result.value, result.outline) for result in here
     ]
-
-
-def test_an_outline_from_elsewhere_is_bounded(healkit: Healkit) -> None:
-    """H7: what an executor's worker says of types is a claim, and cut like one."""
-
-    def forged(payload: bytes) -> bytes:
-        reply = msgspec.json.decode(run_share(payload))
-        trial = msgspec.json.decode(base64.b64decode(reply["trials"][0]))
-        trial["outline"] = "set" * 1000
-        reply["trials"] = [base64.b64encode(msgspec.json.encode(trial)).decode()]
-        return msgspec.json.encode(reply)
-
-    (result,) = healkit.trials([Trial("def f():\n    return {1}\n", {}, "f")], executor=OnTheSpot(forged))
-    assert (result.value, result.outline) == ([1], ("set" * 1000)[:200])
 
 
 @pytest.mark.requirement("SCALE-2")
@@ -148,12 +122,15 @@ def test_a_forged_reply_is_no_result(tmp_path: Path, empty_database: Path, kind:
 @pytest.mark.requirement("SCALE-2")
 def test_what_a_worker_claims_is_cut_to_its_bounds(healkit: Healkit) -> None:
     said = failure("TOOL_EXCEPTION") | {"traceback": "x" * 300_000, "near": ["n"] * 1000}
-    answer = reply(trials=[trial(failure=said, duration_ms=1e12, took_s=1e12, printed="x" * 9000)])
+    answer = reply(
+        trials=[trial(failure=said, duration_ms=1e12, took_s=1e12, printed="x" * 9000, outline="set" * 1000)]
+    )
     (result,) = healkit.trials(doubles(1), executor=OnTheSpot(lambda _: answer))
     assert len(result.failure.traceback) == 200_000
     assert len(result.failure.near) < 20
     assert 0 <= result.took_s <= result.duration_ms / 1000 < 60
     assert len(result.printed) == 4000
+    assert result.outline == ("set" * 1000)[:200]
 
 
 @pytest.mark.requirement("SCALE-2")
@@ -188,41 +165,6 @@ def test_an_executor_that_shuts_down_leaves_the_rest_lost_and_not_run(healkit: H
     assert {reason.code for reason in lost} == {"WORKER_LOST"}
     assert all("was not run" in reason.evalue and "after shutdown" in reason.evalue for reason in lost)
     assert healkit.log.count() == 20
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("SCALE-2")
-def test_a_broken_pool_loses_nothing_that_was_done_and_doubles_nothing(
-    tmp_path: Path, spawned: ProcessPoolExecutor
-) -> None:
-    ran = tmp_path / "ran.txt"
-    code = (
-        f"{SLOW}    open({str(ran)!r}, 'a').write(str(n) + ' ')\n".replace("    return n\n", "")
-        + "    return n\n"
-    )
-    work = [(code, {"n": n}) for n in range(60)]
-    config = Config(isolation="process", start_timeout_s=30)
-    with Healkit(tmp_path / "x.db", config=config) as healkit:
-
-        def kill_one() -> None:
-            wait_until(lambda: healkit.log.count(status="SUCCESS"))
-            next(iter(spawned._processes.values())).kill()
-
-        killer = threading.Thread(target=kill_one)
-        killer.start()
-        results = healkit.trials(work, executor=spawned)
-        killer.join()
-        lost = [position for position, result in enumerate(results) if result.lost]
-        assert 0 < len(lost) < 60
-        assert all(result.value == n for n, result in enumerate(results) if n not in lost)
-        assert "BrokenProcessPool" in results[lost[-1]].failure.evalue
-        counted = [int(word) for word in ran.read_text().split()]
-        assert len(counted) == len(set(counted))
-        rows = healkit.log.query(limit=100).rows
-        assert {row.trace_id for row in rows} == {result.trace_id for result in results}
-        assert {row.status for row in rows} == {"SUCCESS", "FAILURE"}
-        again = healkit.trials([work[position] for position in lost])
-        assert [result.value for result in again] == lost
 
 
 @pytest.mark.slow

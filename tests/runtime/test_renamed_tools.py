@@ -1,7 +1,4 @@
-"""Renamed and removed tools at work.
-
-Runs, calls, rows and cures of both names.
-"""
+"""Renamed and removed tools at work."""
 
 from __future__ import annotations
 
@@ -38,7 +35,6 @@ def test_rows_of_the_former_name_count_for_the_renamed_tool(healkit: Healkit) ->
     healkit.vault.patch("halve", HALF.replace("(n - 2)", "(n - 2 or 1)"))
     for name in ("half", "halve"):
         found = healkit.last_error(name)
-        assert found is not None
         assert found.log_id == failed.log_id
     assert healkit.rerun(failed.log_id).value == 1.0
     runs = [
@@ -61,7 +57,6 @@ def test_a_removed_tool_is_refused_on_record(healkit: Healkit) -> None:
     with pytest.raises(ToolRemoved, match="removed") as refused:
         healkit.execute("pin", arguments={"code": "98765"})
     row = healkit.log.get(refused.value.log_id or 0)
-    assert row is not None
     assert (row.status, row.error_code, row.tool_name) == ("FAILURE", "TOOL_REMOVED", "pin")
     with pytest.raises(ToolExecutionError):
         healkit.execute_tool("caller", arguments={"code": "98765"})

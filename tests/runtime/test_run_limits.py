@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from contextlib import closing
-
-import msgspec
 import pytest
 from recorded_run_samples import BROKEN, FIXED, recorded, types
 
@@ -41,13 +37,11 @@ def test_the_third_time_in_the_same_failing_state_ends_the_run(divide: Healkit) 
     ]
     assert counts == [1, 2, 3]
     (halt,) = [event for event in read.events if event.event_type == "policy_halt"]
-    assert halt.error is not None
     assert (halt.error.error_code, halt.error.stage, halt.error.severity) == (
         "POLICY_HALT",
         "policy",
         "critical",
     )
-    assert halt.state_signature_after is not None
     assert halt.metadata["policy"] == {
         "reason": "same_state_revisit", "state_key": halt.state_signature_after.state_key, "count": 3, "threshold": 2,
     }  # fmt: skip
@@ -64,7 +58,6 @@ def test_a_run_makes_the_steps_it_may_and_no_more(divide: Healkit) -> None:
             with pytest.raises(PolicyHalted, match="hard_cap_steps"):
                 divide.execute("divide", arguments={"n": 2})
     read = validate_run(run.folder)
-    assert read.manifest is not None
     assert read.manifest.policy_defaults.hard_cap_steps == 2
     assert types(read).count("policy_halt") == 1
     assert types(read).count("action_started") == 2
@@ -77,7 +70,6 @@ def test_a_run_executes_only_the_tools_on_its_list(divide: Healkit) -> None:
         with pytest.raises(RunNotAllowed, match="'other' is not on the list"):
             divide.execute("other")
     read = validate_run(run.folder)
-    assert read.manifest is not None
     assert read.manifest.allowlist == ["div*"]
     assert types(read).count("action_started") == 1
     assert [event.error.error_code for event in read.events if event.error is not None] == ["RUN_NOT_ALLOWED"]
@@ -88,8 +80,6 @@ def test_a_try_runs_with_the_tools_grants_and_leaves_the_vault_alone(divide: Hea
     failed = divide.try_code(
         "divide", "def divide(n: int, m: int = 2):\n    return n / 0\n", {"n": 1, "m": 3}
     )
-    assert failed.failure is not None
-    assert failed.failure.tool_frame is not None
     assert failed.failure.tool_frame.filename == "<divide@0>"
     row = divide.log.get(failed.log_id)
     assert (row.origin, row.revision, row.status) == ("try", None, "FAILURE")
@@ -111,7 +101,6 @@ def test_a_rerun_takes_the_arguments_of_the_row_and_the_revision_of_today(divide
     assert (again.value, again.revision, again.arguments) == (0, 2, {"n": 0})
     assert divide.log.get(again.log_id).origin == "rerun"
     (compared,) = [e.result for e in recorded(divide).events if e.event_type == "assert_checked"]
-    assert compared is not None
     assert (compared["same"], compared["found"]) == (False, "SUCCESS")
     divide.vault.add("counting", "import time\ndef counting():\n    return time.time()\n")
     for tool, arguments, same in (("divide", {"n": 4}, True), ("counting", {}, False)):
@@ -122,33 +111,3 @@ def test_a_rerun_takes_the_arguments_of_the_row_and_the_revision_of_today(divide
         assert compared == {"expected": "SUCCESS", "found": "SUCCESS", "same": same}
     with pytest.raises(UsageInvalid, match="There is no log row 999"):
         divide.rerun(999)
-
-
-def test_a_row_whose_arguments_were_cut_cannot_be_run_again(divide: Healkit) -> None:
-    row = divide.execute("divide", arguments={"n": 1})
-    import sqlite3
-
-    with closing(sqlite3.connect(divide.path)) as connection, connection:
-        connection.execute('UPDATE executionlog SET arguments = \'"{\\"n\\": 1… cut"\'')
-    connection.close()
-    assert row.log_id is not None
-    with pytest.raises(ArgumentsInvalid, match="were cut"):
-        divide.rerun(row.log_id)
-
-
-def test_the_manifest_says_who_wrote_it_under_which_policy(divide: Healkit) -> None:
-    with divide.run("lesson\ud800", allow=["\ud800*"]) as odd:
-        pass
-    assert validate_run(odd.folder).problems == []
-    with divide.run("lesson") as run:
-        pass
-    manifest = validate_run(run.folder).manifest
-    assert manifest is not None
-    fields = msgspec.to_builtins(manifest)
-    assert (fields["run_id"], fields["execution_profile"]["name"], fields["execution_mode"]) == (
-        run.run_id, "lesson", "live",
-    )  # fmt: skip
-    assert fields["allowlist"] == ["*"]
-    assert fields["redaction_policy"]["payload"] == "sanitised"
-    assert set(fields["platform"]) == {"system", "machine", "python"}
-    assert dataclasses.is_dataclass(run.halted) is False

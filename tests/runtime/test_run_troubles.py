@@ -1,7 +1,4 @@
-"""Runs under a full disk, a lost folder, a killed host.
-
-Also what is kept out of them.
-"""
+"""Runs under a full disk, a lost folder, a killed host."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from recorded_run_samples import recorded, types
+from recorded_run_samples import recorded
 from waiting import wait_until
 
 from healkit import Config, Healkit
@@ -32,15 +29,6 @@ def test_the_block_may_raise_and_the_run_says_so(divide: Healkit) -> None:
         raise KeyError("mine")
     (end,) = [event.result for event in validate_run(run.folder).events if event.event_type == "run_finished"]
     assert end == {"outcome": "aborted", "steps": 0, "failures": 0, "reason": "KeyError: 'mine'"}
-
-
-def test_closing_the_healkit_ends_its_runs(tmp_path: Path) -> None:
-    with Healkit(tmp_path / "healkit.db") as healkit:
-        folder = healkit.run().folder  # nobody holds it
-    read = validate_run(folder)
-    assert read.problems == []
-    assert read.events[-1].result is not None
-    assert read.events[-1].result["outcome"] == "abandoned"
 
 
 @pytest.mark.requirement("RUN-1")
@@ -93,16 +81,6 @@ def test_no_tool_may_be_granted_the_folder_of_the_runs(divide: Healkit, tmp_path
         for path in (tmp_path / "data", tmp_path / "data" / "runs"):
             with pytest.raises(ConfigError, match="what healkit keeps its records in"):
                 healkit.vault.set_grants("divide", read=[str(path)])
-
-
-def test_arguments_of_fifty_megabytes_are_refused_and_the_refusal_is_recorded(healkit: Healkit) -> None:
-    healkit.vault.add("echo", "def echo(value):\n    return 1\n")
-    with pytest.raises(ArgumentsInvalid):
-        healkit.execute("echo", arguments={"value": "x" * 50_000_000}, record=True)
-    assert types(recorded(healkit)) == [
-        "run_started", "preconditions_checked", "error_raised", "evidence_captured", "observation_captured",
-        "run_finished",
-    ]  # fmt: skip
 
 
 @pytest.mark.requirement("RUN-9", "TRACE-2")
@@ -184,7 +162,6 @@ def test_a_stopped_execution_is_the_end_of_its_step(divide: Healkit) -> None:
     newest = next(path for path in divide.runs_dir.iterdir() if path.name != ".new")
     read = validate_run(newest)
     assert read.problems == []
-    assert read.events[-1].result is not None
     assert read.events[-1].result["outcome"] == "aborted"
 
 

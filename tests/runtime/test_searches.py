@@ -1,16 +1,12 @@
-"""Searches: many variants of one code in one child.
-
-Every hostile kind of them has an outcome of its own.
-"""
+"""Searches: many variants of one code in one child."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +20,7 @@ from healkit.contracts.healing import Check, Edit
 from healkit.contracts.tools import EntryRef
 from healkit.runtime import background
 from healkit.runtime.trials import Held, Score, Searches
-from healkit.workers.trialserver import Candidate, Scores, are_letters
+from healkit.workers.trialserver import Candidate, Scores
 
 TIERS = ["namespaces", "landlock", "process"]
 ENTRY = EntryRef("f", "default", 0, "")
@@ -43,35 +39,36 @@ def wait(coroutine: Coroutine[Any, Any, Any]) -> Any:
     return background.loop.submit(coroutine).result(timeout=120)
 
 
-def scored(
+def searched(
     healkit: Healkit,
-    candidates: Sequence[Candidate],
+    candidates: Iterable[Candidate],
     checks: Sequence[Check],
+    take: Callable[[Scores], object],
     *,
     code: str = "",
     limit_s: float = 0.5,
     parallel: int = 1,
     **more: Any,
-) -> list[str]:
-    """Return every candidate's letters, in order."""
-    left, found = iter(candidates), dict[int, str]()
+) -> Score:
+    """Search among the candidates; `take` is given the letters as they come."""
+    left = iter(candidates)
 
     async def draw(count: int) -> Sequence[Candidate]:
-        return _take(left, count)
+        return list(itertools.islice(left, count))
 
+    held = Held(ENTRY, code, checks, [limit_s] * len(checks))
     batches = Searches(healkit.recorder, healkit.config)
-    limits_s = [limit_s] * len(checks)
-    wait(batches.score(Held(ENTRY, code, checks, limits_s), draw, found.update, parallel=parallel, **more))
+    score: Score = wait(batches.score(held, draw, take, parallel=parallel, **more))
+    return score
+
+
+def scored(
+    healkit: Healkit, candidates: Sequence[Candidate], checks: Sequence[Check], **more: Any
+) -> list[str]:
+    """Return every candidate's letters, in order."""
+    found = dict[int, str]()
+    searched(healkit, candidates, checks, found.update, **more)
     return [found[position] for position in range(len(found))]
-
-
-def _take(left: Iterator[Candidate], count: int) -> list[Candidate]:
-    taken = []
-    for candidate in left:
-        taken.append(candidate)
-        if len(taken) == count:
-            break
-    return taken
 
 
 @pytest.fixture
@@ -236,14 +233,8 @@ def test_a_search_is_one_row_from_its_beginning_to_its_end(healkit: Healkit) -> 
     def look(_scores: Scores) -> None:
         states.append([row.status for row in healkit.log.query().rows])
 
-    left = iter(whole("def f():\n    return 1\n", "def f():\n    return 2\n"))
-
-    async def draw(count: int) -> Sequence[Candidate]:
-        return _take(left, count)
-
-    batches = Searches(healkit.recorder, healkit.config)
-    score = wait(batches.score(Held(ENTRY, "", [returns(1)], [1.0]), draw, look, parallel=1))
-    assert isinstance(score, Score)
+    codes = whole("def f():\n    return 1\n", "def f():\n    return 2\n")
+    assert isinstance(searched(healkit, codes, [returns(1)], look), Score)
     assert states[0] == ["RUNNING"]
     (row,) = healkit.log.query().rows
     assert (row.status, row.origin, row.tool_name) == ("SUCCESS", "search", "f")
@@ -256,7 +247,6 @@ def test_a_trial_server_that_is_killed_loses_only_what_was_in_flight(healkit: He
     code = "import time\ndef f(n):\n    time.sleep(0.005)\n    return n\n"
     killed = threading.Event()
     found: dict[int, str] = {}
-    left = iter([[Edit(0, 0, f"# {number}\n")] for number in range(300)])
 
     def take(scores: Scores) -> None:
         found.update(scores)
@@ -266,16 +256,13 @@ def test_a_trial_server_that_is_killed_loses_only_what_was_in_flight(healkit: He
                 with contextlib.suppress(psutil.NoSuchProcess):  # a child goes with its trial server
                     server.kill()
 
-    async def draw(count: int) -> Sequence[Candidate]:
-        return _take(left, count)
-
-    batches = Searches(healkit.recorder, healkit.config)
-    wait(batches.score(Held(ENTRY, code, [returns(1, n=1)], [1.0]), draw, take, parallel=2))
+    candidates = [[Edit(0, 0, f"# {number}\n")] for number in range(300)]
+    searched(healkit, candidates, [returns(1, n=1)], take, code=code, limit_s=1.0, parallel=2)
     assert killed.is_set()
     assert sorted(found) == list(range(300))
-    lost = [position for position, letters in found.items() if letters != "."]
+    lost = [letters for letters in found.values() if letters != "."]
     assert 1 <= len(lost) <= 4  # a trial server and its child are found as two of the same name
-    assert {found[position] for position in lost} == {"d"}
+    assert set(lost) == {"d"}
 
 
 def test_cancelling_a_search_ends_its_processes_and_its_row_says_so(healkit: Healkit) -> None:
@@ -301,48 +288,16 @@ def test_cancelling_a_search_ends_its_processes_and_its_row_says_so(healkit: Hea
 
 
 def test_candidates_are_drawn_as_they_are_needed(healkit: Healkit) -> None:
-    drawn, ahead = 0, []
-
-    async def draw(count: int) -> Sequence[Candidate]:
-        nonlocal drawn
-        size = max(0, min(count, 3000 - drawn))
-        drawn += size
-        return [[]] * size
+    drawn, ahead = [], []
 
     def take(scores: Scores) -> None:
-        ahead.append(drawn - max(position for position, _ in scores))
+        ahead.append(len(drawn) - max(position for position, _ in scores))
 
-    batches = Searches(healkit.recorder, healkit.config)
+    candidates = (drawn.append(number) or [] for number in range(3000))
     slow = "def f():\n    return sum(range(3000))\n"
-    wait(batches.score(Held(ENTRY, slow, [Check(origin="declared")], [1.0]), draw, take, parallel=2))
-    assert drawn == 3000
+    searched(healkit, candidates, [Check(origin="declared")], take, code=slow, limit_s=1.0, parallel=2)
+    assert len(drawn) == 3000
     assert ahead[0] < 100
-
-
-def test_results_for_candidates_that_were_not_sent_are_refused(healkit: Healkit) -> None:
-    assert scored(healkit, whole("def f():\n    return 1\n"), []) == [""]
-    assert are_letters(["", ""], 0)
-    assert not are_letters(["x"], 0)
-    assert not are_letters(["x"], 1)
-
-
-@pytest.mark.parametrize("kind", ["threads", pytest.param("processes", marks=pytest.mark.slow)])
-def test_any_executor_will_do(healkit: Healkit, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # IPython, in a test before this one, may have left a __main__ that multiprocessing cannot do with.
-    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None, raising=False)
-    executor = (
-        ThreadPoolExecutor(2)
-        if kind == "threads"
-        else ProcessPoolExecutor(2, mp_context=get_context("spawn"))
-    )
-    code = "def f(n):\n    return n + 0\n"
-    at = code.index("0")
-    candidates = [[Edit(at, at + 1, str(number))] for number in range(120)]
-    checks = [returns(3, n=1), returns(4, n=2)]
-    with executor:
-        away = scored(healkit, candidates, checks, code=code, parallel=2, executor=executor)
-    assert away == scored(healkit, candidates, checks, code=code, parallel=2)
-    assert away[2] == ".."
 
 
 def test_observing_tells_lines_types_and_where_it_failed(healkit: Healkit) -> None:

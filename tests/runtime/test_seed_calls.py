@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from healkit import Healkit
-from healkit.runtime.events import CallEvent
 
 PROBES = """
 def probes():
@@ -147,29 +146,3 @@ def test_a_call_of_what_is_not_there_is_a_failed_call(
     execution = healkit.execute("run")
     assert "that this tool may call" in execution.value
     assert asked(healkit, execution.trace_id) == [(*recorded, False)]
-
-
-@pytest.mark.requirement("WORK-10", "LOG-1")
-def test_the_events_of_calls_are_kept_with_their_rows(healkit: Healkit) -> None:
-    """C7: `tool_start` and `tool_end` were told live, and then gone."""
-    seen: list[CallEvent] = []
-
-    def check(n: int) -> int:
-        if n == 2:
-            raise ValueError("two")
-        return n
-
-    healkit.provide(check)
-    healkit.vault.add("calls", "def calls():\n    mcp.host.check(n=1)\n    mcp.host.check(n=2)\n")
-    execution = healkit.execute("calls", on_call=seen.append)
-    assert execution.events == seen
-    kept = healkit.last_error("calls")
-    assert kept is not None
-    assert kept.events == seen
-    assert [(event.type, event.task_id, event.success, event.error_code) for event in kept.events] == [
-        ("tool_start", "t1", None, None),
-        ("tool_end", "t1", True, None),
-        ("tool_start", "t2", None, None),
-        ("tool_end", "t2", False, "CALL_FAILED"),
-    ]
-    assert [event.duration_ms is not None for event in kept.events] == [False, True, False, True]

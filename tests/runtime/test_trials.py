@@ -1,18 +1,17 @@
-"""Trials by the hundred, and the mode without a kernel.
-
-Both have the same restrictions and the same record.
-"""
+"""Trials by the hundred, and the mode without a kernel."""
 
 from __future__ import annotations
 
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import pandas as pd
 import psutil
 import pytest
+from trial_server_samples import trial_servers
 
 from healkit import Config, Healkit
 from healkit.errors import ConfigError
@@ -22,38 +21,47 @@ from healkit.runtime.trials import Trial
 DOUBLE = "def double(n):\n    return n * 2\n"
 
 
-@pytest.mark.slow
-@pytest.mark.requirement("WORK-6")
-def test_results_come_in_the_order_of_the_trials_and_each_is_on_record(healkit: Healkit) -> None:
-    results = healkit.trials([(DOUBLE, {"n": n}) for n in range(30)])
-    assert [result.value for result in results] == [2 * n for n in range(30)]
-    rows = healkit.log.query(limit=100).rows
+@pytest.mark.requirement("WORK-6", "SCALE-2")
+@pytest.mark.parametrize("kind", ["here", "threads", pytest.param("processes", marks=pytest.mark.slow)])
+def test_results_come_in_the_order_of_the_trials_and_each_is_on_record(
+    healkit: Healkit, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # IPython, in a test before this one, may have left a __main__ that multiprocessing cannot do with.
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None, raising=False)
+    executor: Executor = ThreadPoolExecutor(2)
+    if kind == "processes":
+        executor = ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+    code = "import random\ndef f(n):\n    print('so far')\n    return [2 * n, random.random()]\n"
+    trials = [Trial(code, {"n": n}, "f") for n in (*range(7), None)]
+    with executor:
+        *results, failed = healkit.trials(trials, executor=None if kind == "here" else executor)
+    assert [result.value[0] for result in results] == [2 * n for n in range(7)]
+    assert len({result.value[1] for result in results}) == 7  # random numbers differ from trial to trial
+    assert {result.printed for result in (*results, failed)} == {"so far\n"}
+    assert healkit.log.by_trace(failed.trace_id).last_output == "so far\n"
+    rows = healkit.log.query(status="SUCCESS").rows
     assert {row.trace_id for row in rows} == {result.trace_id for result in results}
-    assert {(row.status, row.origin) for row in rows} == {("SUCCESS", "trial")}
+    assert {row.origin for row in rows} == {"trial"}
     assert {row.isolation for row in rows} <= {"namespaces", "landlock"}
     assert healkit.trials([]) == []
 
 
-ENDINGS = [
-    ("def f():\n    return {}['x']\n", "TOOL_EXCEPTION", "KeyError"),
-    ("def f():\n    while True:\n        pass\n", "TOOL_TIMEOUT", "TimeoutError"),
-    ("def f():\n    return sum(range(10**11))\n", "TOOL_TIMEOUT", "TimeoutError"),
-    (
-        "import os\ndef f():\n    os.closerange(3, 64)\n    sum(range(10**11))\n",
-        "TOOL_TIMEOUT",
-        "TimeoutError",
-    ),
-    ("import os\ndef f():\n    os._exit(4)\n", "TOOL_EXITED", "ProcessExited"),
-    ("import ctypes\ndef f():\n    ctypes.string_at(0)\n", "TOOL_CRASHED", "SIGSEGV"),
-    (
-        "def f():\n    held = []\n    while True:\n        held.append(bytearray(10**7))\n",
+#: The body of `f` → its failure's code, and its error's name.
+ENDINGS = {
+    "return {}['x']": ("TOOL_EXCEPTION", "KeyError"),
+    "while True:\n        pass": ("TOOL_TIMEOUT", "TimeoutError"),
+    "return sum(range(10**11))": ("TOOL_TIMEOUT", "TimeoutError"),
+    "os.closerange(3, 64)\n    sum(range(10**11))": ("TOOL_TIMEOUT", "TimeoutError"),
+    "os._exit(4)": ("TOOL_EXITED", "ProcessExited"),
+    "ctypes.string_at(0)": ("TOOL_CRASHED", "SIGSEGV"),
+    "held = []\n    while True:\n        held.append(bytearray(10**7))": (
         "TOOL_OUT_OF_MEMORY",
         "MemoryError",
     ),
-    ("def f():\n    return 'x' * 10**8\n", "TOOL_RESULT_TOO_LARGE", "ResultTooLarge"),
-    ("def f():\n    while True:\n        print('x' * 10**6)\n", "TOOL_OUTPUT_LIMIT", "OutputLimit"),
-    ("def f():\n    return mcp.host.anything()\n", "TOOL_EXCEPTION", "AttributeError"),
-]
+    "return 'x' * 10**8": ("TOOL_RESULT_TOO_LARGE", "ResultTooLarge"),
+    "while True:\n        print('x' * 10**6)": ("TOOL_OUTPUT_LIMIT", "OutputLimit"),
+    "return mcp.host.anything()": ("TOOL_EXCEPTION", "AttributeError"),
+}
 
 
 @pytest.mark.slow
@@ -66,22 +74,15 @@ def test_every_ending_is_told_apart_with_the_line_it_happened_in(
     with Healkit(tmp_path / "x.db", config=config) as healkit:
         results = healkit.trials(
             # What is to be late is so soon; the others get the time that a busy machine needs for them.
-            Trial(code, {}, "f", timeout_s=1.0 if ending == "TOOL_TIMEOUT" else 30.0)
-            for code, ending, _ in ENDINGS
+            Trial(f"import ctypes, os\ndef f():\n    {body}\n", {}, "f", timeout_s=0.5 if late else 30.0)
+            for body, late in ((body, ending == "TOOL_TIMEOUT") for body, (ending, _) in ENDINGS.items())
         )
-    for result, (code, ending, ename) in zip(results, ENDINGS, strict=True):
+    for result, (code, (ending, ename)) in zip(results, ENDINGS.items(), strict=True):
         assert result.failure is not None, code
         assert (result.failure.code, result.failure.ename) == (ending, ename), code
         if ending in {"TOOL_EXCEPTION", "TOOL_TIMEOUT", "TOOL_CRASHED"}:
             assert result.failure.tool_frame is not None, code
             assert result.failure.tool_frame.filename == "<f@0>"
-
-
-@pytest.mark.requirement("WORK-6")
-def test_what_a_trial_printed_is_kept(healkit: Healkit) -> None:
-    (result,) = healkit.trials([Trial("def f():\n    print('so far')\n    return 1 / 0\n", {}, "f")])
-    assert result.printed == "so far\n"
-    assert healkit.log.by_trace(result.trace_id).last_output == "so far\n"
 
 
 @pytest.mark.requirement("WORK-6", "WORK-2")
@@ -106,16 +107,6 @@ def test_trials_are_restricted_and_share_nothing_with_each_other(tmp_path: Path,
         assert [r.value for r in clean] == [[[], False]] * 3
 
 
-def trial_servers() -> list[psutil.Process]:
-    """Return the running trial servers of this process, whatever they were started through."""
-    return [
-        process
-        for process in psutil.Process().children(recursive=True)
-        if process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[-1:] == ["healkit.workers.inside.trialserver_main"]
-        and process.name() != "bwrap"
-    ]  # fmt: skip
-
-
 @pytest.mark.requirement("WORK-6")
 def test_trial_servers_wait_for_more_trials_and_a_dead_one_is_replaced(healkit: Healkit) -> None:
     healkit.trials([(DOUBLE, {"n": n}) for n in range(8)], parallel=2)
@@ -129,29 +120,6 @@ def test_trial_servers_wait_for_more_trials_and_a_dead_one_is_replaced(healkit: 
     assert not set(trial_servers()) & set(first)
     background.shutdown()
     assert trial_servers() == []
-
-
-@pytest.mark.requirement("WORK-6")
-def test_random_numbers_differ_from_trial_to_trial(healkit: Healkit) -> None:
-    code = "import random\ndef f():\n    return random.random()\n"
-    values = [result.value for result in healkit.trials([Trial(code, {}, "f")] * 4, parallel=1)]
-    assert len(set(values)) == 4
-
-
-@pytest.mark.requirement("WORK-6", "SCALE-2")
-@pytest.mark.parametrize("kind", ["threads", pytest.param("processes", marks=pytest.mark.slow)])
-def test_any_executor_will_do(healkit: Healkit, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # IPython, in a test before this one, may have left a __main__ that multiprocessing cannot do with.
-    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None, raising=False)
-    executor = (
-        ThreadPoolExecutor(2)
-        if kind == "threads"
-        else ProcessPoolExecutor(2, mp_context=get_context("spawn"))
-    )
-    with executor:
-        results = healkit.trials([(DOUBLE, {"n": n}) for n in range(7)], executor=executor)
-    assert [result.value for result in results] == [2 * n for n in range(7)]
-    assert healkit.log.count(status="SUCCESS") == 7
 
 
 @pytest.mark.requirement("WORK-12")
@@ -228,3 +196,40 @@ def f():
     assert busy.value <= busy.took_s <= busy.duration_ms / 1000
     assert 0.2 <= waiting.took_s <= waiting.duration_ms / 1000
     assert 0.0 < failing.took_s <= failing.duration_ms / 1000
+
+
+#: Arguments that hold more than plain JSON are taken and given as they are.
+DOUBLED = "def doubled(df):\n    df['a'] = df['a'] * 2\n    return df\n"
+FRAME = pd.DataFrame({"a": [1, 2], "s": ["x", "y"]})
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DATA-5")
+@pytest.mark.parametrize("away", [False, True])
+def test_a_frame_arrives_at_a_trial_and_comes_back(healkit: Healkit, away: bool) -> None:
+    """DATA-5: the result is a frame with its dtypes, what was passed is unchanged, and the log can be read."""
+    with ThreadPoolExecutor(1) as threads:
+        executor = threads if away else None
+        results = healkit.trials([Trial(DOUBLED, {"df": FRAME}, "doubled")] * 2, executor=executor)
+    for result in results:
+        assert result.failure is None
+        pd.testing.assert_frame_equal(result.value, FRAME.assign(a=[2, 4]))
+        assert result.outline == "DataFrame"
+    assert FRAME["a"].tolist() == [1, 2]
+    row = healkit.log.query(origin="trial").rows[0]
+    assert '"columns": ["a", "s"]' in (row.result_summary or "").replace('":[', '": [').replace('","', '", "')
+
+
+def test_plain_arguments_give_json_unless_exact_values_are_asked_for(healkit: Healkit) -> None:
+    code = "def pair(x):\n    return (x, {1: 2})\n"
+    plain, exact, given = healkit.trials(
+        [
+            Trial(code, {"x": 1}, "pair"),
+            Trial(code, {"x": 1}, "pair", exact=True),
+            Trial(code, {"x": (1,)}, "pair"),
+        ]
+    )
+    assert plain.value == [1, {"1": 2}]
+    assert exact.value == (1, {1: 2})
+    assert given.value == ((1,), {1: 2})
+    assert (plain.outline, exact.outline) == ("tuple[dict[int]]", "tuple[dict[int]]")

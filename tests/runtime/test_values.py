@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime as dt
 import decimal
 import json
 import math
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -82,24 +84,9 @@ def test_a_result_that_cannot_cross_is_a_failure_that_names_its_place(
 ) -> None:
     healkit.vault.add("give", f"def give():\n    return {value}\n")
     failure = healkit.execute("give").failure
-    assert failure is not None
     assert failure.code == "TOOL_RESULT_UNSUPPORTED"
     assert path in failure.evalue
     assert what in failure.evalue
-
-
-@pytest.mark.requirement("DATA-1", "LOG-5")
-def test_hostile_objects_in_a_result_run_no_code_of_theirs(healkit: Healkit) -> None:
-    healkit.vault.add(
-        "hostile",
-        "class Forever:\n    def __repr__(self):\n        while True: pass\n    __str__ = __repr__\n"
-        "class Liar(dict):\n    def items(self): return 1 / 0\n"
-        "def hostile(which):\n    return [1, {'forever': Forever, 'liar': Liar}[which]()]\n",
-    )
-    for which, name in [("forever", "Forever"), ("liar", "Liar")]:
-        failure = healkit.execute("hostile", arguments={"which": which}).failure
-        assert failure is not None
-        assert (failure.code, name in failure.evalue) == ("TOOL_RESULT_UNSUPPORTED", True)
 
 
 @pytest.mark.requirement("DATA-1")
@@ -248,52 +235,42 @@ def claims(shows: bool):
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-1")
-def test_what_a_slow_worker_displays_after_its_claim_is_shown(healkit: Healkit) -> None:
-    healkit.vault.add("claims", CLAIMS)
-    execution = healkit.execute("claims", arguments={"shows": True})
-    assert [output["text"] for output in execution.outputs] == ["late\n"]
-    assert (execution.value, execution.warnings) == (1, [])
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("WORK-1")
-def test_outputs_that_a_worker_never_finishes_are_given_up_with_a_warning(
-    healkit: Healkit,
+@pytest.mark.parametrize(
+    ("shows", "shown", "warned"),
+    [
+        (True, ["late\n"], []),
+        (False, [], ["Some of what the tool displayed may be missing: its worker did not send it in time."]),
+    ],
+)
+def test_what_a_slow_worker_displays_after_its_claim_is_shown_or_said_to_be_missing(
+    healkit: Healkit, shows: bool, shown: list[str], warned: list[str]
 ) -> None:
     healkit.vault.add("claims", CLAIMS)
-    execution = healkit.execute("claims", arguments={"shows": False})
-    assert (execution.value, execution.outputs) == (1, [])
-    assert execution.warnings == [
-        "Some of what the tool displayed may be missing: its worker did not send it in time."
-    ]
+    execution = healkit.execute("claims", arguments={"shows": shows})
+    assert [output["text"] for output in execution.outputs] == shown
+    assert (execution.value, execution.warnings) == (1, warned)
+
+
+#: Each adds one to `a`.
+KINDS = {
+    "as_class": "from healkit import Tool\nclass Add(Tool):\n    def run(self, arguments):\n        return arguments['a'] + 1\n",
+    "as_function": "HELPER = 1\ndef _help(a):\n    return a + HELPER\ndef whatever(a):\n    return _help(a)\n",
+    "as_script": "result = arguments['a'] + 1\n",
+    "as_async": "import asyncio\nasync def as_async(a):\n    await asyncio.sleep(0)\n    return a + 1\n",
+}
 
 
 @pytest.mark.requirement("VAULT-6")
 def test_all_three_kinds_of_tool_and_async_ones_run_unchanged(healkit: Healkit) -> None:
-    healkit.vault.add(
-        "as_class",
-        "from healkit import Tool\nclass Add(Tool):\n    def run(self, arguments):\n        return arguments['a'] + 1\n",
-    )
-    healkit.vault.add(
-        "as_function",
-        "HELPER = 1\ndef _help(a):\n    return a + HELPER\ndef whatever(a):\n    return _help(a)\n",
-    )
-    healkit.vault.add("as_script", "result = arguments['a'] + 1\n")
-    healkit.vault.add(
-        "as_async", "import asyncio\nasync def as_async(a):\n    await asyncio.sleep(0)\n    return a + 1\n"
-    )
-    healkit.vault.add(
-        "runs_loop",
-        "import asyncio\nasync def work(a):\n    return a + 1\ndef runs_loop(a):\n    return asyncio.run(work(a))\n",
-    )
-    healkit.vault.add(
-        "dataclassed",
-        "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass P:\n    a: int\n"
-        "def dataclassed(a):\n    return P(a + 1)\n",
-    )
-    for name in ("as_class", "as_function", "as_script", "as_async", "runs_loop"):
+    for name, code in KINDS.items():
+        healkit.vault.add(name, code)
         assert healkit.execute_tool(name, arguments={"a": 1}) == 2, name
-    assert healkit.execute_tool("dataclassed", arguments={"a": 1}) == {"a": 2}
+    code = (
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass P:\n    a: int\n"
+        "def made(a):\n    return P(a + 1)\n"
+    )
+    healkit.vault.add("made", code)
+    assert healkit.execute_tool("made", arguments={"a": 1}) == {"a": 2}
 
 
 @pytest.mark.requirement("VAULT-6")
@@ -308,3 +285,101 @@ def test_a_sql_tool_runs_on_a_connection_that_cannot_write_and_is_on_record(heal
     failed = healkit.execute("absent")
     assert failed.failure.code == "SQL_ERROR"
     assert "no_such_table" in failed.failure.traceback
+
+
+BIG = 10**5000
+BIG_VALUES = [BIG, -BIG, [BIG, {"a": -BIG}], {BIG: 1}, (BIG,), {BIG, 1}, 10**640, 10**4299, 10**4300, 2**2048]
+
+
+@pytest.mark.requirement("LOG-16")
+@pytest.mark.parametrize("mode", ["worker", "subprocess"])
+def test_whole_numbers_of_any_size_cross_both_ways(healkit: Healkit, mode: Any) -> None:
+    healkit.vault.add("same", "def same(v):\n    return v")
+    healkit.vault.add("passed_on", "def passed_on(v):\n    return mcp.vault.same(v=mcp.host.twice(v=v))")
+    healkit.provide(lambda v: v, name="twice")
+    for tool in ("same", "passed_on"):
+        execution = healkit.execute(tool, arguments={"v": BIG_VALUES}, mode=mode)
+        assert execution.failure is None
+        assert execution.value == BIG_VALUES
+        assert [type(value) for value in execution.value] == [type(value) for value in BIG_VALUES]
+        assert execution.to_html()
+        kept = healkit.execution(execution.log_id or 0)
+        assert kept.arguments == {"v": BIG_VALUES}
+    assert "int of 5,001 digits" in healkit.execute("same", arguments={"v": BIG}, mode=mode).to_text()
+    assert healkit.log.running() == []
+
+
+@pytest.mark.requirement("LOG-16")
+def test_a_whole_number_crosses_where_python_reads_few_digits(healkit: Healkit) -> None:
+    code = "import sys\ndef power(n):\n    sys.set_int_max_str_digits(640)\n    return 10**n"
+    healkit.vault.add("power", code)
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(640)
+    try:
+        for size in (640, 641, 1200):
+            assert healkit.execute_tool("power", arguments={"n": size}) == 10**size
+    finally:
+        sys.set_int_max_str_digits(before)
+
+
+def test_a_wrong_call_with_a_long_number_says_how_many_digits_it_has(healkit: Healkit) -> None:
+    healkit.vault.add("word", "def word(text: str):\n    return text")
+    with pytest.raises(ArgumentsInvalid, match=r"'text' must be string, got <int of 5,001 digits> \(int\)"):
+        healkit.execute("word", arguments={"text": BIG})
+
+
+#: Code of tools whose results, or exceptions, break what reads them; each with how the execution ends.
+HOSTILE = {
+    "def t():\n    class A:\n        def __repr__(self): raise KeyError('r')\n    return A()": "TOOL_RESULT_UNSUPPORTED",
+    "def t():\n    class A(dict):\n        def items(self): raise KeyError('r')\n    return A(a=1)": "TOOL_RESULT_UNSUPPORTED",
+    "def t():\n    class A(dict):\n        __iter__ = keys = None\n    return {'a': A(a=1)}": "TOOL_RESULT_UNSUPPORTED",
+    "def t():\n    class A:\n        def __reduce__(self): raise KeyError('r')\n    return [A()]": "TOOL_RESULT_UNSUPPORTED",
+    "def t():\n    class A:\n        def __eq__(self, o): raise KeyError('e')\n        def __hash__(self): return 1\n    return {A(): 1}": "TOOL_RESULT_UNSUPPORTED",
+    "import dataclasses\ndef t():\n    @dataclasses.dataclass\n    class A:\n        x: int\n        def __getattribute__(self, name): raise KeyError(name)\n    return A(1)": "TOOL_EXCEPTION",
+    "import enum\ndef t():\n    class E(enum.Enum):\n        A = 1\n        @property\n        def value(self): raise KeyError('v')\n    return E.A": "TOOL_RESULT_UNSUPPORTED",
+    "import pathlib\ndef t():\n    class P(type(pathlib.PurePath())):\n        def __str__(self): raise KeyError('p')\n    return P('a')": "TOOL_RESULT_UNSUPPORTED",
+    "def t():\n    return type('\\ud800', (), {})()": "TOOL_EXCEPTION",
+    "def t():\n    a = []\n    a.append(a)\n    return a": "TOOL_RESULT_UNSUPPORTED",
+    "def t():\n    a = []\n    for _ in range(100_000): a = [a]\n    return a": "TOOL_RESULT_UNSUPPORTED",
+    "def t():\n    a = {}\n    for _ in range(300): a = {'a': a}\n    return a": "TOOL_RESULT_UNSUPPORTED",
+    "def t():\n    return {float('nan'): 1, float('nan'): 2}": "",
+    "def t():\n    return {'\\ud800': '\\udfff', '\\x00': '\\u2028'}": "",
+    "import sys\ndef t():\n    sys.setrecursionlimit(60)\n    return [[[[[[(1,)]]]]]]": "",
+    "import sys\ndef t():\n    sys.settrace(lambda *a: 1 / 0)\n    return {1: 2}": "TOOL_EXCEPTION",
+    "def t():\n    raise type('\\ud800', (Exception,), {})('\\udfff')": "TOOL_EXCEPTION",
+    "def t():\n    class E(Exception):\n        def __str__(self): raise SystemExit(3)\n    raise E()": "TOOL_EXCEPTION",
+    "def t():\n    class E(Exception):\n        __cause__ = property(lambda self: 1 / 0)\n    raise E()": "TOOL_EXCEPTION",
+    "def t():\n    class E(Exception):\n        def __getattribute__(self, name): raise KeyError(name)\n    raise E()": "TOOL_EXITED",
+    "def t():\n    a, b = ValueError('a'), KeyError('b')\n    a.__context__, b.__context__ = b, a\n    raise a": "TOOL_EXCEPTION",
+    "def t():\n    raise ValueError(10**5000)": "TOOL_EXCEPTION",
+}  # fmt: skip
+
+
+@pytest.mark.requirement("LOG-16", "LOG-5", "DATA-1")
+@pytest.mark.parametrize(("code", "ends"), HOSTILE.items(), ids=range(len(HOSTILE)))
+def test_a_value_that_breaks_its_reader_ends_the_row(healkit: Healkit, code: str, ends: str) -> None:
+    healkit.vault.add("t", code)
+    execution = healkit.execute("t", timeout=20)
+    assert (execution.failure.code if execution.failure else "") == ends, execution.failure
+    assert execution.to_html()
+    (row,) = healkit.log.query().rows
+    assert (row.status, row.error_code) == ("FAILURE" if ends else "SUCCESS", ends or None)
+
+
+class _Raises(dict):  # type: ignore[type-arg]  # whatever it holds
+    def items(self) -> Any:
+        raise KeyError("i")
+
+    def __iter__(self) -> Any:
+        raise KeyError("i")
+
+
+@pytest.mark.requirement("LOG-16")
+def test_an_argument_that_breaks_its_reader_ends_the_row(healkit: Healkit) -> None:
+    healkit.vault.add("take", "def take(v):\n    return 1")
+    for value in (_Raises(a=1), {"\ud800": 1}, {float("nan"): 1}, [[]] * 3):
+        with contextlib.suppress(ArgumentsInvalid):
+            healkit.execute("take", arguments={"v": value})
+        (row,) = healkit.log.query(limit=1).rows
+        assert (row.status, row.error_code) in (("SUCCESS", None), ("FAILURE", "ARGUMENTS_INVALID"))
+    assert healkit.log.count() == 4

@@ -1,7 +1,4 @@
-"""Names that are none, given to every getter.
-
-Each says so in healkit's words, and names what there is.
-"""
+"""Names that are none, given to every getter."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import pandas as pd
 import pytest
 
 from healkit import Healkit
-from healkit.errors import DatabaseError, HealkitError, ToolNotFound, VaultError, ViewNotFound
+from healkit.errors import DatabaseError, HealkitError, VaultError
 from healkit.tracing.reader import read_run, validate_run
 from healkit.tracing.run_folders import find_run
 
@@ -104,18 +101,6 @@ def test_what_is_no_name_is_refused_in_healkits_words(
             getter(hk, given)
         assert not isinstance(caught.value, DatabaseError), caught.value
         assert "\n" not in str(caught.value), "a frame is not printed in a sentence"
-
-
-def test_a_view_that_is_none_names_the_views_that_there_are(hk: Healkit) -> None:
-    with pytest.raises(
-        ViewNotFound, match=r"no data view None\. There are: sales\. hk\.views\.list\(\) lists them all"
-    ):
-        hk.views.get(None)  # type: ignore[arg-type]  # on purpose
-
-
-def test_a_tool_that_is_none_names_the_tools_that_there_are(hk: Healkit) -> None:
-    with pytest.raises(ToolNotFound, match=r"No tool named None in the vault\. It has half\."):
-        hk.vault.get(None)  # type: ignore[arg-type]  # on purpose
 
 
 def test_a_function_in_place_of_its_code_is_told_what_gives_the_code(hk: Healkit) -> None:

@@ -1,7 +1,4 @@
-"""Limits of what a tool's code writes to the host's disk.
-
-They apply wherever the code runs there.
-"""
+"""Limits of what a tool's code writes to the host's disk."""
 
 from __future__ import annotations
 
@@ -33,7 +30,6 @@ def test_a_trial_is_ended_when_it_has_written_more_than_it_may(tmp_path: Path) -
     full = Trial(f"import time\ndef f():\n    {_FILL}    time.sleep(50)\n", {}, "f")
     with Healkit(tmp_path / "x.db", config=small("landlock")) as healkit:
         results = healkit.trials([full, Trial("def f():\n    return 1\n", {}, "f")], parallel=1)
-    assert results[0].failure is not None
     assert results[0].failure.code == "TOOL_DISK_LIMIT"
     assert results[1].value == 1
 
@@ -55,23 +51,6 @@ def test_a_retained_worker_is_ended_when_it_goes_on_writing(tmp_path: Path) -> N
         asked = healkit.execute("tool").post_mortem()
         file = asked.attach()
         wait_until(lambda: not Path(file).exists())
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("SAFE-3")
-@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
-def test_nothing_stays_of_what_a_tool_nested_deeply(tier: str, tmp_path: Path) -> None:
-    """S4: a tool's 1,500 nested folders stayed after its run, and broke every later start."""
-    code = (
-        "import os\n"
-        "def nest():\n    home = os.getcwd()\n    for _ in range(1500):\n        os.mkdir('d')\n        os.chdir('d')\n"
-        "    os.chdir(home)\n    return home\n"
-    )
-    with Healkit(tmp_path / "x.db", config=small(tier)) as healkit:
-        healkit.vault.add("nest", code)
-        home = Path(healkit.execute_tool("nest"))
-        wait_until(lambda: not home.parent.exists())
-        assert healkit.execute_tool("nest") != str(home)
 
 
 @pytest.mark.requirement("SAFE-3")

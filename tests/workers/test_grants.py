@@ -1,7 +1,4 @@
-"""Grants of packages, another interpreter and paths.
-
-Also what can never be granted.
-"""
+"""Grants of packages, another interpreter and paths."""
 
 from __future__ import annotations
 
@@ -28,7 +25,8 @@ from healkit.workers.interpreters import WORKER_NEEDS, interpreter_of
 from healkit.workers.sandbox import check_grants, private_base
 from healkit.workers.tiers import probe
 
-MODES = ("worker", pytest.param("subprocess", marks=pytest.mark.slow))
+#: Each tier with one of the modes.
+MODES = {"namespaces": "worker", "landlock": "subprocess"}
 
 
 @pytest.fixture(params=["namespaces", pytest.param("landlock", marks=pytest.mark.slow)])
@@ -86,8 +84,8 @@ def probed(
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
-@pytest.mark.parametrize("mode", MODES)
-def test_a_tool_sees_the_packages_it_is_granted_and_what_those_need(restricted: Healkit, mode: str) -> None:
+def test_a_tool_sees_the_packages_it_is_granted_and_what_those_need(restricted: Healkit) -> None:
+    mode = MODES[restricted.config.isolation]
     restricted.vault.add("probe", PROBE, grants={"packages": ["jsonschema"]})
     found = probed(restricted, ["jsonschema", "rpds", "pandas", "sqlmodel", "sqlite3", "IPython"], mode=mode)
     assert found["jsonschema"] == "jsonschema"
@@ -113,18 +111,10 @@ def test_the_files_of_a_hidden_package_cannot_be_read(restricted: Healkit) -> No
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
-def test_a_hidden_package_that_is_optional_to_another_is_simply_not_there(restricted: Healkit) -> None:
-    code = "try:\n    import pandas\nexcept ImportError:\n    pandas = None\ndef optional():\n    return pandas is None\n"
-    restricted.vault.add("optional", code, grants={"packages": []})
-    assert restricted.execute_tool("optional") is True
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("WORK-2")
-@pytest.mark.parametrize("mode", MODES)
 def test_a_tool_runs_in_another_interpreter_with_that_ones_packages(
-    restricted: Healkit, other_python: str, mode: str
+    restricted: Healkit, other_python: str
 ) -> None:
+    mode = MODES[restricted.config.isolation]
     restricted.vault.add("probe", PROBE, grants={"python": other_python})
     found = probed(restricted, ["IPython", "pandas", "jsonschema"], [pandas.__file__], mode=mode)
     assert found["prefix"] == str(Path(other_python).parents[1]) != sys.prefix
@@ -134,19 +124,6 @@ def test_a_tool_runs_in_another_interpreter_with_that_ones_packages(
     (row,) = restricted.executions()
     assert row.grants.python == other_python
     assert row.isolation == restricted.config.isolation
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("WORK-2")
-def test_another_interpreters_packages_can_be_hidden_as_well(restricted: Healkit, other_python: str) -> None:
-    restricted.vault.add("probe", PROBE, grants={"python": other_python, "packages": []})
-    assert probed(restricted, ["IPython", "healkit"]) == {
-        "prefix": str(Path(other_python).parents[1]),
-        "IPython": "IPython",
-        "healkit": "healkit",
-    }
-    with pytest.raises(ConfigError, match="'pandas' names a package that is not installed"):
-        restricted.vault.set_grants("probe", packages=["pandas"])
 
 
 @pytest.mark.requirement("WORK-2")

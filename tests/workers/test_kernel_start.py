@@ -1,7 +1,4 @@
-"""Start of a kernel: heard from before it is given work.
-
-That holds whatever the moment at which we connect.
-"""
+"""Start of a kernel: heard from before it is given work."""
 
 from __future__ import annotations
 
@@ -71,13 +68,4 @@ def test_a_kernel_is_heard_although_we_subscribed_in_the_middle_of_its_message(
 
     thread.schedule(send_slowly)
     assert half_sent.wait(10)
-    asyncio.run(connect())
-
-
-def test_a_kernel_that_greets_is_heard_at_once(speaker: tuple[IOPubThread, zmq.Socket, str]) -> None:
-    async def connect() -> None:
-        with listening(speaker[2]) as outputs:
-            async with asyncio.timeout(10):
-                await until_heard(outputs)
-
     asyncio.run(connect())

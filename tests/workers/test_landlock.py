@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from programs import python
 
 from healkit.workers.tiers import probe
 
@@ -39,9 +38,7 @@ print(json.dumps([before, both(), layers["landlock"]]))
 @pytest.mark.requirement("WORK-2")
 def test_landlock_refuses_tcp_by_itself_and_says_so(tmp_path: Path) -> None:
     """S10: TCP was refused by a library's default, which no call of ours asked for and no report named."""
-    done = subprocess.run(
-        [sys.executable, "-c", _TCP, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = python(_TCP, tmp_path)
     before, after, report = json.loads(done.stdout or done.stderr)
     assert before == ["done", "done"]
     assert after == ["EACCES", "EACCES"]

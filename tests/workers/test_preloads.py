@@ -1,7 +1,4 @@
-"""Libraries that a trial server imports ahead.
-
-The choice depends on its code, or on the values that come to it.
-"""
+"""Libraries that a trial server imports ahead."""
 
 from __future__ import annotations
 
