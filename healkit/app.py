@@ -120,7 +120,9 @@ class Healkit:
             lambda: self.audit,
         )
         trials = Trials(self.recorder, self.config)
-        self.runner = Runner(self.executor, self.runs, trials, self.config, lambda: self.log)
+        self.runner = Runner(
+            self.executor, self.runs, trials, self.config, lambda: self.log, lambda: self.vault
+        )
         newest = NewestRows(self.database, self.recorder.ingest)
         self.history = History(self.config, newest, lambda: self.log, lambda: self.vault)
         self.healing = HealService(self)
@@ -218,6 +220,7 @@ class Healkit:
     execute_tool = method_of("runner", Runner.execute_tool)
     aexecute_tool = method_of("runner", Runner.aexecute_tool)
     rerun = method_of("runner", Runner.rerun)
+    replay = method_of("runner", Runner.replay)
     try_code = method_of("runner", Runner.try_code)
     trials = method_of("runner", Runner.trials)
     run = method_of("runner", Runner.run)
@@ -253,6 +256,18 @@ class Healkit:
     timeline = method_of("panels", Panels.timeline)
     decide_panel = method_of("panels", Panels.decide_panel)
     audit_panel = method_of("panels", Panels.audit_panel)
+
+    def export_cassette(self, log_id: int, path: str | Path, *, overwrite: bool = False) -> tuple[Path, int]:
+        """Write an execution as a file that runs again anywhere, without what it called: `replay(path)`.
+
+        Returns the file, and the number of secrets that are hidden in it: where there are any, it may end otherwise.
+        Raises `UsageInvalid` where there is no such row, `ArgumentsInvalid` where the log does not hold the arguments
+        whole, and `LogFileError` where the file cannot be written.
+        """
+        from healkit.runtime.cassette import reproduction_of, write_reproduction
+
+        found = reproduction_of(self.log, self.vault, log_id, self.executor.providers)
+        return write_reproduction(found, path, self.traces.tracer.sanitizer, overwrite=overwrite)
 
     def undo(self, tool: str, persona: str = "default") -> VaultEntry:
         """Take back a tool's active revision: a new one with the code that it was made from.

@@ -605,6 +605,7 @@ TOOL_CODES: dict[str, str] = {
     "TOOL_CRASHED": "the tool's process died of a signal",
     "TOOL_EXITED": "the tool's process ended without finishing",
     "TOOL_KILLED": "the run was stopped by the user",
+    "CALL_NOT_ON_RECORD": "the code made a call that is not on record, and was only tried",
     "TOOL_PROTOCOL": "the tool's process sent something that is not part of the protocol",
     "WORKER_LOST": "the tool's process was lost through no fault of its own",
     "HOST_DIED": "the process that had started the run died",
@@ -621,6 +622,7 @@ def is_refused(code: str | None) -> bool:
 #: Reasons why a patch that can be run is rejected: code → meaning.
 PATCH_CODES: dict[str, str] = {
     "PATCH_NOT_CURED": "the patch does not pass every check",
+    "PATCH_UNDECIDED": "a check of the patch needs a call that is not on record",
     "PATCH_DECLINED": "the patch was declined, now or earlier",
     "PATCH_DENIED": "the policy forbids patches of this tool",
 }

@@ -47,7 +47,7 @@ CLAUSES: dict[str, dict[str, str]] = {
     },
     "RUN-3": {
         "exactly these types": "tracing/test_run_schemas.py::test_there_are_exactly_the_21_event_types_of_the_contract",
-        "each by a real path, and which": "healing/test_run_contract.py::test_each_event_is_emitted_by_a_real_path",
+        "each by a real path, and which": "healing/test_run_contract.py::test_the_page_says_which_events_are_written_and_by_what",
         "by the heal loop": "healing/test_loop.py::test_every_type_of_event_is_written_by_some_path_of_the_loop",
         "retries, by the heal loop": "healing/test_run_contract.py::test_a_lost_worker_emits_the_events_of_a_retry",
         "retries, by a run": "runtime/test_run_retries.py::test_what_did_not_answer_is_tried_again_as_the_policy_says",

@@ -16,7 +16,17 @@ from healkit import Healkit
 from healkit.runtime.runner import Runner
 
 PARTS = {
-    "runner": ("execute", "aexecute", "execute_tool", "aexecute_tool", "rerun", "try_code", "trials", "run"),
+    "runner": (
+        "execute",
+        "aexecute",
+        "execute_tool",
+        "aexecute_tool",
+        "rerun",
+        "replay",
+        "try_code",
+        "trials",
+        "run",
+    ),
     "history": ("last_error", "last_error_report", "execution", "executions", "replay_of", "plot"),
     "healing": ("heal", "aheal"),
     "decisions": ("decide", "adecide"),
@@ -24,7 +34,7 @@ PARTS = {
     "mcp": ("connect", "connect_all", "disconnect", "servers"),
     "panels": ("browse", "patch_editor", "heal_panel", "timeline", "decide_panel", "audit_panel"),
 }
-OWN = ("undo", "seed", "summarize", "status", "doctor", "close")
+OWN = ("export_cassette", "undo", "seed", "summarize", "status", "doctor", "close")
 
 
 @pytest.mark.parametrize("name", [name for names in (*PARTS.values(), OWN) for name in names])

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 from healkit import options
-from healkit.commands.table import Answer, Command, FilterOptions, Group, Json, wrong
+from healkit.commands.table import FAILED, OK, Answer, Command, FilterOptions, Group, Json, wrong
 from healkit.contracts.execution import Filters
 from healkit.crossing.values import readable
 from healkit.options import Option, word
@@ -97,11 +97,44 @@ def export(
     *,
     filters: FilterOptions,
     force: Annotated[bool, Option("force", "overwrite the file")] = False,
+    cassette: Annotated[
+        int | None,
+        Option("cassette", "that one execution, to be replayed anywhere", int, metavar="ROW", least=1),
+    ] = None,
 ) -> Answer:
     """Write finished executions, with their calls, to a file."""
+    if cassette is not None:
+        if filters.given:
+            wrong("--cassette is one execution, and takes no filters.")
+        path, hidden = healkit.export_cassette(cassette, file, overwrite=force)
+        return Answer(
+            said=f"Execution {cassette} written to {path}; replay it: healkit log replay {path}",
+            data=lambda: {"file": str(path), "executions": 1, "hidden": hidden},
+            notes=[f"{count(hidden, 'secret')} hidden: the replay may end otherwise."] if hidden else (),
+        )
     written = healkit.log.export(file, overwrite=force, **filters.given)
     said = f"{count(written, 'execution')} written to {file}"
     return Answer(said=said, data=lambda: {"file": file, "executions": written})
+
+
+def replay(
+    healkit: Healkit,
+    what: Annotated[str, word("a row of the log, or a file of `log export --cassette`", "ROW_OR_FILE")],
+    active: Annotated[
+        bool, Option("active", "run the tool's active revision instead of the code it had")
+    ] = False,
+) -> Answer:
+    """Run an execution again without making its calls: each is answered as it was then."""
+    execution = healkit.replay(int(what) if what.isdecimal() else what, active=active, on_output=_dropped)
+    return Answer(
+        lambda: _in_full(execution),
+        lambda: execution_json(execution),
+        exit_code=FAILED if execution.failure is not None else OK,
+    )
+
+
+def _dropped(_output: dict[str, object]) -> None:
+    """Drop an output: the execution's card tells what matters."""
 
 
 def import_file(healkit: Healkit, file: Annotated[str, word("an export or an archive", "FILE")]) -> Answer:
@@ -188,6 +221,7 @@ GROUP = Group(
         "show": Command(show),
         "prometheus": Command(prometheus, json=False),
         "export": Command(export),
+        "replay": Command(replay, creates=True),
         "import": Command(import_file, creates=True),
         "prune": Command(prune),
     },

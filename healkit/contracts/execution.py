@@ -83,6 +83,12 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
         """Patterns of what may be called; the default where nothing else is granted."""
         return DEFAULT_CALLS if self.calls is None else self.calls
 
+    def reading_only(self) -> Grants:
+        """Return the same grants with the folders that may be written only readable; itself where there are none."""
+        if not self.write:
+            return self
+        return msgspec.structs.replace(self, read=(*self.read, *self.write), write=())
+
     @property
     def starts_cold(self) -> bool:
         """True when its workers cannot be forked: the fork server has imported what they must not see."""
@@ -130,7 +136,8 @@ class Started(msgspec.Struct, frozen=True, tag="started"):
 class CallRecord(msgspec.Struct, frozen=True, tag="call"):
     """Call that a tool made through the bridge, as the host saw it; `success` is None until it has ended.
 
-    `task_id` is `t1`, `t2`, … in the order in which the host received them.
+    `task_id` is `t1`, `t2`, … in the order in which the host received them. `answered_from` is the trace id of the
+    execution whose recorded call answered it: such a call was not made.
     """
 
     trace_id: str
@@ -144,6 +151,7 @@ class CallRecord(msgspec.Struct, frozen=True, tag="call"):
     error_code: str | None = None
     error: str = ""
     duration_ms: float | None = None
+    answered_from: str | None = None
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, tag="decision"):

@@ -15,18 +15,20 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from healkit.contracts.cassette import Cassette
 from healkit.contracts.tools import EntryRef, revision_label
 
 #: Origin of a check: an example that the tool's owner declared, an answer to a question of the loop, a recorded
 #: run that passed and must stay equal, or the recorded failure.
 CheckOrigin = Literal["declared", "answered", "passing", "failing"]
 #: Outcome of a check: the tool did what it has to, returned something else, raised, did not end in time, took its
-#: process with it, or was not run.
-CheckOutcome = Literal["passed", "wrong", "raised", "timeout", "died", "not_run"]
+#: process with it, was not run, or made a call that is not on record and so was ended there.
+CheckOutcome = Literal["passed", "wrong", "raised", "timeout", "died", "not_run", "not_on_record"]
 #: `cured`: regression-free, and the failing input is known to give what is right. `unproven`: it no longer fails, but
 #: no example says what is right there, or not which of several plausible patches is. `silenced`: it no longer fails
-#: because a guard hides it, or an answer was copied. `not_cured`: it still fails.
-Verdict = Literal["cured", "unproven", "silenced", "not_cured"]
+#: because a guard hides it, or an answer was copied. `undecided`: a check could not be run to its end, because the code
+#: made a call that is not on record. `not_cured`: it still fails.
+Verdict = Literal["cured", "unproven", "silenced", "undecided", "not_cured"]
 
 
 class VerdictText(NamedTuple):
@@ -60,6 +62,13 @@ VERDICTS: dict[Verdict, VerdictText] = {
         "warn",
         "No exception, but the failing step is skipped or its result made up.",
         "Check whether that is right.",
+    ),
+    "undecided": VerdictText(
+        "not decided, a call is not on record",
+        "?",
+        "warn",
+        "It makes a call that no recorded execution made, and a healing makes none by itself.",
+        "Allow the call by name (live=…), or decide yourself.",
     ),
     "not_cured": VerdictText("does not fix it", "✗", "bad"),
 }
@@ -103,6 +112,8 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Result of one check: the value in its kept form where it returned, else the failure in one line.
 
     outline: what the JSON does not say of the value's types, such as `set` or `list[tuple]`; empty where it says all.
+    answered: its calls that were answered from the record; displaced: those of them that had other arguments there.
+    live: its calls that were made.
     """
 
     outcome: CheckOutcome
@@ -112,6 +123,9 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     error_code: str = ""
     duration_s: float = 0.0
     trace_id: str = ""
+    answered: int = 0
+    displaced: int = 0
+    live: int = 0
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -151,7 +165,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Patch with the results of its validation; `why` names the first failed check, in one sentence.
 
     unasked: without an example that says what is right, it changes results, or returns what the annotation forbids;
-    such an attempt comes after the other plausible ones.
+    such an attempt comes after the other plausible ones. reach: what its code reaches for and the old one does not, in
+    words; such an attempt is never kept without a person.
     """
 
     number: int
@@ -165,6 +180,12 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     duration_s: float = 0.0
     step_id: str | None = None
     unasked: bool = False
+    reach: list[str] = []
+
+    @property
+    def plausible(self) -> bool:
+        """True if it passes every check."""
+        return self.verdict in ("cured", "unproven", "silenced")
 
 
 def same_value(expected: object, found: object) -> bool:
@@ -259,6 +280,7 @@ class HealReportData:
     unit. folder: the run folder; `healkit trace show` reads it. nearest: where no patch passes every check, the one
     that passes most, if that is more than the code as it is.
 
+    calls_answered: calls in its checks that were answered from the record. calls_live: those that were made.
     duration_s: wall-clock time of all of it. think_time_s: the part in which a person was waited for, at a question,
     for consent, or in an editor.
     """
@@ -283,6 +305,8 @@ class HealReportData:
     cost: dict[str, float] = dataclasses.field(default_factory=dict)
     think_time_s: float = 0.0
     nearest: Attempt | None = None
+    calls_answered: int = 0
+    calls_live: int = 0
 
     @property
     def working_time_s(self) -> float:
@@ -307,7 +331,7 @@ class HealReportData:
     @property
     def plausible(self) -> tuple[Attempt, ...]:
         """Attempts that pass every check, likeliest first."""
-        return tuple(attempt for attempt in self.attempts if attempt.verdict != "not_cured")
+        return tuple(attempt for attempt in self.attempts if attempt.plausible)
 
 
 # Patch requests: patches that wait for consent.
@@ -366,9 +390,9 @@ class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
 # `share_done`. A candidate is a list of splices of the batch's code, so that a variant travels in a few bytes.
 
 
-PASSED, WRONG, RAISED, TIMED_OUT, DIED, NOT_RUN = ".wetd-"
+PASSED, WRONG, RAISED, TIMED_OUT, DIED, NOT_RUN, NOT_ON_RECORD = ".wetd-n"
 #: Outcomes of a check, one letter each (`healing.advisor.Workbench.score`).
-LETTERS = PASSED + WRONG + RAISED + TIMED_OUT + DIED + NOT_RUN
+LETTERS = PASSED + WRONG + RAISED + TIMED_OUT + DIED + NOT_RUN + NOT_ON_RECORD
 #: Limits of a share's candidates and outcomes; one page of shared memory holds that many.
 SHARE_MAX, SHARE_OUTCOMES_MAX = 4000, 1_000_000
 
@@ -377,7 +401,8 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Check as a trial server gets it (`contracts.healing.Check`), with its time limit in seconds.
 
     Arguments travel as JSON, because they are decoded afresh for each candidate. `exact` says that arguments and
-    expected value hold tags (`values.kept`), and that the result is compared as it is.
+    expected value hold tags (`values.kept`), and that the result is compared as it is. `run` is the execution whose own
+    calls the batch's cassette answers with first.
     """
 
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
@@ -387,13 +412,14 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     raises: str = ""
     timeout_s: float = 1.0
     exact: bool = False
+    run: str = ""
 
 
 class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
     """Part of a search that stays the same for all candidates; `every` goes on after the first failed check.
 
     as_code: where a check's right answer is unknown, the code's own result there is right, a value or an exception;
-    where the code does not end, any value is.
+    where the code does not end, any value is. cassette: answers the candidates' calls.
     """
 
     entry: EntryRef
@@ -404,6 +430,7 @@ class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
     result_max_bytes: int
     output_max_bytes: int
     as_code: bool = False
+    cassette: Cassette = Cassette()
 
 
 class Share(msgspec.Struct, frozen=True, tag="share"):

@@ -43,6 +43,9 @@ CONTENTS_MAX = 100_000
 #: Limit of the threads that are named.
 THREADS_MAX = 8
 
+#: Stands in a piece of work whose calls are made.
+NO_CASSETTE = msgspec.Raw(b"null")
+
 _LENGTH = struct.Struct(">I")
 #: What is read at once, at least and at most.
 _READ_BYTES, _READ_MAX_BYTES = 64 * 1024, 1024 * 1024
@@ -70,7 +73,8 @@ class Init(msgspec.Struct, frozen=True, tag="init"):
     expression, whose value counts. `watch` asks for the executed lines and the types of names too. `exact` says that
     arguments and result are encoded by `healkit.crossing`, else as JSON; `contents` is where the contents of frames and
     arrays are in the region that comes with the message. `data_max_bytes` is how much the frames and arrays of the
-    result may take in the host.
+    result may take in the host. `cassette` answers its calls, where it may make none, as those of the execution `run`
+    were (`contracts.cassette`).
     """
 
     entry: EntryRef
@@ -88,6 +92,8 @@ class Init(msgspec.Struct, frozen=True, tag="init"):
     exact: bool = False
     contents: list[tuple[int, int]] = []
     data_max_bytes: int = 1024**3
+    cassette: msgspec.Raw = NO_CASSETTE
+    run: str = ""
 
 
 class RpcCall(msgspec.Struct, frozen=True, tag="rpc_call", forbid_unknown_fields=True):
@@ -136,6 +142,7 @@ class ExecutionComplete(
     `took_s` is how long the code ran, in seconds: by the clock, or where it never waited for anything, of the
     processor's time, which a busy machine does not make longer. `outline` is what the value's JSON does not say of
     its types. `threads` are the names of those that still ran when the tool had returned, and some time after.
+    `answered` counts the calls that a cassette has answered, `displaced` those of them that had other arguments.
     """
 
     value: msgspec.Raw = msgspec.Raw(b"null")
@@ -147,6 +154,8 @@ class ExecutionComplete(
     outline: Annotated[str, msgspec.Meta(max_length=OUTLINE_MAX_CHARS)] = ""
     contents: Annotated[list[tuple[_Number, _Number]], msgspec.Meta(max_length=CONTENTS_MAX)] = []
     threads: Annotated[list[_Name], msgspec.Meta(max_length=THREADS_MAX)] = []
+    answered: _Number = 0
+    displaced: _Number = 0
 
 
 FromWorker = Ready | RpcCall | ExecutionComplete

@@ -19,13 +19,15 @@ Json = Any
 class ToolDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tool as its caller sees it: `mcp.<server>.<name>(**arguments)`.
 
-    `input_schema` is a JSON Schema (draft 2020-12) of the arguments object.
+    `input_schema` is a JSON Schema (draft 2020-12) of the arguments object. `read_only`: its provider says that a call
+    changes nothing (MCP's `readOnlyHint`).
     """
 
     server: str
     name: str
     description: str = ""
     input_schema: dict[str, Json] = {}
+    read_only: bool = False
 
 
 class EntryRef(msgspec.Struct, frozen=True):

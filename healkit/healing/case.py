@@ -16,6 +16,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from healkit.contracts.execution import SUMMARY_MAX_CHARS
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check, CheckResult
@@ -104,10 +106,12 @@ def _declared_check(example: object, sql: bool) -> Check | None:
 def merged(
     declared: Sequence[Check], failing: Iterable[Check], passing: Iterable[Check]
 ) -> tuple[Check, ...]:
-    """Merge all checks, each input once: an example comes before a recorded run."""
+    """Merge all checks, each input once: an example comes before a recorded run, whose calls then answer its own."""
     found = {_key(check): check for check in declared}
     for check in (*failing, *passing):
-        found.setdefault(_key(check), check)
+        known = found.setdefault(_key(check), check)
+        if known.log_id is None and not known.call:
+            found[_key(check)] = msgspec.structs.replace(known, log_id=check.log_id)
     return tuple(found.values())
 
 
@@ -127,6 +131,8 @@ def settled(
     for check, was, result in zip(checks, base, again, strict=True):
         chance = result is not None and result.outcome != "passed"
         harmless = check.sampled and was.outcome == "passed"
+        if was.outcome == "not_on_record" and check.origin in ("failing", "passing"):
+            continue  # what it did then cannot be seen again
         if not harmless and (check.origin != "passing" or not (returns_wrong or chance)):
             kept.append(check)
     return tuple(kept)

@@ -1,8 +1,9 @@
 """Checks: run on code, their time limits, results in words.
 
-A tool that needs only its arguments is checked in the light mode: each check in a fresh restricted process of its own.
-A tool that calls other tools, reads granted folders or is a SQL statement is checked as a candidate in a worker, as the
-patch editor's Try does. Either way, checks keep their order and share nothing.
+Each check runs in a fresh restricted process of its own. Calls are answered from the record of earlier executions
+(`runtime.cassette`), granted folders can be read and not written: a check repeats no effect. A SQL statement, a tool of
+another interpreter, and a call that may be made are checked in a worker, as the patch editor's Try does. Either way,
+checks keep their order and share nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from healkit.contracts.cassette import Tape
 from healkit.contracts.encoding import to_jsonable, type_outline
 from healkit.contracts.healing import Check, CheckResult
 from healkit.contracts.vault import NO_GRANTS, VaultEntry
@@ -22,9 +24,11 @@ from healkit.crossing import values
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
 from healkit.runtime.background import Stop
+from healkit.runtime.cassette import Replay
 from healkit.runtime.execution import Execution, arguments_of, nested_grants
 from healkit.runtime.executor import ExecutionRequest
 from healkit.runtime.outcomes import is_exact
+from healkit.runtime.trials import run_of
 
 if TYPE_CHECKING:
     from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
@@ -34,14 +38,29 @@ _TICK_S = 0.05
 
 
 class Validator:
-    """Runs codes on the checks of one tool; stop: ends what is running when it is set."""
+    """Runs codes on the checks of one tool; stop: ends what is running when it is set.
 
-    def __init__(self, hk: Healkit, entry: VaultEntry, bench: Workbench, stop: threading.Event) -> None:
+    Calls are answered from `tape`. What is not on record there is called only where `live` allows it, or where it
+    changes nothing. `answered` and `made` count the calls of all runs.
+    """
+
+    def __init__(
+        self,
+        hk: Healkit,
+        entry: VaultEntry,
+        bench: Workbench,
+        stop: threading.Event,
+        tape: Tape,
+        live: tuple[str, ...] = (),
+    ) -> None:
         self._hk, self._entry, self._bench, self._stop = hk, entry, bench, stop
+        self._tape, self._live = tape, live
+        self.answered = self.made = 0
         #: True if a light trial is enough for this tool.
-        self.light = entry.type == "python" and entry.grants == NO_GRANTS and "mcp" not in entry.code
+        self.light = is_light(entry)
         #: Name of the mode in the trace.
         self.mode = "trial" if self.light else "worker"
+        self._may_call = bool(live) or any(tool.read_only for tool in tape.cassette.definitions)
 
     def fits(self, check: Check) -> bool:
         """Return True if the check can be run: one with source to evaluate needs the light mode."""
@@ -52,27 +71,56 @@ class Validator:
         if not checks:
             return []
         if self.light:
-            return self._bench.run([code], checks)[0]
-        return [self._in_worker(code, check) for check in checks]
+            results = self._bench.run([code], checks)[0]
+            if self._may_call:  # what is missing may be called, which a light trial cannot
+                results = [
+                    self._in_worker(code, check) if self._is_missing(check, was) else was
+                    for check, was in zip(checks, results, strict=True)
+                ]
+        else:
+            results = [self._in_worker(code, check) for check in checks]
+        self.answered += sum(result.answered for result in results)
+        self.made += sum(result.live for result in results)
+        return results
+
+    def replay(self, check: Check) -> Replay:
+        """Begin a replay for a check: its calls are answered as those of the execution that it came from."""
+        return Replay.of(self._tape, run_of(check), self._live)
+
+    def _is_missing(self, check: Check, result: CheckResult) -> bool:
+        return not check.call and (result.outcome == "not_on_record" or result.displaced > 0)
 
     def _in_worker(self, code: str, check: Check) -> CheckResult:
         if self._bench.left_s <= 0:
             raise BudgetSpent("The healing's time is up.", hint="Give it more: budget_s=….")
         started = time.perf_counter()
+        replay = self.replay(check)
         try:
             with _stopped_by(self._stop):
-                execution = execute_check(self._hk, self._entry, check, code)
+                execution = execute_check(self._hk, self._entry, check, replay, code)
         except HealkitError as error:
             return CheckResult(outcome="raised", failure=str(error.message), error_code=str(error.code))
-        return result_of(check, execution, time.perf_counter() - started)
+        result = result_of(check, execution, time.perf_counter() - started)
+        played = replay.playback
+        return msgspec.structs.replace(
+            result, answered=played.answered, displaced=played.displaced, live=replay.made
+        )
 
 
-def execute_check(hk: Healkit, entry: VaultEntry, check: Check, code: str | None = None) -> Execution:
+def is_light(entry: VaultEntry) -> bool:
+    """Return True if trials in the light mode find all that the tool needs; their calls are always answered."""
+    grants = msgspec.structs.replace(entry.grants, read=(), write=(), calls=None, own_grants=False)
+    return entry.type == "python" and grants == NO_GRANTS
+
+
+def execute_check(
+    hk: Healkit, entry: VaultEntry, check: Check, replay: Replay, code: str | None = None
+) -> Execution:
     """Run a tool on the execution path with a check's arguments; raise as `Healkit.execute` does.
 
-    code: other code, as a trial: what it does is no failure of the tool's. The check of a recorded execution is run for
-    its persona, because the new row holds the same arguments, and with the grants of a nested one, because its
-    arguments were its caller's choice.
+    replay: answers its calls. code: other code, as a trial: what it does is no failure of the tool's. The check of a
+    recorded execution is run for its persona, because the new row holds the same arguments, and with the grants of a
+    nested one, because its arguments were its caller's choice.
     """
     row = None if check.log_id is None else hk.log.get(check.log_id)
     persona = entry.persona if row is None else row.persona
@@ -92,6 +140,7 @@ def execute_check(hk: Healkit, entry: VaultEntry, check: Check, code: str | None
             code=code,
             within=nested_grants(row),
             record=False,
+            replay=replay,
         )
     )
 
@@ -128,9 +177,9 @@ def result_of(check: Check, execution: Execution, duration_s: float) -> CheckRes
             duration_s=duration_s,
             trace_id=execution.trace_id,
         )
-    ended = {"TOOL_TIMEOUT": "timeout", "TOOL_CRASHED": "died", "TOOL_EXITED": "died"}.get(
-        failure.code, "raised"
-    )
+    ended = {
+        "TOOL_TIMEOUT": "timeout", "TOOL_CRASHED": "died", "TOOL_EXITED": "died", "CALL_NOT_ON_RECORD": "not_on_record",
+    }.get(failure.code, "raised")  # fmt: skip
     if check.raises and failure.ename == check.raises:
         ended = "passed"
     return CheckResult(
@@ -173,6 +222,8 @@ def _outcome_text(check: Check, result: CheckResult) -> str:
             return f"gives something else: {differs}"
         wanted = check.raises or _short(check.expected)
         return f"gives {result.failure or _short(result.value)} where {wanted} is right"
+    if result.outcome == "not_on_record":
+        return f"cannot be told: {_short_text(result.failure.removeprefix('NotOnRecord: '), 200)}"
     said = {"timeout": "does not end in time", "died": "takes its process with it", "not_run": "was not run"}
     return said.get(result.outcome) or f"raises {_short_text(result.failure, 200)}"
 

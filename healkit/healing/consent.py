@@ -28,18 +28,22 @@ def decide(
     config: Config,
     *,
     auto: bool = False,
+    watched: bool = False,
 ) -> Decision:
     """Decide on a patch of that tool.
 
     verdict: of its validation, empty without one. author: a person who writes a patch consents to it thereby, if it
-    cures. auto: the user allowed this call's patches (`--auto`).
+    cures. auto: the user allowed this call's patches (`--auto`). watched: it is for a person whatever was allowed: the
+    tool changes something outside, or the patch reaches further than the code that it replaces.
     """
     if denied(tool_name, config):
         return "deny"
     if verdict != "cured":
         return "ask"
-    allowed = auto or author == "person" or _matches(tool_name, config.heal_allow)
-    return "allow" if allowed else "ask"
+    if author == "person":
+        return "allow"
+    allowed = auto or _matches(tool_name, config.heal_allow)
+    return "allow" if allowed and not watched else "ask"
 
 
 def denied(tool_name: str, config: Config) -> bool:

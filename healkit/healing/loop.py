@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from healkit.contracts.cassette import Tape
 from healkit.contracts.healing import (
     VERDICTS,
     Answered,
@@ -58,13 +59,17 @@ from healkit.healing.verdicts import (
 from healkit.healing.workbench import bench_for
 from healkit.rendering import plain
 from healkit.runtime import background, views
+from healkit.runtime.cassette import cassette_of
+from healkit.runtime.reach import declares_effects
 from healkit.runtime.runs import OpenRun
 from healkit.runtime.shares import slots_of
+from healkit.runtime.trials import Fixture
 from healkit.workers.tiers import achieved_tier
 
 if TYPE_CHECKING:
     from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
     from healkit.healing.service import HealOptions  # it loads this module, and makes them
+    from healkit.store.models import ExecutionLog
 
 #: Time that the validation may take beyond the search's budget.
 _VALIDATION_S = 10.0
@@ -73,6 +78,8 @@ _MORE_S, _MORE_PATCHES = 3.0, 5
 #: Characters of an advisor's own error that the report quotes.
 _SAID_CHARS = 200
 _QUESTIONS_MAX = 3
+#: Number of recent executions whose calls are at hand besides those of the checks.
+_RUNS_MAX = 50
 _log = logging.getLogger(__name__)
 
 
@@ -110,6 +117,9 @@ class Healing:
                 hk.vault, hk.log, options.tool_name, options.persona, options.log_id
             )
         self._entry = entry = self._case.entry
+        tape = Tape(cassette_of(hk.log, self._recorded_runs(), entry, hk.executor.providers))
+        read = (*entry.grants.read, *entry.grants.write)
+        self._watched = declares_effects(entry, lambda name: hk.vault.lookup(name, entry.persona))
         self._started = time.monotonic()
         self._bench = bench_for(
             hk.recorder,
@@ -120,11 +130,13 @@ class Healing:
             self._has_tried,
             executor=options.executor,
             off_record=not entry.logged,
+            fixture=Fixture(tape.cassette, read),
         )
         if self._case.failure is not None and self._case.failure.code == "TOOL_TIMEOUT":
             self._bench.expect_hanging(self._case.failing)
         # With more time: a patch that is found in the last moment must still be validated.
-        self._validator = Validator(hk, entry, self._bench.beside(_VALIDATION_S), options.stop)
+        beside = self._bench.beside(_VALIDATION_S)
+        self._validator = Validator(hk, entry, beside, options.stop, tape, options.live)
         self._isolation = achieved_tier(hk.config)
         self._advisor = ""
         self._tried: set[str] = set()
@@ -203,15 +215,27 @@ class Healing:
         if case.checks and not case.untried and all(was.outcome == "passed" for was in case.base):
             return Ending("healthy", "Every check passes as it is; nothing fails any more.")
         self._ask_advisors()
-        if self._validator.light and not self._acts:  # else it is run on its checks only
+        if self._validator.light:  # else it is run on its checks only
             self._keep_attempts(with_changes_doubted(self._case, self._bench))
             self._ask_questions()
         self._compared = True
         return None
 
     @property
-    def _acts(self) -> bool:
-        return bool(self._entry.flags.get("side_effects"))
+    def _may_act(self) -> bool:
+        """True for a tool with declared side effects where nothing keeps its code from having them."""
+        return self._isolation == "process" and bool(self._entry.flags.get("side_effects"))
+
+    def _recorded_runs(self) -> Iterator[ExecutionLog]:
+        """Yield the executions whose calls answer those of checks: those that are checks, then other recent ones."""
+        if "mcp" not in self._entry.code:
+            return
+        log, own = self._hk.log, [check.log_id for check in self._case.checks] + [self._log_id]
+        known = list(dict.fromkeys(log_id for log_id in own if log_id is not None))
+        yield from filter(None, map(log.get, known))
+        entry = self._entry
+        others = log.query(tool=entry.tool_name, persona=entry.persona, tried=False, limit=_RUNS_MAX).rows
+        yield from (row for row in others if row.id not in known and row.status != "RUNNING")
 
     def _keep_attempts(self, attempts: Sequence[Attempt]) -> None:
         self._case = dataclasses.replace(self._case, attempts=tuple(attempts))
@@ -219,14 +243,17 @@ class Healing:
     def _settle(self) -> None:
         """Run the tool as it is on every check, and leave out the checks that do not count."""
         case = self._case
-        if self._acts:
-            self._notes.append("The tool has side effects, so nothing of it was run.")
+        if self._may_act:
+            self._notes.append(
+                "The tool has side effects and runs without isolation, so nothing of it was run."
+            )
             self._case = dataclasses.replace(case, checks=(), untried=True)
             return
         checks = [check for check in case.checks if self._validator.fits(check)]
         base = self._validator.run(self._entry.code, checks)
         again = [self._rerun(check, was) for check, was in zip(checks, base, strict=True)]
         kept = settled(checks, base, again)
+        self._note_missing(checks, base)
         results = tuple(result for check, result in zip(checks, base, strict=True) if check in kept)
         self._say(_standing(sum(result.outcome != "passed" for result in results), len(kept)))
         left_out = any(check.sampled and check not in kept for check in checks)
@@ -234,8 +261,18 @@ class Healing:
             self._notes.append(
                 "The failing frame is too long to be tried; a sample of its rows does not fail."
             )
-        untried = case.untried or (left_out and not any(check.origin == "failing" for check in kept))
+        failing = [check for check in checks if check.origin == "failing"]
+        untried = case.untried or bool(failing and not any(check in kept for check in failing))
         self._case = dataclasses.replace(case, checks=kept, base=results, untried=untried)
+
+    def _note_missing(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> None:
+        """Say which calls of recorded runs are not on record, so that these runs say nothing."""
+        missing = [
+            was.failure.partition(": ")[2].removesuffix(", so it was not made")
+            for check, was in zip(checks, base, strict=True)
+            if was.outcome == "not_on_record" and check.origin in ("failing", "passing")
+        ]
+        self._notes += [f"{one[:1].upper()}{one[1:]}." for one in dict.fromkeys(missing)]
 
     def _rerun(self, check: Check, was: CheckResult) -> CheckResult | None:
         """Run a recorded run's check with the code it had; return None for any other check, and one that passed."""
@@ -246,8 +283,7 @@ class Healing:
 
     def _ask_advisors(self) -> None:
         for advisor in self._advisors:
-            if self._acts and advisor.author == "search":
-                self._notes.append("search: a tool with side effects is never searched on.")
+            if self._may_act and advisor.author == "search":
                 continue
             before = len(self._case.attempts)
             self._say(f"Asking {advisor.name}.")
@@ -287,7 +323,7 @@ class Healing:
         patch = next(proposals, None)
         while patch is not None:
             attempt = self._try(patch)
-            plausible += attempt is not None and attempt.verdict != "not_cured"
+            plausible += attempt is not None and attempt.plausible
             if attempt is not None and attempt.verdict == "cured":
                 cured_at = cured_at or time.monotonic()
             long_enough = cured_at and time.monotonic() - cured_at > _MORE_S
@@ -360,7 +396,7 @@ class Healing:
         """
         for number in range(1, _QUESTIONS_MAX + 1):
             case = self._case
-            plausible = [attempt for attempt in self._ranked() if attempt.verdict != "not_cured"]
+            plausible = [attempt for attempt in self._ranked() if attempt.plausible]
             question = question_on(case, plausible, self._bench, number)
             if question is None:
                 return
@@ -396,7 +432,7 @@ class Healing:
         case = dataclasses.replace(case, checks=(*case.checks, check), base=base)
         attempts = [
             attempt
-            if attempt.verdict == "not_cured"
+            if not attempt.plausible
             else rejudged(case, attempt, self._validator.run(attempt.patch.code, [check])[0])
             for attempt in case.attempts
         ]
@@ -429,7 +465,7 @@ class Healing:
     def _best(self) -> Attempt | None:
         """Likeliest patch that passes every check; None where none does."""
         first = next(iter(self._case.attempts), None)
-        return None if first is None or first.verdict == "not_cured" else first
+        return first if first is not None and first.plausible else None
 
     def _decide(self) -> Ending:
         """Decide on the likeliest patch: the policy first, then the person."""
@@ -439,7 +475,14 @@ class Healing:
         if options.dry_run:
             return Ending("shown", "It is shown only, as was asked for; nothing was kept.")
         tool, step = self._entry.tool_name, best.step_id or ""
-        word = decide(tool, best.verdict, best.patch.author, self._hk.config, auto=options.auto)
+        word = decide(
+            tool,
+            best.verdict,
+            best.patch.author,
+            self._hk.config,
+            auto=options.auto,
+            watched=self._watched or bool(best.reach),
+        )
         if word == "deny":
             self._record.decided(step, "denied")
             return Ending("denied", f"The policy forbids patches of {tool!r} (heal_deny); it is shown only.")
@@ -535,10 +578,10 @@ class Healing:
         chosen = next((c for c in checks if c.origin == "failing"), None) or next(
             (c for c in checks if not c.call and not c.raises), None
         )
-        if chosen is None or kept.flags.get("side_effects"):
+        if chosen is None or self._may_act:
             return ""
         try:
-            execution = execute_check(self._hk, kept, chosen)
+            execution = execute_check(self._hk, kept, chosen, self._validator.replay(chosen))
         except HealkitError as error:
             return error.message
         if execution.failure is not None:
@@ -572,10 +615,19 @@ class Healing:
             revision=ending.revision,
             request_id=ending.request_id,
             questions=tuple(self._questions),
-            notes=(*self._notes, *([run.problem] if run.problem else ())),
+            notes=(*self._notes, *self._calls_note(), *([run.problem] if run.problem else ())),
             cost=total_cost(case.attempts, self._advisors),
+            calls_answered=self._validator.answered,
+            calls_live=self._validator.made,
             nearest=max(nearer, key=lambda attempt: attempt.passed, default=None) if best is None else None,
         )
+
+    def _calls_note(self) -> list[str]:
+        """Say how the calls of the checks were answered, for a tool that makes any."""
+        answered, made = self._validator.answered, self._validator.made
+        if not answered and not made and "mcp" not in self._entry.code:
+            return []
+        return [f"{plain.count(answered, 'call')} answered from the record, {made} live."]
 
     def _nothing_cures(self) -> str:
         spent = self._spent or self._bench.left_s <= 0

@@ -182,7 +182,7 @@ class HealRecord:
             "duration_ms": round(attempt.duration_s * 1000, 1),
         }
         self.run.append("action_executed", step_id=step, before=self._before, after=after, result=came)
-        plausible = attempt.verdict != "not_cured"
+        plausible = attempt.plausible
         met = {"checks": dict.fromkeys(_POSTCONDITIONS, plausible), "verdict": attempt.verdict}
         self.run.append("postconditions_checked", step_id=step, before=self._before, after=after, result=met)
         self._judged(step, attempt)
@@ -287,10 +287,11 @@ class HealRecord:
     def _judged(self, step: str, attempt: Attempt) -> None:
         """Record what the checks say of a patch."""
         error = None
-        if attempt.verdict == "not_cured":
+        if not attempt.plausible:
             said = attempt.why or "It does not pass every check."
             numbers = {"passed": attempt.passed, "total": attempt.total}
-            error = _fault("PATCH_NOT_CURED", said, "postconditions", numbers)
+            code = "PATCH_UNDECIDED" if attempt.verdict == "undecided" else "PATCH_NOT_CURED"
+            error = _fault(code, said, "postconditions", numbers)
         self._judged_as[step] = attempt.verdict
         doubt = attempt.patch.doubt if attempt.verdict == "unproven" else ""
         self._judge(step, error, {"verdict": attempt.verdict, "why": attempt.why or doubt})

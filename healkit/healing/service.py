@@ -47,6 +47,7 @@ class HealOptions:
     policy: PolicyDefaults | None
     dry_run: bool
     executor: concurrent.futures.Executor | None
+    live: tuple[str, ...]
 
 
 class HealService:
@@ -73,6 +74,7 @@ class HealService:
         policy: PolicyDefaults | None = None,
         dry_run: bool = False,
         executor: concurrent.futures.Executor | None = None,
+        live: Sequence[str] = (),
     ) -> HealReport:
         """Look for patches of a failing tool, run its checks on each, and keep the best with your consent.
 
@@ -87,6 +89,8 @@ class HealService:
             count against `budget_s`. stop: set it, from any thread, to end the search.
         policy: the caps of the run; over one of them it ends. dry_run: show the best patch, and keep nothing.
         executor: any `concurrent.futures.Executor`; its workers then try the search's candidates.
+        live: calls that checks may make where they are not on record, `["host.price"]`. All others are answered from
+            the record of earlier executions, or not at all; a tool that its provider calls read-only needs no mention.
 
         Raises `HealError` where nothing says that the tool fails, `ConfigError` for an unknown advisor or an
         executor that cannot be used, and as `vault.lookup` does. An advisor's or a patch's error is never raised.
@@ -111,6 +115,7 @@ class HealService:
             policy=policy,
             dry_run=dry_run,
             executor=executor,
+            live=tuple(live),
         )
         return Healing(self._hk, options).report()
 

@@ -32,13 +32,14 @@ from healkit.healing.checks import why_not
 from healkit.healing.inputs import accepted, known_inputs, variants
 from healkit.pysource.nodes import Function, Jump
 from healkit.pysource.shapes import read_shape
+from healkit.runtime.reach import added_reach, told_reach
 
 #: Statements that a guard consists of.
 _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
 
 #: Doubt about a patch whose comparison with others was cut short, by the budget or by Stop.
 UNCOMPARED = "There was no time left to compare it with other patches."
-_ORDER: dict[Verdict, int] = {"cured": 0, "unproven": 1, "silenced": 2, "not_cured": 4}
+_ORDER: dict[Verdict, int] = {"cured": 0, "unproven": 1, "silenced": 2, "undecided": 4, "not_cured": 5}
 _UNASKED = 3
 #: How many other inputs are tried for changes that no check asks for, and the time limit of each in seconds.
 _PROBES_MAX, _PROBE_S = 32, 0.1
@@ -53,23 +54,29 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
     results: of the case's checks, in their order. why: the patch cannot be run as this tool at all, so there are none.
     """
     why = why or why_not(case.checks, results)
-    verdict: Verdict = "not_cured"
+    verdict: Verdict = "undecided" if _is_undecided(results) else "not_cured"
     if not why:
         rows = list(zip(case.checks, case.base, results, strict=True))
-        doubt = _change_of_type(case.entry, rows) or _new_none(case.entry.code, patch.code, case.checks)
+        doubt = (
+            _displaced(rows)
+            or _change_of_type(case.entry, rows)
+            or _new_none(case.entry.code, patch.code, case.checks)
+        )
         patch = _doubted(patch, doubt)
         verdict = _verdict(case, patch, results)
         if verdict == "unproven":
             patch = _doubted(patch, _untried(case))
+    reach = added_reach(case.entry.code, patch.code) if case.entry.type == "python" else ()
     return Attempt(
         number=len(case.attempts) + 1,
         patch=patch,
-        diff=unified_diff(case.entry.code, patch.code, case.entry.label, "patch"),
+        diff=told_reach(reach) + unified_diff(case.entry.code, patch.code, case.entry.label, "patch"),
         verdict=verdict,
         why=why,
         passed=sum(result.outcome == "passed" for result in results),
         total=len(case.checks),
         results=results,
+        reach=list(reach),
     )
 
 
@@ -78,14 +85,14 @@ def with_changes_doubted(case: Case, bench: Workbench) -> tuple[Attempt, ...]:
 
     Where a check says what is right for a failing input, nothing is unasked. Raises `BudgetSpent`.
     """
-    plausible = [attempt for attempt in case.attempts if attempt.verdict != "not_cured"]
+    plausible = [attempt for attempt in case.attempts if attempt.plausible]
     if is_provable(case) or not plausible:
         return case.attempts
     fitting = returned_types(case.entry.code, case.entry.tool_name)
     changed = dict(_changed_inputs(case, plausible, bench))
     return tuple(
         attempt
-        if attempt.verdict == "not_cured"
+        if not attempt.plausible
         else _with_change_doubted(attempt, case.entry, changed.get(attempt.number), fitting)
         for attempt in case.attempts
     )
@@ -144,12 +151,18 @@ def _verdict(case: Case, patch: Patch, results: Sequence[CheckResult]) -> Verdic
     """Decide by the checks' results with the patch and, in `case.base`, without it."""
     code = case.entry.code
     if any(result.outcome != "passed" for result in results):
-        return "not_cured"
+        return "undecided" if _is_undecided(results) else "not_cured"
     if is_provable(case):
         if _copies_answer(code, patch.code, case.checks) or _makes_idle(code, patch.code):
             return "silenced"
         return "unproven" if patch.doubt and not _is_settled(case) else "cured"
     return "silenced" if patch.guard or _adds_guard(code, patch.code) else "unproven"
+
+
+def _is_undecided(results: Sequence[CheckResult]) -> bool:
+    """Return True if nothing speaks against the patch but that a call of some check is not on record."""
+    outcomes = {result.outcome for result in results}
+    return "not_on_record" in outcomes and outcomes <= {"passed", "not_on_record"}
 
 
 def _is_settled(case: Case) -> bool:
@@ -331,6 +344,15 @@ _JSON_NAMES = {
     list: "list",
     dict: "dict",
 }
+
+
+def _displaced(rows: Sequence[_Row]) -> str:
+    """Say that a check passes by answers that other arguments had, where the code as it is needed none."""
+    calls = sum(now.displaced for _, was, now in rows if now.displaced > was.displaced)
+    if not calls:
+        return ""
+    some = "a call" if calls == 1 else f"{calls} calls"
+    return f"It makes {some} with other arguments than those on record, and got the answers of those."
 
 
 def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:

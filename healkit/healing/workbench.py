@@ -24,7 +24,7 @@ from healkit.errors import BudgetSpent
 from healkit.healing.checks import SLOW_TIMES, CheckLimits
 from healkit.runtime import background
 from healkit.runtime.recording import Recorder
-from healkit.runtime.trials import Held, Searches
+from healkit.runtime.trials import Fixture, Held, Searches
 from healkit.workers.trialserver import Candidate, Draw, Scores
 
 T = TypeVar("T")
@@ -55,7 +55,8 @@ class Bench:
     submit: runs a coroutine in healkit's loop. entry: the code's name in tracebacks and on record. budget_s: seconds
     from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
     candidates tried so far. executor: its workers score candidates, instead of this machine's processors. off_record:
-    arguments and results go on no record (the rows of scores and observations never hold any).
+    arguments and results go on no record (the rows of scores and observations never hold any). fixture: what the code
+    finds besides its arguments.
     """
 
     def __init__(
@@ -69,8 +70,10 @@ class Bench:
         on_progress: Callable[[int], object] = lambda _tried: None,
         executor: Executor | None = None,
         off_record: bool = False,
+        fixture: Fixture = Fixture(),
     ) -> None:
         self._off_record = off_record
+        self._fixture = fixture
         self._batches, self._submit, self._entry = batches, submit, entry
         self._deadline = time.monotonic() + budget_s
         self._budget_s = budget_s
@@ -104,6 +107,7 @@ class Bench:
             stop=self._stop,
             executor=self._executor,
             off_record=self._off_record,
+            fixture=self._fixture,
         )
         other._limits, other._think_time = self._limits, self._think_time
         return other
@@ -150,7 +154,7 @@ class Bench:
         work = LoopTask(
             self._submit,
             self._batches.score(
-                Held(self._entry, code, checks, limits_s), candidate_source(events.put), events.put,
+                Held(self._entry, code, checks, limits_s, self._fixture), candidate_source(events.put), events.put,
                 every=every, as_code=as_code, executor=self._executor,
             ),
             lambda: events.put(None),
@@ -177,7 +181,7 @@ class Bench:
             _WATCH_HANGING_S if self._limits.hangs(check) else min(limit_s * SLOW_TIMES, _WATCH_S)
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
         ]
-        return self._wait(self._batches.observe(Held(self._entry, code, checks, limits_s)))
+        return self._wait(self._batches.observe(Held(self._entry, code, checks, limits_s, self._fixture)))
 
     def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
         """Do as `Workbench.values`."""
@@ -200,7 +204,9 @@ class Bench:
         if limit_s is None:
             limits_s = self._limits.lengthened(checks, limits_s)
         return self._wait(
-            self._batches.run(self._entry, codes, checks, limits_s, off_record=self._off_record)
+            self._batches.run(
+                self._entry, codes, checks, limits_s, off_record=self._off_record, fixture=self._fixture
+            )
         )
 
     def _limits_of(self, code: str, checks: Sequence[Check], limit_s: float | None = None) -> list[float]:
@@ -213,13 +219,15 @@ class Bench:
         return [self._limits[check] for check in checks]
 
     async def _time(self, code: str, checks: Sequence[Check], limits_s: Sequence[float]) -> list[CheckResult]:
-        held = Held(self._entry, code, checks, limits_s)
+        held = Held(self._entry, code, checks, limits_s, self._fixture)
         return [one.result for one in await self._batches.observe(held, watch=False)]
 
     async def _run_code(
         self, code: str, checks: Sequence[Check], limits_s: Sequence[float]
     ) -> list[CheckResult]:
-        run = self._batches.run(self._entry, [code], checks, limits_s, off_record=self._off_record)
+        run = self._batches.run(
+            self._entry, [code], checks, limits_s, off_record=self._off_record, fixture=self._fixture
+        )
         return (await run)[0]
 
     def _timed(self, code: str, checks: Sequence[Check], run: _Run) -> list[CheckResult]:
@@ -278,6 +286,7 @@ def bench_for(
     *,
     executor: Executor | None = None,
     off_record: bool = False,
+    fixture: Fixture = Fixture(),
 ) -> Bench:
     """Make a bench on healkit's own loop, which records there."""
     return Bench(
@@ -289,6 +298,7 @@ def bench_for(
         on_progress=on_progress,
         executor=executor,
         off_record=off_record,
+        fixture=fixture,
     )
 
 

@@ -103,7 +103,7 @@ def _time(report: HealReportData) -> str:
 
 def meaning(attempt: Attempt) -> str:
     """Say in a sentence or two what the verdict means, and what it leaves open."""
-    if attempt.verdict == "not_cured":
+    if not attempt.plausible:
         return f"{attempt.why[:1].upper()}{attempt.why[1:]}"
     if attempt.verdict == "unproven" and attempt.patch.doubt:
         return f"Passes all checks, but the result may be wrong. {attempt.patch.doubt}"

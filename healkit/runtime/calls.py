@@ -48,6 +48,7 @@ from healkit.errors import (
 from healkit.workers.interpreters import package_names
 
 if TYPE_CHECKING:
+    from healkit.runtime.cassette import Replay  # it is made of a log, which answers no call
     from healkit.workers.worker import Worker  # it loads what starts workers, which no row waits for
 
 
@@ -128,7 +129,11 @@ class Provider(Protocol):
 
 
 class CallRouter:
-    """Answers the calls of one execution; implements the bridge's `CallHandler`."""
+    """Answers the calls of one execution; implements the bridge's `CallHandler`.
+
+    replay: answers them from a record instead. keep: gets a call's task id and its answer as it crossed, where that has
+    frames or arrays that its record only shows.
+    """
 
     def __init__(
         self,
@@ -138,8 +143,11 @@ class CallRouter:
         record: Callable[[Step], None],
         max_calls: int,
         max_decisions: int = 1000,
+        replay: Replay | None = None,
+        keep: Callable[[str, bytes], None] = lambda _task_id, _answer: None,
     ) -> None:
         self._context = context
+        self._replay, self._keep = replay, keep
         self._providers = providers
         self._patterns = grants.call_patterns
         self._max_calls = max_calls
@@ -158,8 +166,12 @@ class CallRouter:
         told why. Waits for servers that have to be started; called on a thread that may wait.
         """
         found: list[ToolDefinition] = []
+        if self._replay is not None:
+            found = list(self._replay.cassette.definitions)
         for server, provider in list(self._providers.items()):
-            if not self._may_reach(server):
+            if not self._may_reach(server) or (
+                self._replay is not None and not self._replay.may_reach(server)
+            ):
                 continue  # do not start it for nothing
             try:
                 found += provider.definitions(self._context.persona)
@@ -187,8 +199,18 @@ class CallRouter:
 
     def _answer(self, call: rpc.RpcCall, number: int, opened: OpenCall) -> rpc.RpcResult:
         """Return the answer to the call; what only the host may know goes into `opened`."""
+        if self._replay is not None and number <= self._max_calls:
+            replayed = self._replay.answer(call, opened)
+            if replayed is not None:
+                if _is_large_frame(replayed.result):
+                    opened.shown = values.encode_for_log(values.decode(replayed.result))[0].decode()
+                return replayed
         try:
-            answer, _ = values.encode(self._perform(call, number))
+            value = self._perform(call, number)
+            answer, _ = values.encode(value)
+            if _is_large_frame(answer):
+                opened.shown = values.encode_for_log(value)[0].decode()
+                self._keep(opened.record.task_id, answer)
             return rpc.RpcResult(call.id, success=True, result=msgspec.Raw(answer))
         except values.CannotCross as error:
             told = rpc.RpcError(
@@ -253,6 +275,11 @@ class CallRouter:
         return allowed
 
 
+def _is_large_frame(answer: bytes | msgspec.Raw) -> bool:
+    """Return True for an answer with frames or arrays that its record cannot hold whole."""
+    return len(answer) > CALL_MAX_CHARS and values.MARK in bytes(answer)
+
+
 def _stand_ins(server: str, code: str, why: str) -> list[ToolDefinition]:
     """Return a proxy for each attribute in the code, with room for arguments by position; any call of it is refused."""
     anything: dict[str, Any] = {"properties": {f"argument_{n}": {} for n in range(1, 10)}}
@@ -288,15 +315,16 @@ class OpenCall:
 
     in_full: the error as the host knows it, with what is kept from the worker.
     answered: true once there is an answer.
+    shown: the answer as it is recorded, where its frames and arrays are kept apart.
     turn: held while an ending that may not be the last one is written, so that they are written in order.
     """
 
-    __slots__ = ("answered", "in_full", "record", "started", "turn")
+    __slots__ = ("answered", "in_full", "record", "shown", "started", "turn")
 
     def __init__(self, record: CallRecord, started: float) -> None:
         self.record = record
         self.started = started
-        self.in_full = ""
+        self.in_full = self.shown = ""
         self.answered = False
         self.turn = threading.Lock()
 
@@ -443,7 +471,7 @@ class CallRecords:
             return _replace(
                 opened.record,
                 success=result.success,
-                result_summary=self._summary(result.result),
+                result_summary=opened.shown or self._summary(result.result),
                 error_code=None,
                 error=in_full,
                 duration_ms=duration_ms,

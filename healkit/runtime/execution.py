@@ -202,7 +202,7 @@ def execution_of(
         arguments=_arguments(row.arguments),
         log_id=row.id,
         duration_ms=row.duration_ms,
-        calls=[_call(call) for call in calls],
+        calls=[call_of(call) for call in calls],
         decisions=[_decision(decision) for decision in decisions or ()],
     )
 
@@ -235,7 +235,7 @@ def nested_grants(row: ExecutionLog | None) -> Grants | None:
 
 def steps_of(log: Log, trace_id: str) -> list[Step]:
     """List what that execution did between its beginning and its end, as far as the log knows."""
-    calls: list[Step] = [_call(call) for call in log.calls(trace_id)]
+    calls: list[Step] = [call_of(call) for call in log.calls(trace_id)]
     return [*calls, *(_decision(decision) for decision in log.decisions(trace_id))]
 
 
@@ -292,7 +292,8 @@ def _failure(row: ExecutionLog) -> Failure | None:
         )
 
 
-def _call(row: ExecutionCall) -> CallRecord:
+def call_of(row: ExecutionCall) -> CallRecord:
+    """Return the call that a row of the log tells of."""
     return CallRecord(
         trace_id=row.trace_id,
         task_id=row.task_id,
@@ -305,6 +306,7 @@ def _call(row: ExecutionCall) -> CallRecord:
         error_code=row.error_code,
         error=row.error or "",
         duration_ms=row.duration_ms,
+        answered_from=row.answered_from,
     )
 
 
@@ -315,7 +317,7 @@ def _decision(row: ExecutionDecision) -> DecisionRecord:
 
 
 #: How the sanitiser marks what it has hidden, where the log itself is cleaned (`sanitize_log`).
-_REDACTED = "[REDACTED"
+REDACTED = "[REDACTED"
 
 
 def logged(log: Log, log_id: int) -> ExecutionLog:
@@ -341,7 +343,7 @@ def arguments_of(
         why = "were cut"
     elif stored == json.loads(NOT_KEPT_OBJECT):
         why = "were kept off the record, as its tool asks for"
-    elif _REDACTED in repr(stored):
+    elif REDACTED in repr(stored):
         why = "had secrets in them, which the log does not keep"
     else:
 

@@ -74,6 +74,7 @@ from healkit.workers.worker import OnOutput, Outcome
 
 if TYPE_CHECKING:
     from healkit.contracts.runs import PolicyDefaults
+    from healkit.runtime.cassette import Replay
     from healkit.runtime.runs import OpenRun, StepKind
     from healkit.store.data_views import Side
     from healkit.workers.kernel import KernelWorker
@@ -95,7 +96,8 @@ class ExecutionRequest:
     timeout_s: wall time in seconds. on_output: gets nbformat output dicts as they come. on_call: gets a `CallEvent` as
     each call begins and ends. code: is run in the place of the stored one, as a candidate that is not saved.
     within: the grants that a nested execution had, where its call is repeated. parent: the execution that makes a
-    nested call; it bounds what the tool may do. record, kind, earlier, retry: as `Runs.step` takes them.
+    nested call; it bounds what the tool may do. record, kind, earlier, retry: as `Runs.step` takes them. replay:
+    answers its calls from a record; a folder that it may write can only be read then.
 
     Raises `ConfigError` for a mode or a time that cannot be, `UsageInvalid` for a name or a persona that is no text.
     """
@@ -115,6 +117,7 @@ class ExecutionRequest:
     kind: StepKind = "run"
     earlier: Finished | None = None
     retry: bool | PolicyDefaults = False
+    replay: Replay | None = None
 
     def __post_init__(self) -> None:
         check_text("tool_name", self.tool_name)
@@ -238,6 +241,8 @@ class Executor:
         )
         caller = None if request.parent is None else request.parent.caller
         grants, timeout_s = bounded(entry.grants, self._config, request.timeout_s, request.within, caller)
+        if request.replay is not None:
+            grants = grants.reading_only()
         if grants is not entry.grants:
             entry = dataclasses.replace(entry, grants=grants)
             recording.add(grants=grants)
@@ -303,6 +308,8 @@ class Executor:
             recording.record if request.on_call is None else announcing(request.on_call, recording.record),
             CALLS_MAX,
             self._config.trace_max_tasks,
+            request.replay,
+            lambda task_id, answer: self._keep_answer(call, task_id, answer),
         )
         # Skip proxy definitions for code that never mentions `mcp`.
         known = await asyncio.to_thread(router.definitions, entry.code) if "mcp" in entry.code else []
@@ -338,7 +345,10 @@ class Executor:
                 else:
                     await surely(_close_calls, router, recording)
         call.calls = router.records.calls
-        return outcome, *await conclude(outcome, init)
+        value, failure = await conclude(outcome, init)
+        if request.replay is not None and request.replay.playback.missing:
+            failure = request.replay.failure  # whatever the tool made of it
+        return outcome, value, failure
 
     async def _run_sql(self, call: _Call) -> tuple[Outcome, Any, Failure | None]:
         entry = call.entry
@@ -405,6 +415,7 @@ class Executor:
                 _attempts_before(recording.sink.attempts) if recording.sink.attempts else "",
                 "" if outcome.drained else _NOT_DRAINED,
                 _threads_left(result.threads) if result is not None and result.threads else "",
+                "" if call.request.replay is None else call.request.replay.warning,
             ),
             code=call.entry.code,
             explained=self._config.explain,
@@ -413,6 +424,11 @@ class Executor:
     def _keep(self, call: _Call, side: Side, encoded: bytes, sealed: Sequence[Any]) -> None:
         started = call.recording.started
         self._views.keep(started.trace_id, side, started.tool_name, encoded, sealed)
+
+    def _keep_answer(self, call: _Call, task_id: str, answer: bytes) -> None:
+        """Keep the frames and arrays of a call's answer, as far as its tool's contents are kept."""
+        if call.recording.contents:
+            self._views.keep(call.recording.started.trace_id, task_id, call.entry.tool_name, answer, ())
 
     def _warnings(self, started: Started, *problems: str) -> list[str]:
         """Return what the user should know besides the outcome."""

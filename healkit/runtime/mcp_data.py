@@ -170,7 +170,10 @@ def by_identifier(server: str, tools: Iterable[Tool]) -> dict[str, Tool]:
 
 def definition_of(server: str, name: str, tool: Tool) -> ToolDefinition:
     """Return the tool as a worker may see it, under its name in Python."""
-    return ToolDefinition(server, name, tool.description or tool.title or "", _schema(tool.input_schema))
+    read_only = tool.annotations is not None and tool.annotations.read_only_hint is True
+    return ToolDefinition(
+        server, name, tool.description or tool.title or "", _schema(tool.input_schema), read_only
+    )
 
 
 def value_of(result: CallToolResult, tool: Tool | None) -> Any:

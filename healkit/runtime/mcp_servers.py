@@ -94,6 +94,10 @@ class MCPServer:
                 raise
             return self._known
 
+    def known_definitions(self) -> list[ToolDefinition]:
+        """Return its tools as it listed them last; starts nothing."""
+        return self._known
+
     def listed(self) -> list[ToolDefinition]:
         """Return its tools as it lists them now; raises `McpUnavailable` or `McpError`."""
         limit_s = 2 * self.spec.start_timeout_s  # to find it gone, and to start it again

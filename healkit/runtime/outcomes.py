@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts import claims
+from healkit.contracts import claims, rpc
 from healkit.contracts.encoding import type_outline
 from healkit.contracts.execution import Finished, Started, summarize, summarize_json, utc_now
 from healkit.contracts.failure import (
@@ -93,7 +93,7 @@ def outline_of(value: object, claim: ExecutionComplete | None, init: Init) -> st
 def failure_of(outcome: Outcome, init: Init) -> Failure | None:
     """Return the failure that an outcome amounts to, or None when it brought a value."""
     if outcome.complete is not None:
-        return None if outcome.complete.failure is None else _claimed(outcome.complete.failure)
+        return None if outcome.complete.failure is None else _claimed(outcome.complete.failure, init)
     match outcome.ending:
         case "timeout":
             message = f"still running after {init.timeout_s:g} s, and not to be interrupted"
@@ -210,9 +210,10 @@ def _observed(code: str, ename: str, message: str, hint: str, outcome: Outcome, 
     return Failure(code, ename, message, format_frames(frames, last_line), frames, hint)
 
 
-def _claimed(failure: Failure) -> Failure:
+def _claimed(failure: Failure, init: Init) -> Failure:
     """Return the worker's account, with its code checked and its size capped."""
-    code = failure.code if failure.code in _CLAIMABLE else "TOOL_EXCEPTION"
+    played = failure.code == "CALL_NOT_ON_RECORD" and init.cassette != rpc.NO_CASSETTE
+    code = failure.code if failure.code in _CLAIMABLE or played else "TOOL_EXCEPTION"
     return msgspec.structs.replace(capped(failure), code=code)
 
 
@@ -279,6 +280,8 @@ def judged(
         outcome = "timeout"
     elif failure.code in _DEATH:
         outcome = "died"
+    elif failure.code == "CALL_NOT_ON_RECORD":
+        outcome = "not_on_record"
     elif check.raises and check.raises in {failure.ename, failure.ename.rpartition(".")[2]}:
         outcome = "passed"
     else:

@@ -15,8 +15,10 @@ from healkit.contracts.vault import DEFAULT_PERSONA
 from healkit.errors import CallRefused, ConfigError, PersonaNotFound, ToolNotFound, did_you_mean
 from healkit.runtime.calls import CallContext
 from healkit.runtime.history import last_error_report
+from healkit.runtime.reach import effects_of
 
 if TYPE_CHECKING:
+    from healkit.contracts.vault import VaultEntry
     from healkit.store.log_reader import Log
     from healkit.store.vault import Vault
 
@@ -40,14 +42,19 @@ class HostFunctions:
         self._functions: dict[str, tuple[Callable[..., Any], ToolDefinition]] = {}
 
     def provide(
-        self, function: Callable[..., Any], name: str | None = None, *, replace: bool = False
+        self,
+        function: Callable[..., Any],
+        name: str | None = None,
+        *,
+        replace: bool = False,
+        read_only: bool = False,
     ) -> ToolDefinition:
         """Let tools call a Python function of this process as `mcp.host.<name>(…)`.
 
         It runs here, with all your rights, on a thread of healkit's. Can be used as a decorator's call.
 
         replace: provide it although another function has the name. The same function again, as when its cell is run
-        again, needs none.
+        again, needs none. read_only: a call changes nothing, so that a healing may make one that is not on record.
 
         Raises `ConfigError` for a name that another function has, what cannot be called, or a name that could not be
         written as `mcp.host.<name>`.
@@ -59,7 +66,7 @@ class HostFunctions:
                 hint="Give a function, and a name that is an identifier.",
             )
         description = inspect.getdoc(function) or ""
-        definition = ToolDefinition(self.server, name, description, schema_of(function))
+        definition = ToolDefinition(self.server, name, description, schema_of(function), read_only)
         with self._lock:
             there = self._functions.get(name)
             if there is not None and not replace and not _is_again(function, there[0]):
@@ -118,15 +125,22 @@ class VaultTools:
         for entry in self._vault().list():
             if entry.persona == persona or (entry.persona == "default" and entry.tool_name not in found):
                 found[entry.tool_name] = ToolDefinition(
-                    self.server, entry.tool_name, entry.description, entry.input_schema
+                    self.server,
+                    entry.tool_name,
+                    entry.description,
+                    entry.input_schema,
+                    self._only_looks(entry),
                 )
         for former, name in self._vault().former_names(persona).items():
             if name in found:  # code that was written before the renaming goes on working
                 now = found[name]
                 found[former] = ToolDefinition(
-                    self.server, former, f"{name} by its former name.", now.input_schema
+                    self.server, former, f"{name} by its former name.", now.input_schema, now.read_only
                 )
         return list(found.values())
+
+    def _only_looks(self, entry: VaultEntry) -> bool:
+        return not effects_of(entry, lambda name: self._vault().lookup(name, entry.persona))
 
     def expect(self, tool: str) -> None:
         """Refuse nothing: an execution of a tool that is not there is on record too; called by the router."""

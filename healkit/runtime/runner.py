@@ -11,10 +11,13 @@ import concurrent.futures
 import functools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from healkit.config import Config, Mode
+from healkit.contracts.cassette import Tape
 from healkit.contracts.runs import PolicyDefaults
+from healkit.crossing import values
 from healkit.errors import HealkitError, ToolExecutionError
 from healkit.runtime import background
 from healkit.runtime.calls import CallContext
@@ -28,10 +31,11 @@ from healkit.workers.worker import OnOutput
 
 if TYPE_CHECKING:
     from healkit.store.log_reader import Log
+    from healkit.store.vault import Vault
 
 
 class Runner:
-    """Runs tools; `log` is asked for where an earlier execution is repeated."""
+    """Runs tools; `log` and `vault` are asked for where an earlier execution is repeated."""
 
     def __init__(
         self,
@@ -40,9 +44,10 @@ class Runner:
         trials: Trials,
         config: Config,
         log: Callable[[], Log],
+        vault: Callable[[], Vault],
     ) -> None:
         self._executor, self._runs, self._trials = executor, runs, trials
-        self._config, self._log = config, log
+        self._config, self._log, self._vault = config, log, vault
 
     def execute(
         self,
@@ -184,6 +189,54 @@ class Runner:
                 record=record,
                 kind="rerun",
                 earlier=ending_of(row),
+            )
+        )
+
+    def replay(
+        self,
+        what: int | str | Path,
+        *,
+        active: bool = False,
+        live: Sequence[str] = (),
+        timeout: float | None = None,
+        on_output: OnOutput | None = None,
+    ) -> Execution:
+        """Run a recorded execution again without making a call: each is answered as it was then.
+
+        what: the execution's row in the log, or a file that `export_cassette` has written. It runs with the code that
+        it had, and so ends as it did, unless chance or time decides; then it can be healed or shown without the servers
+        that it called. A folder that it may write can only be read.
+        active: run the tool's active revision instead: whether it is fixed by now. live: calls that may be made where
+        they are not on record, as patterns (`["host.price"]`). Of a file, a tool that the vault does not have is added
+        to it, without grants.
+
+        A call that is not on record ends it with `CALL_NOT_ON_RECORD`. Raises `UsageInvalid` where there is no such
+        row, `LogFileError` for another file, `ArgumentsInvalid` where the log does not hold the arguments whole, and as
+        `execute` does.
+        """
+        from healkit.runtime.cassette import Replay, read_reproduction, reproduction_of
+
+        vault, providers = self._vault(), self._executor.providers
+        if isinstance(what, int):
+            found = reproduction_of(self._log(), vault, what, providers)
+        else:
+            found = read_reproduction(what)
+            if found.tool_name not in vault.names():
+                reason = f"from the cassette {Path(what).name}"
+                vault.add(found.tool_name, found.code, persona=found.persona, type=found.type, reason=reason)
+        entry = vault.lookup(found.tool_name, found.persona)
+        return self.perform(
+            ExecutionRequest(
+                found.tool_name,
+                found.persona,
+                values.remade(found.arguments),
+                timeout_s=timeout,
+                origin="replay",
+                on_output=on_output,
+                code=None if active or entry.code == found.code else found.code,
+                within=nested_grants(self._log().get(what)) if isinstance(what, int) else None,
+                kind="rerun",
+                replay=Replay.of(Tape(found.cassette), found.run, live),
             )
         )
 

@@ -98,6 +98,9 @@ class TrialResult(msgspec.Struct, frozen=True, omit_defaults=True):
     took_s: float = 0.0
     #: What the value's JSON does not say of its types (`ExecutionComplete.outline`).
     outline: str = ""
+    #: Calls that its cassette has answered, and those of them that had other arguments on record.
+    answered: int = 0
+    displaced: int = 0
 
     @property
     def ok(self) -> bool:
@@ -113,9 +116,11 @@ class TrialResult(msgspec.Struct, frozen=True, omit_defaults=True):
 async def result_of(trace_id: str, outcome: Outcome, init: Init, duration_ms: float) -> TrialResult:
     """Return the result of a trial that has ended."""
     (value, failure), claim = await conclude(outcome, init), outcome.complete
-    took_s = 0.0 if claim is None else claim.took_s
-    outline = outline_of(value, claim, init)
-    return TrialResult(trace_id, duration_ms, value, failure, outcome.last_output, took_s, outline)
+    took_s, answered, displaced = (
+        (0.0, 0, 0) if claim is None else (claim.took_s, claim.answered, claim.displaced)
+    )
+    outline, last = outline_of(value, claim, init), outcome.last_output
+    return TrialResult(trace_id, duration_ms, value, failure, last, took_s, outline, answered, displaced)
 
 
 class Refusal(msgspec.Struct, frozen=True):

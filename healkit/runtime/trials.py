@@ -22,6 +22,7 @@ import msgspec
 
 from healkit.config import MIB, Config
 from healkit.contracts import claims
+from healkit.contracts.cassette import Cassette
 from healkit.contracts.claims import BadClaim
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.execution import (
@@ -34,11 +35,12 @@ from healkit.contracts.execution import (
 )
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import PASSED, Batch, BatchCheck, Check, CheckResult, Observed
-from healkit.contracts.rpc import OUTLINE_MAX_CHARS, REPORT_EXTRA_BYTES, Init, raw
+from healkit.contracts.rpc import NO_CASSETTE, OUTLINE_MAX_CHARS, REPORT_EXTRA_BYTES, Init, raw
 from healkit.contracts.tools import EntryRef
 from healkit.crossing import values
 from healkit.errors import HealkitError, InternalError, WorkerNotRestricted, is_refused
 from healkit.runtime import background
+from healkit.runtime.calls import CALLS_MAX
 from healkit.runtime.outcomes import (
     NO_ISOLATION,
     capped,
@@ -71,6 +73,8 @@ from healkit.workers.tiers import achieved_tier
 from healkit.workers.trialserver import Draw, Scores, TrialServers, run_batch, run_trials
 from healkit.workers.worker import LAST_CHARS
 
+_EMPTY = Cassette()
+
 
 class Trial(msgspec.Struct, frozen=True):
     """Code to try, as a vault entry would hold it, and the arguments to try it with.
@@ -78,7 +82,8 @@ class Trial(msgspec.Struct, frozen=True):
     `name` is what a traceback calls it (`<name@0>`); it is also which function of several is meant. `call` is Python
     source to evaluate beside the code instead of calling its entry: statements and a last expression, whose value
     counts; the code need not have the shape of a tool then. Arguments that hold more than plain JSON arrive as they
-    are, and so does the result then; `exact` asks for that too where they are plain.
+    are, and so does the result then; `exact` asks for that too where they are plain. Where there is a `cassette`, its
+    calls are answered from that, as those of the execution `run` were.
     """
 
     code: str
@@ -87,6 +92,8 @@ class Trial(msgspec.Struct, frozen=True):
     timeout_s: float | None = None
     call: str = ""
     exact: bool = False
+    cassette: Cassette | None = None
+    run: str = ""
 
 
 def _started(trial: Trial, logged: bytes, config: Config, tier: Tier, ahead_s: float) -> Started:
@@ -122,10 +129,12 @@ async def run_here(
     parallel: int,
     servers: TrialServers,
     on_result: Callable[[int, TrialResult], None],
+    read: tuple[str, ...] = (),
 ) -> None:
     """Run trials in servers of this process; `on_result` gets position and result as each ends."""
     tier = achieved_tier(config)
-    async for position, outcome, duration_ms in run_trials(inits, tier, config, servers, parallel):
+    coming = run_trials(inits, tier, config, servers, parallel, read=read)
+    async for position, outcome, duration_ms in coming:
         record = records[position]
         try:
             result = await result_of(record.trace_id, outcome, inits[position], duration_ms)
@@ -149,18 +158,24 @@ class Trials:
         executor: Executor | None,
         *,
         off_record: bool = False,
+        read: tuple[str, ...] = (),
     ) -> list[TrialResult]:
         """Run all of them; results are in the order of the trials.
 
         Raises `IsolationUnavailable` and `WorkerStartFailed`, and `ConfigError` for an executor that cannot be used.
 
-        off_record: their rows hold no contents, as those of a tool that is kept off the record.
+        off_record: their rows hold no contents, as those of a tool that is kept off the record. read: folders and files
+        of this machine that they may read; no executor has those.
         """
         chosen = list(trials)
+        executor = None if read else executor
         slots = 0 if executor is None else await slots_of(executor, parallel)
         tier = await asyncio.to_thread(achieved_tier, self._config)
         longest_s = sum(trial.timeout_s or self._config.timeout_s for trial in chosen)
         packed = [_packed(trial) for trial in chosen]
+        tapes = {
+            id(one): raw(one) for one in {id(trial.cassette): trial.cassette for trial in chosen}.values()
+        }
         records = [
             _started(trial, logged, self._config, tier, longest_s)
             for trial, (_, logged, _) in zip(chosen, packed, strict=True)
@@ -174,6 +189,8 @@ class Trials:
                 trial.timeout_s,
                 call=trial.call,
                 exact=exact,
+                cassette=tapes[id(trial.cassette)],
+                run=trial.run,
             )
             for trial, (sent, _, exact) in zip(chosen, packed, strict=True)
         ]
@@ -200,7 +217,7 @@ class Trials:
             if executor is None:
                 servers = background.pool_for(self._config).trial_servers
                 parallel = max(1, min(parallel or os.cpu_count() or 1, len(chosen)))
-                await run_here(inits, records, config, parallel, servers, take)
+                await run_here(inits, records, config, parallel, servers, take, read)
             else:
                 settings = Settings.of(config, tier)
                 await self._hand_out(executor, inits, recordings, slots, settings, take)
@@ -295,7 +312,8 @@ def _bounded(trace_id: str, init: Init, claim: bytes, took_s: float) -> TrialRes
             raise BadClaim(f"its value cannot be read: {error}") from None
     printed, own_s = said.printed[-LAST_CHARS:], min(max(said.took_s, 0.0), duration_ms / 1000)
     outline = said.outline[:OUTLINE_MAX_CHARS]
-    return TrialResult(trace_id, duration_ms, value, failure, printed, own_s, outline)
+    answered, displaced = (min(max(number, 0), CALLS_MAX) for number in (said.answered, said.displaced))
+    return TrialResult(trace_id, duration_ms, value, failure, printed, own_s, outline, answered, displaced)
 
 
 def _packed(trial: Trial) -> tuple[bytes, bytes, bool]:
@@ -320,6 +338,8 @@ def _init(
     call: str,
     exact: bool,
     watch: bool = False,
+    cassette: msgspec.Raw = NO_CASSETTE,
+    run: str = "",
 ) -> Init:
     """Return the work of one trial, with the configuration's limits."""
     return Init(
@@ -337,6 +357,8 @@ def _init(
         call=call,
         watch=watch,
         exact=exact,
+        cassette=cassette,
+        run=run,
     )
 
 
@@ -391,6 +413,14 @@ _observation = msgspec.json.Decoder(_Observation | None).decode
 
 
 @dataclasses.dataclass(frozen=True)
+class Fixture:
+    """What tried code finds besides its arguments: a cassette that answers its calls, and folders that it may read."""
+
+    cassette: Cassette = _EMPTY
+    read: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class Held:
     """Code with the checks that it must pass, each with its time limit in seconds; `entry` is its name on record."""
 
@@ -398,6 +428,7 @@ class Held:
     code: str
     checks: Sequence[Check]
     limits_s: Sequence[float]
+    fixture: Fixture = Fixture()
 
     def limited(self) -> Iterator[tuple[Check, float]]:
         """Yield each check with its limit."""
@@ -441,7 +472,9 @@ class Searches:
             result_max_bytes=self._config.result_max_bytes,
             output_max_bytes=self._config.result_max_bytes,
             as_code=as_code,
+            cassette=held.fixture.cassette,
         )
+        executor = None if held.fixture.read else executor  # other machines do not have those files
         slots = 0 if executor is None else await slots_of(executor, parallel)
         config = preloading(self._config, [batch])
         score = Score()
@@ -449,7 +482,7 @@ class Searches:
             if executor is None:
                 servers = background.pool_for(self._config).trial_servers
                 parallel = parallel or os.cpu_count() or 1
-                coming = run_batch(batch, draw, tier, config, servers, parallel)
+                coming = run_batch(batch, draw, tier, config, servers, parallel, held.fixture.read)
             else:
                 settings = Settings.of(config, tier)
                 coming = run_batch_away(batch, draw, settings, executor, slots, score.lose)
@@ -464,11 +497,11 @@ class Searches:
 
         watch: False for what each check gives and how long it takes, and nothing else.
         """
-        config, entry = self._config, held.entry
+        config, entry, cassette = self._config, held.entry, raw(held.fixture.cassette)
         inits = [
             _init(
                 config, entry, held.code, msgspec.json.encode(_sent_arguments(check)), limit_s,
-                call=check.call, watch=watch, exact=is_exact(check),
+                call=check.call, watch=watch, exact=is_exact(check), cassette=cassette, run=run_of(check),
             )
             for check, limit_s in held.limited()
         ]  # fmt: skip
@@ -477,7 +510,9 @@ class Searches:
         parallel = min(os.cpu_count() or 1, max(len(inits), 1))
         what = {"observed" if watch else "timed": len(inits)}
         async with self._recorded(entry, what, dict) as tier:
-            coming = run_trials(inits, tier, preloading(config, inits), servers, parallel)
+            coming = run_trials(
+                inits, tier, preloading(config, inits), servers, parallel, read=held.fixture.read
+            )
             async with contextlib.aclosing(coming):
                 async for position, outcome, duration_ms in coming:
                     (value, failure), claim = await conclude(outcome, inits[position]), outcome.complete
@@ -503,22 +538,36 @@ class Searches:
         parallel: int | None = None,
         executor: Executor | None = None,
         off_record: bool = False,
+        fixture: Fixture = Fixture(),
     ) -> list[list[CheckResult]]:
         """Run each code with each check, every pair in a process of its own and on record as a trial."""
         trials = [
-            Trial(code, values.remade(check.arguments), entry.tool_name, limit_s, check.call, is_exact(check))
+            Trial(
+                code,
+                values.remade(check.arguments),
+                entry.tool_name,
+                limit_s,
+                check.call,
+                is_exact(check),
+                fixture.cassette,
+                run_of(check),
+            )
             for code in codes
             for check, limit_s in zip(checks, limits_s, strict=True)
         ]
-        results = await self._trials.run(trials, parallel, executor, off_record=off_record)
+        results = await self._trials.run(trials, parallel, executor, off_record=off_record, read=fixture.read)
         found = [
-            judged(
-                checks[i % len(checks)],
-                r.value,
-                r.failure,
-                _took_s(r.took_s, r.duration_ms),
-                r.trace_id,
-                r.outline,
+            msgspec.structs.replace(
+                judged(
+                    checks[i % len(checks)],
+                    r.value,
+                    r.failure,
+                    _took_s(r.took_s, r.duration_ms),
+                    r.trace_id,
+                    r.outline,
+                ),
+                answered=r.answered,
+                displaced=r.displaced,
             )
             for i, r in enumerate(results)
         ]
@@ -575,7 +624,13 @@ def _as_sent(check: Check, limit_s: float) -> BatchCheck:
         expected=raw(check.expected),
         raises=check.raises,
         timeout_s=limit_s,
+        run=run_of(check),
     )
+
+
+def run_of(check: Check) -> str:
+    """Return which execution's calls a cassette answers a check with first; empty for one that was never run."""
+    return "" if check.log_id is None else str(check.log_id)
 
 
 def _sent_arguments(check: Check) -> Any:

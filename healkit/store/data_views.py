@@ -46,7 +46,8 @@ from healkit.store.database import Database
 from healkit.store.locations import views_folder
 from healkit.store.models import USES, VIEWS
 
-Side = Literal["arguments", "result"]
+#: Part of an execution's record: its arguments, its result, or the answer of one of its calls, by task id (`t1`).
+Side = Literal["arguments", "result"] | str
 
 #: Characters of the digest in the name that a view has by itself.
 _NAME_DIGITS = 12

@@ -307,7 +307,10 @@ class TraceRow(TableBase, table=True):
 
 
 class ExecutionCall(TableBase, table=True):
-    """Call that a tool made through the bridge; `success` is empty until it has ended."""
+    """Call that a tool made through the bridge; `success` is empty until it has ended.
+
+    `answered_from` is the execution whose recorded call answered it, where it was not made.
+    """
 
     __tablename__ = "executioncall"
     __table_args__ = (UniqueConstraint("trace_id", "task_id", name="uq_executioncall_task"),)
@@ -324,6 +327,7 @@ class ExecutionCall(TableBase, table=True):
     error_code: str | None = None
     error: str = text_column()
     duration_ms: float | None = None
+    answered_from: str | None = Field(default=None, max_length=36)
 
 
 class CollectedTrace(TableBase, table=True):

@@ -45,7 +45,7 @@ FINISHED = (
 )  # fmt: skip
 CALLED = (
     "trace_id", "task_id", "server", "tool", "arguments", "started_at", "success", "result_summary",
-    "error_code", "error", "duration_ms",
+    "error_code", "error", "duration_ms", "answered_from",
 )  # fmt: skip
 DECIDED = ("trace_id", "number", "after_task", "node", "outcome", "condition", "decided_at")
 TRACED = ("trace_id", "parent_trace_id", "wire", "state", "attempts", "reason", "created_at", "queued_at")
@@ -113,7 +113,7 @@ FINISH_RUNNING = f"{_FINISH} WHERE trace_id = :trace_id AND status = 'RUNNING' R
 # The record of a call's end may overtake that of its beginning, when the latter waited in the spool.
 CALL = f"""{_insert("executioncall", CALLED)}
     ON CONFLICT (trace_id, task_id)
-    DO UPDATE SET {_excluded(("success", "result_summary", "error_code", "error", "duration_ms"))}
+    DO UPDATE SET {_excluded(("success", "result_summary", "error_code", "error", "duration_ms", "answered_from"))}
     WHERE excluded.success IS NOT NULL"""
 
 DECISION = f"{_insert('executiondecision', DECIDED)} ON CONFLICT (trace_id, number) DO NOTHING"

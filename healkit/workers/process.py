@@ -398,6 +398,7 @@ def library_of(init: Init) -> str:
 def _texts(work: Init | Batch) -> list[bytes]:
     """Return the encoded values of the work that may hold frames or arrays."""
     if isinstance(work, Init):
-        return [bytes(work.arguments)] if work.exact else []
+        return [bytes(work.cassette), *([bytes(work.arguments)] if work.exact else [])]
     exact = [check for check in work.checks if check.exact]
-    return [bytes(text) for check in exact for text in (check.arguments, check.expected)]
+    given = [bytes(text) for check in exact for text in (check.arguments, check.expected)]
+    return [*given, *(bytes(call.result) for call in work.cassette.calls)]

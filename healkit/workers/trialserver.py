@@ -81,6 +81,7 @@ class TrialServer:
     async def start(cls, sandbox: Sandbox, config: Config) -> TrialServer:
         """Start a locked-down trial server that waits for work; raises `WorkerStartFailed`."""
         sandbox.folder.create()
+        sandbox.check_paths()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with theirs:
@@ -189,10 +190,10 @@ class TrialServer:
         except OSError:
             return False
 
-    def serves(self, tier: Tier, config: Config) -> bool:
+    def serves(self, tier: Tier, config: Config, read: tuple[str, ...]) -> bool:
         """Return whether it is what these settings ask for."""
-        own = (self.sandbox.tier, self.sandbox.scratch_mb, self.preload)
-        return own == (tier, config.scratch_mb, config.preload)
+        own = (self.sandbox.tier, self.sandbox.scratch_mb, self.preload, self.sandbox.grants.read)
+        return own == (tier, config.scratch_mb, config.preload, read)
 
     async def close(self) -> None:
         """Kill it and remove its folder; safe to call twice."""
@@ -242,10 +243,12 @@ class TrialServers:
         self._ending: set[asyncio.Task[None]] = set()
         self._starting: set[asyncio.Task[TrialServer]] = set()
         #: Starts without a waiting caller, with what they were started for.
-        self._unwanted: dict[asyncio.Task[TrialServer], tuple[Tier, Config]] = {}
+        self._unwanted: dict[asyncio.Task[TrialServer], tuple[Tier, Config, tuple[str, ...]]] = {}
 
-    async def take(self, tier: Tier, config: Config) -> TrialServer:
+    async def take(self, tier: Tier, config: Config, read: tuple[str, ...] = ()) -> TrialServer:
         """Return an idle one for these settings, else a new one; raises `WorkerStartFailed`.
+
+        read: what its trials may read besides their scratch folder.
 
         One whose caller has given up goes to the next caller, ready or not: short runs one after the other do not start
         one each.
@@ -253,12 +256,14 @@ class TrialServers:
         for server in list(self._idle):
             if not server.alive:
                 self._retire(server)
-            elif server.serves(tier, config):
+            elif server.serves(tier, config, read):
                 self._idle.pop(server).cancel()
                 return server
-        starting = next((task for task, asked in self._unwanted.items() if asked == (tier, config)), None)
+        starting = next(
+            (task for task, asked in self._unwanted.items() if asked == (tier, config, read)), None
+        )
         if starting is None:
-            sandbox = Sandbox(tier, self._folders.next(), Grants(), config.scratch_mb)
+            sandbox = Sandbox(tier, self._folders.next(), Grants(read=read), config.scratch_mb)
             starting = asyncio.create_task(TrialServer.start(sandbox, config))
             self._starting.add(starting)
             starting.add_done_callback(self._starting.discard)
@@ -268,9 +273,11 @@ class TrialServers:
         except WorkerStartFailed:
             if not earlier:
                 raise
-            return await self.take(tier, config)  # that start failed for another caller, perhaps long ago
+            return await self.take(
+                tier, config, read
+            )  # that start failed for another caller, perhaps long ago
         except asyncio.CancelledError:
-            self._unwanted[starting] = (tier, config)
+            self._unwanted[starting] = (tier, config, read)
             starting.add_done_callback(self._keep)
             raise
 
@@ -335,6 +342,8 @@ class Crew(Generic[R]):
     config: Config
     servers: TrialServers
     parallel: int
+    #: Folders and files that the trials may read.
+    read: tuple[str, ...] = ()
     results: asyncio.Queue[Results[R] | BaseException | None] = dataclasses.field(
         default_factory=asyncio.Queue
     )
@@ -410,7 +419,7 @@ class _Member(Generic[R]):
         while self.server is None:
             self.crew.starting.add(task)
             try:
-                self.server = await self.crew.servers.take(self.crew.tier, self.crew.config)
+                self.server = await self.crew.servers.take(self.crew.tier, self.crew.config, self.crew.read)
             except WorkerNotRestricted:
                 raise
             except WorkerStartFailed:
@@ -449,12 +458,14 @@ async def run_trials(
     servers: TrialServers,
     parallel: int,
     more: Callable[[], bool] = lambda: True,
+    *,
+    read: tuple[str, ...] = (),
 ) -> AsyncGenerator[tuple[int, Outcome, float], None]:
     """Run them, so many at a time; yields position, outcome and milliseconds as they end, in no order.
 
-    more: asked before each; where it says no, those that are left are not run.
+    more: asked before each; where it says no, those that are left are not run. read: what they may read.
     """
-    crew = Crew[tuple[Outcome, float]](tier, config, servers, parallel)
+    crew = Crew[tuple[Outcome, float]](tier, config, servers, parallel, read)
     waiting = deque(enumerate(inits))
     coming = crew.run(lambda: _TrialMember(crew, waiting, more), lambda told: told == len(inits))
     async with contextlib.aclosing(coming):
@@ -515,10 +526,16 @@ _CHECK_EXTRA_S = 1.0
 
 
 async def run_batch(
-    batch: Batch, draw: Draw, tier: Tier, config: Config, servers: TrialServers, parallel: int
+    batch: Batch,
+    draw: Draw,
+    tier: Tier,
+    config: Config,
+    servers: TrialServers,
+    parallel: int,
+    read: tuple[str, ...] = (),
 ) -> AsyncGenerator[Scores, None]:
     """Score all candidates that can be drawn; yields what comes, in no order. Raises `WorkerStartFailed`."""
-    crew, cursor = Crew[str](tier, config, servers, parallel), Cursor(draw)
+    crew, cursor = Crew[str](tier, config, servers, parallel, read), Cursor(draw)
     coming = crew.run(
         lambda: _CandidateMember(crew, batch, cursor), lambda told: cursor.ended and told == cursor.drawn
     )

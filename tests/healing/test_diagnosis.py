@@ -129,14 +129,14 @@ def test_an_example_kept_off_the_record_is_diagnosed_by_its_one_line(healkit: He
     assert "`totl`" in healkit.heal("mean", advisors=["rules"]).diagnosis
 
 
-def test_what_the_examples_of_a_tool_with_side_effects_give_is_not_claimed(healkit: Healkit) -> None:
+def test_the_examples_of_a_tool_with_side_effects_are_run_without_any(healkit: Healkit) -> None:
     healkit.vault.add(
         "mean",
         "def mean(xs):\n    return totl\n",
         examples=[{"arguments": {"xs": []}, "result": 0}],
         side_effects=True,
     )
-    assert healkit.heal("mean", advisors=["rules"]).diagnosis == "What its examples give is not known."
+    assert healkit.heal("mean", advisors=["rules"]).diagnosis == "`totl` is not defined."
 
 
 def test_annotations_are_evaluated_as_python_does(healkit: Healkit) -> None:

@@ -99,7 +99,7 @@ def test_auto_keeps_no_patch_that_nothing_proves(healing: Healkit, code: str, ve
 
 @pytest.mark.requirement("HEAL-1")
 def test_a_patch_that_fails_in_use_is_taken_back(healing: Healkit) -> None:
-    report = healing.heal("ratio", advisors=[Idea(TREACHEROUS)], auto=True)
+    report = healing.heal("ratio", advisors=[Idea(TREACHEROUS)], confirm=lambda _: True)
     assert report.outcome == "rolled_back"
     assert "ZeroDivisionError" in report.reason
     assert (report.verdict, report.plausible) == ("does not fix it", ())

@@ -227,12 +227,6 @@ def test_types_are_observed_when_the_failed_worker_is_gone(server: ModelServer) 
     assert "Types of variables" not in text
 
 
-def test_a_tool_with_side_effects_is_not_observed(server: ModelServer) -> None:
-    entry = VaultEntry("halve", "default", 1, BROKEN, "", flags={"side_effects": True})
-    text, _ = told(server, Case(entry, None, (Check(origin="failing"),)), Watched())
-    assert "Types of variables" not in text
-
-
 def test_a_preview_shows_the_question_without_sending_it(server: ModelServer) -> None:
     failing = case(checks=(Check(origin="failing", arguments={"to": "jane@example.com"}),))
     seen = ModelAdvisor(Config()).preview(failing, Watched())

@@ -88,7 +88,7 @@ def healings(healkit: Healkit) -> Iterator[tuple[str, Path]]:
     yield "declined", healkit.heal("ratio", advisors=[Idea(FIXED)], confirm=lambda _: False).folder
     yield "kept", healkit.heal("ratio", advisors=[Idea("def nothing(", WRONG, FIXED)], auto=True).folder
     healkit.vault.patch("ratio", BROKEN)
-    yield "rolled back", healkit.heal("ratio", advisors=[Idea(TREACHEROUS)], auto=True).folder
+    yield "rolled back", healkit.heal("ratio", advisors=[Idea(TREACHEROUS)], confirm=lambda _: True).folder
     ideas = [STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10")]
 
     def answered(question: Question) -> Answer:
@@ -171,7 +171,7 @@ def test_a_healing_hides_a_secret_wherever_it_says_it(written: Written) -> None:
 def test_a_healing_that_may_not_recover_is_halted(healing: Healkit) -> None:
     """RUN-6: the cap on recoveries ended nothing, nothing of it was on record, and the report said `kept`."""
     policy = PolicyDefaults(recovery_max=0)
-    report = healing.heal("ratio", advisors=[Idea(TREACHEROUS)], auto=True, policy=policy)
+    report = healing.heal("ratio", advisors=[Idea(TREACHEROUS)], confirm=lambda _: True, policy=policy)
     assert (report.outcome, report.ok, report.verdict_code) == ("halted", False, "not_cured")
     assert report.revision == healing.vault.get("ratio").revision == 2
     assert report.reason == (

@@ -86,13 +86,12 @@ def test_two_mistakes_are_cured_if_fixing_one_shows_progress(healkit: Healkit) -
 @pytest.mark.parametrize(
     ("more", "code"),
     [
-        ({"flags": {"side_effects": True}}, ABSOLUTE),
         ({"type": "sql"}, "SELECT 1"),
         ({"draft": True}, "def tool(numbers:\n    return 1\n"),
     ],
-    ids=["side effects", "sql", "does not parse"],
+    ids=["sql", "does not parse"],
 )
-def test_sql_side_effects_and_drafts_are_not_run(more: dict[str, Any], code: str) -> None:
+def test_sql_and_drafts_are_not_run(more: dict[str, Any], code: str) -> None:
     class Untouched:
         def __getattr__(self, name: str) -> Any:
             raise AssertionError(name)

@@ -174,10 +174,10 @@ class ModelAdvisor:
             return ()
 
     def _types(self, case: Case, bench: Workbench | None) -> dict[str, list[str]]:
-        """Return types of variables in observed runs, failing ones if possible; none for a tool with side effects."""
+        """Return types of variables in observed runs, failing ones if possible."""
         entry = case.entry
         checks = (case.failing or tuple(check for check in case.checks if check.binding))[:_WATCHED_MAX]
-        if bench is None or not checks or entry.type != "python" or entry.flags.get("side_effects"):
+        if bench is None or not checks or entry.type != "python":
             return {}
         try:
             observed = bench.observe(entry.code, checks)

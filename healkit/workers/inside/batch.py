@@ -17,6 +17,7 @@ process of its own.
 from __future__ import annotations
 
 import _thread
+import ast
 import builtins
 import copy
 import gc
@@ -25,7 +26,6 @@ import os
 import random
 import select
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -34,10 +34,12 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from healkit.contracts.cassette import Tape
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable
 from healkit.contracts.healing import (
     DIED,
     LETTERS,
+    NOT_ON_RECORD,
     NOT_RUN,
     PASSED,
     RAISED,
@@ -68,8 +70,8 @@ from healkit.workers.inside.capture import (
     waited_s,
 )
 from healkit.workers.inside.cleanup import empty_folder
-from healkit.workers.inside.proxies import Endpoint, Trace, build_servers
-from healkit.workers.inside.tool_runner import Call, call_entry, fresh_namespace
+from healkit.workers.inside.proxies import RecordedEndpoint, Trace, build_servers
+from healkit.workers.inside.tool_runner import Call, call_entry, fresh_namespace, with_awaited_calls
 
 #: Pause between looks at the buffer, and time allowed beyond a check's limit.
 _TICK_S = 0.01
@@ -205,7 +207,7 @@ class _Prepared:
 
     def __init__(self, check: BatchCheck, result_max_bytes: int) -> None:
         self.arguments, self.raises, self.known = bytes(check.arguments), check.raises, check.known
-        self.timeout_s = check.timeout_s
+        self.timeout_s, self.run = check.timeout_s, check.run
         self.exact = check.exact
         self.expected = _decode(check.expected)
         #: The expected value itself, where it is more than plain JSON (`read`).
@@ -216,6 +218,8 @@ class _Prepared:
         self.max_chars = min(longer, result_max_bytes) if check.known else result_max_bytes
         self.call: Call | None = None
         self.broken = False
+        #: Set where nothing says what is right: the batch's own code made a call there that is not on record.
+        self.unknowable = False
         if check.call:
             try:
                 self.call = Call(check.call)
@@ -245,6 +249,8 @@ class Candidates:
     def __init__(self, batch: Batch, folder: str) -> None:
         self._batch, self._folder = batch, folder
         self._filename = batch.entry.filename
+        self._tape = Tape(batch.cassette)
+        self._awaits = "await" in batch.code and "mcp" in batch.code
         self._checks = [_Prepared(check, batch.result_max_bytes) for check in batch.checks]
         self._shapes: dict[Any, Shape | None] = {}
         #: Value of the last check that returned, as JSON has it or, of an exact check, as it is; and exception name
@@ -258,7 +264,7 @@ class Candidates:
         limits_s = sum(check.timeout_s for check in self._checks) * len(candidates)
         lockdown.limit_tool(self._batch.memory_bytes, int(2 * limits_s) + 10)
         alarm = Alarm()
-        process = ProcessState(self._batch.output_max_bytes, self._folder)
+        process = ProcessState(self._batch.output_max_bytes, self._folder, self._tape)
         self._look_first(alarm, process)
         for check in self._checks:
             check.read()
@@ -311,6 +317,8 @@ class Candidates:
                 check.has_wanted = check.exact
             elif letter == RAISED:
                 check.raises = self._raised
+            elif letter == NOT_ON_RECORD:
+                check.unknowable = True
             if not (process.restore() and fit):
                 return False
         return True
@@ -322,7 +330,7 @@ class Candidates:
         namespace: dict[str, Any] = {}
         letter, fit = TIMED_OUT, True
         try:
-            process.begin()
+            process.begin(check.run)
             alarm.set(check.timeout_s)
             try:
                 namespace = fresh_namespace(process.names)
@@ -342,6 +350,8 @@ class Candidates:
             alarm.stop()
             letter = TIMED_OUT
         namespace.clear()
+        if (check.unknowable or process.endpoint.playback.missing) and letter in (PASSED, WRONG, RAISED):
+            letter = NOT_ON_RECORD  # whatever the code made of it
         return letter, fit
 
     def _judged(self, code: CodeType, check: _Prepared, namespace: dict[str, Any]) -> str:
@@ -377,7 +387,10 @@ class Candidates:
         """Compile a candidate; None where its code does not compile."""
         try:
             self._text = apply_edits(self._batch.code, list(edits))
-            return compile(self._text, self._filename, "exec", dont_inherit=True)
+            source: str | ast.Module = self._text
+            if self._awaits:
+                source = with_awaited_calls(ast.parse(self._text, self._filename))
+            return compile(source, self._filename, "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
             return None
 
@@ -456,16 +469,15 @@ class Silence(PlainStream):
 class ProcessState:
     """State of this process, as each check is to find it."""
 
-    def __init__(self, output_max_bytes: int, folder: str) -> None:
+    def __init__(self, output_max_bytes: int, folder: str, tape: Tape) -> None:
         self._output_max_bytes = output_max_bytes
         self._folder = folder
         self._stream = Silence()
-        closed, other = socket.socketpair()
-        endpoint = Endpoint(closed)
-        endpoint.close()
-        other.close()
-        #: Names in a tool's namespace besides its own; it has nothing to call.
-        self.names: dict[str, Any] = {"mcp": build_servers(endpoint, []), "trace": Trace(endpoint)}
+        #: Answers all calls; there is no host to make them.
+        self.endpoint = RecordedEndpoint(tape)
+        servers = build_servers(self.endpoint, tape.cassette.definitions)
+        #: Names in a tool's namespace besides its own.
+        self.names: dict[str, Any] = {"mcp": servers, "trace": Trace(self.endpoint)}
         random.seed(0)  # same for every candidate, so that outcomes are reproducible
         self.remember()
 
@@ -482,8 +494,9 @@ class ProcessState:
         numpy = _modules.get("numpy")
         self._numpy = None if numpy is None else (numpy.random, numpy.random.get_state())
 
-    def begin(self) -> None:
-        """Prepare for a check: its output is discarded, and limited."""
+    def begin(self, run: str = "") -> None:
+        """Prepare for a check: its output is discarded, and limited, its calls are answered as those of `run`."""
+        self.endpoint.rewind(run)
         sys.stdout = sys.stderr = self._stream
         Output.left_chars, Output.exceeded = self._output_max_bytes, False
 

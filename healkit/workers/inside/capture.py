@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from healkit.contracts.cassette import NOT_ON_RECORD_HINT
 from healkit.contracts.encoding import encodable, int_text
 from healkit.contracts.failure import (
     FACT_MAX_CHARS,
@@ -62,6 +63,12 @@ class OutputLimit(Exception):
     """Output over the tool's limit."""
 
     __module__ = "builtins"  # so that a traceback shows the bare name
+
+
+class NotOnRecord(BaseException):
+    """Call that a cassette cannot answer; ends the run, past the handlers that most code has."""
+
+    __module__ = "builtins"
 
 
 class Output:
@@ -218,6 +225,8 @@ def _classify(error: BaseException, timeout_s: float, facts: dict[str, str]) -> 
             "TOOL_TIMEOUT",
             f"Give it more than {timeout_s:g} s (timeout=…), or look at the line where it was.",
         )
+    if isinstance(error, NotOnRecord):
+        return "CALL_NOT_ON_RECORD", NOT_ON_RECORD_HINT
     if isinstance(error, MemoryError):
         return "TOOL_OUT_OF_MEMORY", "Give it more memory (grant memory_mb=…), or let it hold less at once."
     if isinstance(error, OutputLimit):

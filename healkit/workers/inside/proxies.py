@@ -27,8 +27,10 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from healkit.contracts import claims, rpc
+from healkit.contracts.cassette import Playback, Tape, not_on_record
 from healkit.contracts.tools import ToolDefinition, is_valid_name
 from healkit.crossing import values
+from healkit.workers.inside.capture import NotOnRecord
 
 if TYPE_CHECKING:
     import threading
@@ -78,7 +80,7 @@ class Proxy(_Connected):
     can take a dict and the dict's keys are not the parameters' names.
     """
 
-    def __init__(self, endpoint: Endpoint, definition: ToolDefinition) -> None:
+    def __init__(self, endpoint: AnyEndpoint, definition: ToolDefinition) -> None:
         self._endpoint = endpoint
         self._definition = definition
         self.__name__ = definition.name
@@ -147,7 +149,7 @@ class Proxy(_Connected):
 class Server(_Connected):
     """Tools of one server, as attributes."""
 
-    def __init__(self, endpoint: Endpoint, name: str, proxies: dict[str, Proxy]) -> None:
+    def __init__(self, endpoint: AnyEndpoint, name: str, proxies: dict[str, Proxy]) -> None:
         self.__dict__.update(proxies)
         self._endpoint = endpoint
         self._name = name
@@ -173,7 +175,7 @@ class Server(_Connected):
 class Servers(_Connected):
     """`mcp` itself: the servers that this tool may call, as attributes."""
 
-    def __init__(self, endpoint: Endpoint, servers: dict[str, Server]) -> None:
+    def __init__(self, endpoint: AnyEndpoint, servers: dict[str, Server]) -> None:
         self.__dict__.update(servers)
         self._endpoint = endpoint
         self._servers = servers
@@ -193,7 +195,7 @@ class Servers(_Connected):
         return f"<servers: {', '.join(sorted(self._servers))}>"
 
 
-def build_servers(endpoint: Endpoint, definitions: list[ToolDefinition]) -> Servers:
+def build_servers(endpoint: AnyEndpoint, definitions: list[ToolDefinition]) -> Servers:
     """Build the `mcp` object; leaves out a definition whose name cannot be written as `mcp.server.tool`."""
     by_server: dict[str, dict[str, Proxy]] = {}
     for definition in definitions:
@@ -202,7 +204,7 @@ def build_servers(endpoint: Endpoint, definitions: list[ToolDefinition]) -> Serv
     return Servers(endpoint, {name: Server(endpoint, name, proxies) for name, proxies in by_server.items()})
 
 
-def _report(endpoint: Endpoint, called: str) -> None:
+def _report(endpoint: AnyEndpoint, called: str) -> None:
     """Have the host record that `server.tool` was called and is not there."""
     with suppress(OSError):
         endpoint.call(rpc.UNKNOWN_SERVER, _text(called)[: rpc.NAME_MAX_CHARS], rpc.raw({}))
@@ -273,7 +275,7 @@ def signature_of(schema: dict[str, Any]) -> inspect.Signature:
 class Trace:
     """Object behind the name `trace` in a tool's code."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: AnyEndpoint) -> None:
         self._endpoint = endpoint
 
     def decision(self, node: object, outcome: object, condition: object = "") -> None:
@@ -293,6 +295,41 @@ _MAX_CHARS = 2000
 def _text(value: object) -> str:
     """Return the value as text that JSON can hold."""
     return str(value)[:_MAX_CHARS].encode(errors="backslashreplace").decode()
+
+
+# Calls of code that is only tried: answered in this process, and never made.
+
+
+#: Answer to a call of a tool that its server has not; what it says is never looked at.
+_NOT_THERE = rpc.RpcResult(0, success=False)
+
+
+class RecordedEndpoint:
+    """Endpoint whose calls are answered from a cassette; `rewind` begins another run."""
+
+    #: No memory comes with its answers.
+    regions: tuple[int, ...] = ()
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self.playback: Playback = tape.play()
+
+    def rewind(self, run: str = "") -> None:
+        """Begin a run; run: the execution whose own calls are answered first."""
+        self.playback = self._tape.play(run)
+
+    def call(self, server: str, tool: str, args: msgspec.Raw) -> rpc.RpcResult:
+        """Answer as the recorded call was; raises `NotOnRecord`."""
+        if server == rpc.DECISIONS_SERVER:
+            return rpc.RpcResult(0, success=True)
+        if server == rpc.UNKNOWN_SERVER:
+            server, _, tool = tool.partition(".")
+            if server in self._tape.cassette.listed:
+                return _NOT_THERE
+        found = self.playback.answer(server, tool, args)
+        if found is None:
+            raise NotOnRecord(not_on_record(self.playback.missing))
+        return found.answer()
 
 
 # The worker's half of the bridge.
@@ -387,3 +424,7 @@ class Endpoint:
             slot.result = message
             if slot.wake is not None:
                 slot.wake.set()
+
+
+#: What `mcp` and `trace` send their calls to.
+AnyEndpoint = Endpoint | RecordedEndpoint

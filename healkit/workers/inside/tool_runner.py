@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from healkit.contracts import claims, rpc
+from healkit.contracts.cassette import NOT_ON_RECORD_HINT, Cassette, Tape, not_on_record
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable, type_only, type_outline
 from healkit.contracts.failure import Failure
 from healkit.contracts.tools import Tool
@@ -30,7 +31,7 @@ from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.workers.inside import capture, lockdown
 from healkit.workers.inside.capture import TOOL_MODULE, TimeIsUp, deadline
 from healkit.workers.inside.observer import Observer
-from healkit.workers.inside.proxies import Endpoint, Trace, build_servers
+from healkit.workers.inside.proxies import AnyEndpoint, Endpoint, RecordedEndpoint, Trace, build_servers
 from healkit.workers.inside.stack_inspector import StackInspector
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ class ToolRunner:
         self.inspector: StackInspector | None = None
         #: Set where the work asks for it.
         self.watch: Observer | None = None
+        #: What the code raised, if it did.
+        self.ended_by: BaseException | None = None
+        #: Set where the calls are answered from a cassette.
+        self.recorded: RecordedEndpoint | None = None
 
     def run(self) -> None:
         """Run the one execution of this process: receive, execute, report."""
@@ -89,13 +94,19 @@ class ToolRunner:
             lockdown.lift_for_report()
             _settle_interpreter()
             failure = capture.to_failure(error, init.entry, init.timeout_s)
+            self.ended_by = error
             complete = rpc.ExecutionComplete(failure=failure)
             self.inspector = StackInspector(error, init.entry.filename)
         capture.Output.left_chars = None
         with contextlib.suppress(Exception):  # a failing display must not lose the report
             self.finish()
         watched = msgspec.Raw(b"null") if self.watch is None else rpc.raw(self.watch.seen())
-        seen = {"shown": capture.Output.shown, "watched": watched, "took_s": took_s}
+        seen: dict[str, Any] = {"shown": capture.Output.shown, "watched": watched, "took_s": took_s}
+        if self.recorded is not None:
+            played = self.recorded.playback
+            seen |= {"answered": played.answered, "displaced": played.displaced}
+            if played.missing and not isinstance(self.ended_by, capture.NotOnRecord):
+                seen["failure"] = _not_on_record(played.missing)  # whatever the code made of it
         return _as_the_host_counts(msgspec.structs.replace(complete, **seen))
 
     def _execute(self, init: rpc.Init) -> rpc.ExecutionComplete:
@@ -195,9 +206,15 @@ class ToolRunner:
             tree = with_awaited_calls(tree)
         call = Call(init.call) if init.call else None
         shape = read_shape(tree, init.entry.tool_name) if call is None else None
-        namespace = fresh_namespace(
-            {"mcp": build_servers(self.endpoint, init.definitions), "trace": Trace(self.endpoint)}
-        )
+        endpoint: AnyEndpoint = self.endpoint
+        if init.cassette != rpc.NO_CASSETTE:
+            tape = Tape(msgspec.json.decode(init.cassette, type=Cassette))
+            endpoint = self.recorded = RecordedEndpoint(tape)
+            self.recorded.rewind(init.run)
+            definitions = tape.cassette.definitions
+        else:
+            definitions = init.definitions
+        namespace = fresh_namespace({"mcp": build_servers(endpoint, definitions), "trace": Trace(endpoint)})
         if shape is not None and shape.kind == "script":
             namespace["arguments"] = arguments
         code = compile(tree, init.entry.filename, "exec", dont_inherit=True)
@@ -308,6 +325,12 @@ def _refused(message: str) -> Failure:
     return Failure(
         "TOOL_RESULT_TOO_LARGE", "ResultTooLarge", message, f"ResultTooLarge: {message}", hint=hint
     )
+
+
+def _not_on_record(called: str) -> Failure:
+    message = not_on_record(called)
+    text = f"NotOnRecord: {message}"
+    return Failure("CALL_NOT_ON_RECORD", "NotOnRecord", message, text, hint=NOT_ON_RECORD_HINT)
 
 
 @contextlib.contextmanager

@@ -53,9 +53,9 @@ class SearchAdvisor:
     author: Literal["search"] = "search"
 
     def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
-        """Yield patches that pass every check, likeliest first; none for SQL or tools with side effects."""
+        """Yield patches that pass every check, likeliest first; none for SQL."""
         entry = case.entry
-        if entry.type != "python" or entry.flags.get("side_effects"):
+        if entry.type != "python":
             return
         search = None
         try:
@@ -200,7 +200,7 @@ class Search:
             why = reason_for_doubt(self._code, one, edits, fixed, loudly=loudly)
             why = why or ("" if self._evaluator.compared else UNCOMPARED) or (OVERTAKEN if doubted else "")
             attempt = yield self._patch(one.patch, one.rank, doubt=why)
-            stands = attempt is None or attempt.verdict != "not_cured"
+            stands = attempt is None or attempt.plausible
             doubted = doubted or (stands and bool(why))
             stand[one.does] += stands
             refused += not stands
@@ -349,11 +349,7 @@ class Search:
     def _others(self) -> Iterator[Candidate]:
         """Yield other advisors' patches that were not enough: they may fix the first of two mistakes."""
         for attempt in self._case.attempts:
-            if (
-                attempt.verdict == "not_cured"
-                and attempt.patch.code != self._code
-                and parses(attempt.patch.code)
-            ):
+            if not attempt.plausible and attempt.patch.code != self._code and parses(attempt.patch.code):
                 edit = difference(self._code, attempt.patch.code)
                 yield Candidate((edit,), _OTHER_ADVISOR_PRIOR, _OTHER_ADVISOR_PRIOR, (attempt.patch.advisor,))
 
