@@ -29,21 +29,15 @@ class Notebook:
 
     def run(self, step: Step) -> CellRun:
         """Run a cell, and record how it ended."""
-        number, text = (
-            (step, self.cells[step - 1])
-            if isinstance(step, int)
-            else (0, step)
-            if isinstance(step, str)
-            else step
-        )
+        if isinstance(step, tuple):
+            number, text = step
+        else:
+            number, text = (step, self.cells[step - 1]) if isinstance(step, int) else (0, step)
         count = len(self.runs) + 1
         error = self._error(text, count)
         told = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][1:] if error is not None else []
-        own = (
-            next((line for frame, line in traceback.walk_tb(error.__traceback__) if frame in told), None)
-            if error
-            else None
-        )
+        lines = traceback.walk_tb(error.__traceback__) if error is not None else ()
+        own = next((line for frame, line in lines if frame in told), None)
         functions = [
             (f.f_code.co_name, f.f_code.co_filename) for f in reversed(told) if f.f_code.co_name != "<module>"
         ]
@@ -52,16 +46,10 @@ class Notebook:
         if type(error) is NameError and told[-1].f_globals is self.space:
             found = re.match(r"name '(\w+)' is not defined", str(error))
             missing = found[1] if found is not None and found[1] not in self.space else ""
-        run = CellRun(
-            text,
-            count,
-            error is None,
-            f"c{number}" if number and self._ids else "",
-            float(count),
-            error.lineno if isinstance(error, SyntaxError) else own,
-            type(error).__name__ if error is not None else "",
-            missing,
-        )
+        cell_id = f"c{number}" if number and self._ids else ""
+        line = error.lineno if isinstance(error, SyntaxError) else own
+        ename = type(error).__name__ if error is not None else ""
+        run = CellRun(text, count, error is None, cell_id, float(count), line, ename, missing)
         self.runs.append(run)
         return run
 

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 from cell_samples import Notebook, Step
 
+from healkit.cells.advice import advise
 from healkit.cells.notebook_file import CellRun, NotebookFile
 
 LOAD, USE = "prices = [3, 4]", "total = sum(prices)"
@@ -202,8 +203,6 @@ def test_a_run_before_healkit_was_loaded_is_not_called_a_success() -> None:
     advice = book.advice()
     assert advice is not None
     seen = dataclasses.replace(book.case(), history=before)
-    from healkit.cells.advice import advise
-
     told_then = advise(seen)
     assert told_then is not None
     assert (told_then.kind, told_then.confidence) == ("failed", "likely")
@@ -274,29 +273,27 @@ def test_cells_in_a_circle_come_to_an_end() -> None:
     assert len(advice.steps) <= 2
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "",
-        "   ",
-        "\x00",
-        "%%",
-        "!",
-        "def f(",
-        "x = = 1",
-        "é = 1\n" * 10,
-        "(" * 500,
-        "\t\tif x:\n  y",
-        "%time",
-        "?x",
-        "x?",
-    ],
-)
+TEXTS = [
+    "",
+    "   ",
+    "\x00",
+    "%%",
+    "!",
+    "def f(",
+    "x = = 1",
+    "é = 1\n" * 10,
+    "(" * 500,
+    "\t\tif x:\n  y",
+    "%time",
+    "?x",
+    "x?",
+]
+
+
+@pytest.mark.parametrize("source", TEXTS)
 def test_no_text_raises(source: str) -> None:
     book = told([source, USE], [2])
     advice = book.advice()
     assert advice is None or advice.steps == ()
     strange = CellRun(source, 9, False, "c1", 9.0, 1, "NameError", "prices")
-    from healkit.cells.advice import advise
-
     advise(dataclasses.replace(book.case(), failed=strange, notebook=NotebookFile((), None)))

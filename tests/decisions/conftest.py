@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from model_server import ModelServer, model_server
 
@@ -42,13 +41,6 @@ def deciding_database(tmp_path_factory: pytest.TempPathFactory, empty_database: 
 def deciding(tmp_path: Path, deciding_database: Path) -> Iterator[Healkit]:
     with Healkit(shutil.copy(deciding_database, tmp_path / "healkit.db")) as opened:
         yield opened
-
-
-@pytest.fixture
-def sales() -> pd.DataFrame:
-    return pd.DataFrame(
-        {"region": ["North", "South", "Meta Inc", "North", None], "sales": [1.0, 2.0, 3.0, 4.0, 5.0]}
-    )
 
 
 @pytest.fixture

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from healkit.decisions import Turn
+import pandas as pd
 
+from healkit import Healkit
+from healkit.decisions import Turn
+from healkit.decisions.decision import Decision
+
+#: The tools of `deciding`, and its usual data.
+ALL = ["pick", "totals", "spread", "regions", "as_numbers", "to_csv"]
+SALES = pd.DataFrame(
+    {"region": ["North", "South", "Meta Inc", "North", None], "sales": [1.0, 2.0, 3.0, 4.0, 5.0]}
+)
 Choice = dict[str, Any]
 
 
@@ -19,6 +28,11 @@ def look(tool: str, **params: Any) -> Choice:
 
 def end(view: str) -> Choice:
     return {"type": "finalize", "finalViewName": view}
+
+
+def decide(hk: Healkit, chooser: Any, data: Any = None, **more: Any) -> Decision:
+    """Decide with all tools, on the sales unless other data is given."""
+    return hk.decide("Which?", {"sales": SALES} if data is None else data, tools=ALL, chooser=chooser, **more)
 
 
 class Scripted:

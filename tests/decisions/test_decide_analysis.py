@@ -1,7 +1,4 @@
-"""Analysis: words of a model that is told metadata only.
-
-Code fills in and verifies the numbers.
-"""
+"""Analysis: words of a model that is told metadata only."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from decide_samples import SALES
 from model_server import SECRET_KEY, ModelServer, fails, says
 
 from healkit import Healkit
@@ -56,8 +54,8 @@ def analysed(deciding: Healkit, frame: pd.DataFrame, text: str) -> Decision:
 
 @PROVIDERS
 @pytest.mark.requirement("DECIDE-5", "DECIDE-1")
-def test_a_models_analysis_has_codes_numbers_and_was_told_no_cell(
-    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, provider: str
+def test_a_models_analysis_has_codes_numbers_and_no_cell(
+    deciding: Healkit, server: ModelServer, provider: str
 ) -> None:
     server.plan.append(
         says(
@@ -65,7 +63,7 @@ def test_a_models_analysis_has_codes_numbers_and_was_told_no_cell(
         )
     )
     analyst = ModelAnalyst(server.config(provider), environ={"HEALKIT_MODEL_KEY": SECRET_KEY})
-    decision = decided(deciding, sales, analyst)
+    decision = decided(deciding, SALES, analyst)
     assert decision.ok
     assert decision.analysis.splitlines()[0] == (
         "The 3 regions sold 10. ~~North sold 5.~~ The rest is missing values."
@@ -88,8 +86,8 @@ def test_a_models_analysis_has_codes_numbers_and_was_told_no_cell(
 
 
 @pytest.mark.requirement("DECIDE-5")
-def test_an_analysis_is_labelled_wherever_it_is_shown(deciding: Healkit, sales: pd.DataFrame) -> None:
-    decision = analysed(deciding, sales, "There are {count(sales)} rows.")
+def test_an_analysis_is_labelled_wherever_it_is_shown(deciding: Healkit) -> None:
+    decision = analysed(deciding, SALES, "There are {count(sales)} rows.")
     kept = [file for file in decision.run.folder.rglob("*") if file.is_file() and "There are 5 rows." in file.read_text(errors="replace")]  # fmt: skip
     shown = [
         str(decision),
@@ -128,24 +126,11 @@ FILLED = {
     "No number at all.": "No number at all.",
 }
 STRUCK = [
-    "There are 3 rows.",
-    "There are three rows.",
-    "About ½ of it.",
-    "٣ rows.",
-    "Most prices are missing.",
-    "Prices rose.",
-    "It is 5% of it.",
-    "Rows: {count(other)}.",
-    "Mean {mean(sales.none)}.",
-    "The first is {min(sales.kind)}.",
-    "All: {sum(sales.kind)}.",
-    "Code: {__import__('os').system('true')}.",
-    "Max {max(sales)}.",
-    "{max(sales.price) > max(sales.count2)}, as expected.",
-    "{max(sales.price) > max(sales.when)}, as expected.",
-    "{count(sales)} rows, and 3 columns.",
-    "{ {count(sales)} } rows.",
-]
+    "There are 3 rows.", "There are three rows.", "About ½ of it.", "٣ rows.", "Most prices are missing.", "Prices rose.", "It is 5% of it.",
+    "Rows: {count(other)}.", "Mean {mean(sales.none)}.", "The first is {min(sales.kind)}.", "All: {sum(sales.kind)}.",
+    "Code: {__import__('os').system('true')}.", "Max {max(sales)}.", "{max(sales.price) > max(sales.count2)}, as expected.",
+    "{max(sales.price) > max(sales.when)}, as expected.", "{count(sales)} rows, and 3 columns.", "{ {count(sales)} } rows.",
+]  # fmt: skip
 
 
 @pytest.mark.requirement("DECIDE-5")
@@ -173,32 +158,30 @@ def test_a_secret_is_not_shown_as_an_aggregate(deciding: Healkit) -> None:
         assert analysed(deciding, frame, "Of {count(sales)}: {max(sales.card)}.").analysis == "Of 2: [CARD]."
 
 
-def test_a_numbered_column_is_named_by_its_number(deciding: Healkit, sales: pd.DataFrame) -> None:
+def test_a_numbered_column_is_named_by_its_number(deciding: Healkit) -> None:
     wide = {"type": "execute_data_op", "tool": "spread", "params": {"df": "sales", "column": "region"}, "viewName": "wide"}  # fmt: skip
     plan = [wide, {"type": "finalize", "finalViewName": "wide"}]
-    decision = decided(deciding, sales, Says("It sold {sum(wide.wide#3)} in wide#3."), plan)
+    decision = decided(deciding, SALES, Says("It sold {sum(wide.wide#3)} in wide#3."), plan)
     assert decision.analysis == "It sold 2 in wide#3."
 
 
 @pytest.mark.requirement("DECIDE-5")
-def test_without_a_model_or_a_result_there_is_no_analysis(
-    deciding: Healkit, sales: pd.DataFrame, server: ModelServer
-) -> None:
-    assert decided(deciding, sales, None).analysis == ""
+def test_without_a_model_or_a_result_is_no_analysis(deciding: Healkit, server: ModelServer) -> None:
+    assert decided(deciding, SALES, None).analysis == ""
     analyst = Says("Text.")
-    assert decided(deciding, sales, analyst, [OP]).outcome == "stopped"
+    assert decided(deciding, SALES, analyst, [OP]).outcome == "stopped"
     assert analyst.turns == []
     for wrong, why in (("model", "HEALKIT_HEAL_MODEL"), ("cat", "cannot write"), (7, "cannot write")):
         with pytest.raises(UsageInvalid, match=why):
-            decided(deciding, sales, wrong)
+            decided(deciding, SALES, wrong)
 
 
 def test_a_model_that_fails_leaves_the_result_without_an_analysis(
-    deciding: Healkit, sales: pd.DataFrame, server: ModelServer
+    deciding: Healkit, server: ModelServer
 ) -> None:
     server.plan.append(fails(401, {"error": {"message": SECRET_KEY}}))
     analyst = ModelAnalyst(server.config(), environ={"HEALKIT_MODEL_KEY": SECRET_KEY})
-    decision = decided(deciding, sales, analyst)
+    decision = decided(deciding, SALES, analyst)
     assert (decision.outcome, decision.analysis) == ("finalized", "")
     assert decision.marked[-1].startswith("There is no analysis (MODEL_KEY_REFUSED): ")
     assert SECRET_KEY not in f"{decision}{decision.audit_log}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from decide_samples import SALES
 
 from healkit import Healkit
 from healkit.rendering.to_html import html_of
@@ -40,8 +41,8 @@ def test_a_decision_shows_audit_data_and_analysis_apart_and_no_secret(deciding: 
 
 
 @pytest.mark.requirement("DECIDE-6")
-def test_a_decision_without_a_result_says_so(deciding: Healkit, sales: pd.DataFrame) -> None:
-    decision = deciding.decide("Which?", {"sales": sales}, tools=["pick"], chooser=[])
+def test_a_decision_without_a_result_says_so(deciding: Healkit) -> None:
+    decision = deciding.decide("Which?", {"sales": SALES}, tools=["pick"], chooser=[])
     text = text_of(decision.card())
     assert text.startswith("■ Decision: stopped")
     assert "No result." in text

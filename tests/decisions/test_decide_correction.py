@@ -1,7 +1,4 @@
-"""Self-correction: what a step should have reached, by code.
-
-Entities, healing, and what is counted.
-"""
+"""Self-correction: what a step should have reached, by code."""
 
 from __future__ import annotations
 
@@ -67,24 +64,16 @@ def test_a_renamed_entity_is_resolved_and_the_retry_counts(deciding: Healkit) ->
     kinds = [entry.choice_type for entry in decision.audit_log]
     assert kinds[1:-1] == ["execute_data_op", "gather_info", "self_correction", "finalize"]
     first, looked, corrected = decision.audit_log[1:4]
-    assert first.metadata.intended_state == {
-        "rows": 5,
-        "entities": {"ticker": ["AAPL", "AMZN", "FB", "NFLX", "GOOG"]},
-    }
-    assert first.metadata.actual_state == {
-        "asIntended": False,
-        "rows": 4,
-        "entities": {"requested": 5, "found": 4, "missing": ["FB"]},
-    }
+    asked = ["AAPL", "AMZN", "FB", "NFLX", "GOOG"]
+    missing = {"requested": 5, "found": 4, "missing": ["FB"]}
+    assert first.metadata.intended_state == {"rows": 5, "entities": {"ticker": asked}}
+    assert first.metadata.actual_state == {"asIntended": False, "rows": 4, "entities": missing}
     assert first.metadata.correction_applied is None
     assert (looked.tool_name, looked.tool_params["entity"]) == ("resolve_entity", "FB")
     assert corrected.metadata.correction_applied is True
     assert corrected.description.startswith("FB → META. 1 of 1 missing entities replaced")
-    assert corrected.metadata.actual_state == {
-        "asIntended": True,
-        "rows": 5,
-        "entities": {"requested": 5, "found": 5, "missing": []},
-    }
+    whole = {"requested": 5, "found": 5, "missing": []}
+    assert corrected.metadata.actual_state == {"asIntended": True, "rows": 5, "entities": whole}
     assert corrected.tool_params["values"] == ["AAPL", "AMZN", "META", "NFLX", "GOOG"]
     assert deciding.audit.summary(decision.run.run_id).corrections == 1
     assert "META" not in "".join(map(told, decision.sent))

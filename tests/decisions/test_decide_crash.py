@@ -1,7 +1,4 @@
-"""Decisions that are killed, or whose disk is full.
-
-They leave a chain that verifies.
-"""
+"""Decisions that are killed, or whose disk is full."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Loop of a decision, choice by choice.
-
-Choices are checked, run on the execution path, recorded, and answered with metadata.
-"""
+"""Loop of a decision, choice by choice."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import decide_samples
 import msgspec
 import pandas as pd
 import pytest
-from decide_samples import Choice, Scripted, end, look
+from decide_samples import ALL, SALES, Choice, Scripted, decide, end, look
 
 from healkit import Healkit
 from healkit.contracts.runs import PolicyDefaults
@@ -22,30 +19,26 @@ from healkit.decisions.telling import THREADS_FROM_ROWS, counts_of
 from healkit.errors import ModelUnavailable, UsageInvalid
 from healkit.tracing.reader import in_order, read_run, validate_run
 
-ALL = ["pick", "totals", "spread", "regions", "as_numbers", "to_csv"]
-
 
 def op(tool: str, view: str, **params: Any) -> Choice:
     return decide_samples.op(tool, view, **{"df": "sales", **params})
 
 
 @pytest.mark.requirement("DECIDE-1", "DECIDE-3", "DECIDE-5")
-def test_a_plan_ends_in_a_view_a_file_and_an_audit_that_verifies(
-    deciding: Healkit, sales: pd.DataFrame
-) -> None:
-    before = sales.copy(deep=True)
+def test_a_plan_ends_in_a_view_a_file_and_an_audit_that_verifies(deciding: Healkit) -> None:
+    before = SALES.copy(deep=True)
     plan = [
         look("regions", df="sales"),
         op("totals", "by_region"),
         {"type": "execute_output", "tool": "to_csv", "params": {"df": "by_region"}},
         end("by_region"),
     ]
-    decision = deciding.decide("Which region sells most?", {"sales": sales}, tools=ALL, chooser=plan)
+    decision = deciding.decide("Which region sells most?", {"sales": SALES}, tools=ALL, chooser=plan)
     assert (decision.outcome, decision.ok, decision.problem) == ("finalized", True, "")
     assert decision.raw_data_view_name is not None
     expected = pd.DataFrame({"region": ["Meta Inc", "North", "South"], "total": [3.0, 5.0, 2.0]})
     pd.testing.assert_frame_equal(deciding.views.load(decision.raw_data_view_name), expected)
-    pd.testing.assert_frame_equal(sales, before)
+    pd.testing.assert_frame_equal(SALES, before)
     (file,) = decision.files
     assert file.read_text() == expected.to_csv(index=False)
     assert (decision.analysis, decision.analysis_is_non_deterministic) == ("", True)
@@ -72,9 +65,9 @@ def test_a_plan_ends_in_a_view_a_file_and_an_audit_that_verifies(
 
 
 @pytest.mark.requirement("DECIDE-1")
-def test_a_chooser_gets_counts_names_and_types_and_no_cell(deciding: Healkit, sales: pd.DataFrame) -> None:
+def test_a_chooser_gets_counts_names_and_types_and_no_cell(deciding: Healkit) -> None:
     plan = [op("totals", "by_region"), op("spread", "wide", column="region"), end("wide")]
-    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=plan)
+    decision = decide(deciding, plan)
     assert decision.ok
     last = decision.sent[-1]
     source, totals, wide = last.views
@@ -88,15 +81,13 @@ def test_a_chooser_gets_counts_names_and_types_and_no_cell(deciding: Healkit, sa
         assert value not in "".join(map(told, decision.sent))
 
 
-def test_a_failed_step_is_told_by_its_code_and_never_by_its_message(
-    deciding: Healkit, sales: pd.DataFrame
-) -> None:
+def test_a_failed_step_is_told_by_its_code_and_never_by_its_message(deciding: Healkit) -> None:
     chooser = Scripted(
         op("as_numbers", "numbers", column="region"),
         op("as_numbers", "others", column="regoin"),
         end("sales"),
     )
-    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser)
+    decision = decide(deciding, chooser)
     first, second = decision.sent[-1].steps
     assert (first.error_code, first.error_type, first.error_column) == ("TOOL_EXCEPTION", "ValueError", None)
     assert (second.error_code, second.error_type, second.error_column) == (
@@ -111,21 +102,17 @@ def test_a_failed_step_is_told_by_its_code_and_never_by_its_message(
 
 
 @pytest.mark.requirement("DECIDE-1")
-def test_a_shared_column_is_told_by_its_values_and_the_audit_says_so(
-    deciding: Healkit, sales: pd.DataFrame
-) -> None:
-    decision = deciding.decide(
-        "Which?", {"sales": sales}, tools=ALL, chooser=[end("sales")], share=["region"]
-    )
+def test_a_shared_column_is_told_by_its_values_and_the_audit_says_so(deciding: Healkit) -> None:
+    decision = decide(deciding, [end("sales")], share=["region"])
     region, amount = decision.sent[0].views[0].columns
     assert (sorted(region.values or []), amount.values) == (["Meta Inc", "North", "South"], None)
     assert decision.sent[0].shared == ["region"]
     assert decision.audit_log[0].description.endswith("The values of region are shared with the chooser.")
 
 
-def test_all_that_was_sent_is_kept_with_the_run(deciding: Healkit, sales: pd.DataFrame) -> None:
+def test_all_that_was_sent_is_kept_with_the_run(deciding: Healkit) -> None:
     decision = deciding.decide(
-        "Who is jane@example.com?", {"sales": sales}, tools=ALL, chooser=[op("totals", "t"), end("t")]
+        "Who is jane@example.com?", {"sales": SALES}, tools=ALL, chooser=[op("totals", "t"), end("t")]
     )
     assert "jane" not in decision.sent[0].question
     run = read_run(decision.run.folder)
@@ -149,24 +136,22 @@ NONSENSE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("choice", NONSENSE.values(), ids=NONSENSE)
-def test_nonsense_is_answered_once_and_halts_the_second_time(
-    deciding: Healkit, sales: pd.DataFrame, choice: Any
-) -> None:
+def test_nonsense_is_answered_once_and_halts_the_second_time(deciding: Healkit, choice: Any) -> None:
     chooser = Scripted(choice, choice, end("sales"))
-    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser)
+    decision = decide(deciding, chooser)
     assert decision.outcome == "halted", decision
     assert [turn.problem is None for turn in decision.sent] == [True, False]
     refused = [entry for entry in decision.audit_log if entry.choice_type == "choice_refused"]
     assert [entry.metadata.error_message for entry in refused] == ["CHOICE_INVALID"] * 2
-    again = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=Scripted(choice, end("sales")))
+    again = decide(deciding, Scripted(choice, end("sales")))
     assert again.ok
     assert deciding.audit.verify().ok
 
 
 @pytest.mark.slow
-def test_ten_identical_choices_halt(deciding: Healkit, sales: pd.DataFrame) -> None:
+def test_ten_identical_choices_halt(deciding: Healkit) -> None:
     again = [look("regions", df="sales")] * 20
-    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=Scripted(*again))
+    decision = decide(deciding, Scripted(*again))
     assert decision.outcome == "halted"
     assert sum(entry.choice_type == "gather_info" for entry in decision.audit_log) == 9
     (halt,) = [entry for entry in decision.audit_log if entry.choice_type == "policy_halt"]
@@ -174,9 +159,9 @@ def test_ten_identical_choices_halt(deciding: Healkit, sales: pd.DataFrame) -> N
 
 
 @pytest.mark.slow
-def test_the_caps_of_the_run_halt_a_decision(deciding: Healkit, sales: pd.DataFrame) -> None:
+def test_the_caps_of_the_run_halt_a_decision(deciding: Healkit) -> None:
     failing = [op("as_numbers", f"n{number}", column="region") for number in range(9)]
-    about: dict[str, Any] = {"question": "Which?", "data": {"sales": sales}, "tools": ALL}
+    about: dict[str, Any] = {"question": "Which?", "data": {"sales": SALES}, "tools": ALL}
     cap = PolicyDefaults(same_state_revisits=1)
     decision = deciding.decide(**about, chooser=Scripted(*failing), policy=cap)
     assert decision.outcome == "halted"
@@ -186,13 +171,13 @@ def test_the_caps_of_the_run_halt_a_decision(deciding: Healkit, sales: pd.DataFr
     assert (capped.outcome, len(capped.views)) == ("halted", 4)
 
 
-def test_a_tool_that_returns_no_frame_makes_no_view(deciding: Healkit, sales: pd.DataFrame) -> None:
+def test_a_tool_that_returns_no_frame_makes_no_view(deciding: Healkit) -> None:
     chooser = Scripted(
         op("regions", "names"),
         {"type": "execute_output", "tool": "regions", "params": {"df": "sales"}},
         end("sales"),
     )
-    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser)
+    decision = decide(deciding, chooser)
     assert [step.error_code for step in decision.sent[-1].steps] == ["RESULT_NO_FRAME", "RESULT_NO_FILE"]
     assert list(decision.views) == ["sales"]
 
@@ -249,7 +234,7 @@ def test_a_long_frame_is_counted_as_a_short_one_is() -> None:
     assert [nulls for nulls, _ in counts_of(frame.head(half))] == [0, half // 2, 0, 0, 0, half // 2]
 
 
-def test_a_decision_that_is_stopped_keeps_what_was_done(deciding: Healkit, sales: pd.DataFrame) -> None:
+def test_a_decision_that_is_stopped_keeps_what_was_done(deciding: Healkit) -> None:
     stop = threading.Event()
 
     class Stopping(Scripted):
@@ -259,24 +244,18 @@ def test_a_decision_that_is_stopped_keeps_what_was_done(deciding: Healkit, sales
             return super().choose(turn)
 
     chooser = Stopping(op("totals", "t"), op("totals", "u"), end("u"))
-    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser, stop=stop)
+    decision = decide(deciding, chooser, stop=stop)
     assert (decision.outcome, list(decision.views)) == ("stopped", ["sales", "t", "u"])
-    pressed = deciding.decide(
-        "Which?", {"sales": sales}, tools=ALL, chooser=Scripted(op("totals", "t"), KeyboardInterrupt())
-    )
+    pressed = decide(deciding, Scripted(op("totals", "t"), KeyboardInterrupt()))
     assert (pressed.outcome, list(pressed.views)) == ("stopped", ["sales", "t"])
     assert deciding.audit.verify().ok
 
 
-def test_a_chooser_that_fails_halts_and_one_of_your_own_that_raises_is_yours(
-    deciding: Healkit, sales: pd.DataFrame
-) -> None:
-    gone = deciding.decide(
-        "Which?", {"sales": sales}, tools=ALL, chooser=Scripted(ModelUnavailable("It is away."))
-    )
+def test_a_chooser_that_fails_halts_and_your_own_exception_is_yours(deciding: Healkit) -> None:
+    gone = decide(deciding, Scripted(ModelUnavailable("It is away.")))
     assert (gone.outcome, "MODEL_UNAVAILABLE" in gone.reason) == ("halted", True)
     with pytest.raises(ZeroDivisionError):
-        deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=Scripted(ZeroDivisionError()))
+        decide(deciding, Scripted(ZeroDivisionError()))
     assert deciding.audit.verify().ok
 
 
@@ -289,10 +268,8 @@ def test_a_chooser_that_fails_halts_and_one_of_your_own_that_raises_is_yours(
     ],
     ids=["refused", "failed", "without a result"],
 )
-def test_a_decision_that_stops_says_at_what(
-    deciding: Healkit, sales: pd.DataFrame, chooser: Any, why: str
-) -> None:
-    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=chooser)
+def test_a_decision_that_stops_says_at_what(deciding: Healkit, chooser: Any, why: str) -> None:
+    decision = decide(deciding, chooser)
     assert decision.outcome == "stopped"
     assert decision.reason.startswith("The chooser made no further choice")
     assert why in decision.reason
@@ -301,9 +278,7 @@ def test_a_decision_that_stops_says_at_what(
 UNTYPED = "def {0}(table, column, least=0):\n    return table[table[column] > least]\n"
 
 
-def test_a_text_that_names_a_view_is_that_view_where_the_tool_does_not_say_what_it_takes(
-    deciding: Healkit, sales: pd.DataFrame
-) -> None:
+def test_a_text_that_names_a_view_is_that_view_where_no_type_says_otherwise(deciding: Healkit) -> None:
     deciding.vault.add("above", UNTYPED.format("above"))
     deciding.vault.add(
         "stacked", "import pandas as pd\n\n\ndef stacked(parts):\n    return pd.concat(parts)\n"
@@ -316,27 +291,25 @@ def test_a_text_that_names_a_view_is_that_view_where_the_tool_does_not_say_what_
         {**op("stacked", "all"), "params": {"parts": ["some", "data"]}},
         end("all"),
     ]
-    decision = deciding.decide("Which?", {"data": sales}, tools=["above", "stacked"], chooser=plan)
+    decision = deciding.decide("Which?", {"data": SALES}, tools=["above", "stacked"], chooser=plan)
     assert decision.ok, decision
     assert len(deciding.views.load(str(decision.raw_data_view_name))) == 3 + 5
 
 
-def test_a_text_that_is_a_view_and_a_column_is_refused_with_the_reason_unless_a_type_says_which(
-    deciding: Healkit, sales: pd.DataFrame
-) -> None:
+def test_a_text_that_is_a_view_and_a_column_needs_a_type_that_says_which(deciding: Healkit) -> None:
     deciding.vault.add("above", UNTYPED.format("above"))
     deciding.vault.add("above_typed", UNTYPED.format("above_typed").replace("column,", "column: str,"))
     params = {"table": "sales", "column": "sales"}
     plan = [{**op("above", "some"), "params": params}]
-    decision = deciding.decide("Which?", {"sales": sales}, tools=["above"], chooser=plan)
+    decision = deciding.decide("Which?", {"sales": SALES}, tools=["above"], chooser=plan)
     assert "'sales' is a view and a column, and above does not say which" in decision.reason
     plan = [{**op("above_typed", "some"), "params": params}, end("some")]
-    assert deciding.decide("Which?", {"sales": sales}, tools=["above_typed"], chooser=plan).ok
+    assert deciding.decide("Which?", {"sales": SALES}, tools=["above_typed"], chooser=plan).ok
 
 
 @pytest.mark.requirement("DECIDE-2")
-def test_a_view_says_which_tool_made_it(deciding: Healkit, sales: pd.DataFrame) -> None:
-    decision = deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser=[op("totals", "t"), end("t")])
+def test_a_view_says_which_tool_made_it(deciding: Healkit) -> None:
+    decision = decide(deciding, [op("totals", "t"), end("t")])
     made = {name: deciding.views.get(kept).created_by for name, kept in decision.views.items()}
     assert made == {"sales": "user", "t": "totals"}
 
@@ -354,12 +327,10 @@ WRONG_CALLS: dict[str, Mapping[str, Any]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_CALLS.values(), ids=WRONG_CALLS)
-def test_a_wrong_call_is_refused_before_a_run_begins(
-    deciding: Healkit, sales: pd.DataFrame, wrong: Mapping[str, Any]
-) -> None:
+def test_a_wrong_call_is_refused_before_a_run_begins(deciding: Healkit, wrong: Mapping[str, Any]) -> None:
     call: dict[str, Any] = {
         "question": "Which?",
-        "data": {"sales": sales},
+        "data": {"sales": SALES},
         "tools": ALL,
         "chooser": [],
         **wrong,
@@ -367,7 +338,3 @@ def test_a_wrong_call_is_refused_before_a_run_begins(
     with pytest.raises(UsageInvalid):
         deciding.decide(call.pop("question"), call.pop("data"), **call)
     assert not deciding.runs_dir.exists() or not list(deciding.runs_dir.iterdir())
-
-
-async def _decided(deciding: Healkit, sales: pd.DataFrame) -> bool:
-    return (await deciding.adecide("Which?", {"sales": sales}, tools=ALL, chooser=[end("sales")])).ok

@@ -1,7 +1,4 @@
-"""Model as the chooser, asked over real HTTP.
-
-It speaks both protocols; it is told turns and nothing else.
-"""
+"""Model as the chooser, asked over real HTTP."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from decide_samples import ALL, SALES, decide
 from model_server import (
     SECRET_KEY,
     ModelServer,
@@ -33,7 +31,6 @@ from healkit.decisions.choosers import told
 from healkit.decisions.decision import Decision
 from healkit.errors import UsageInvalid
 
-ALL = ["pick", "totals", "spread", "regions", "as_numbers", "to_csv"]
 PROVIDERS = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 LOOK = {"type": "gather_info", "tool": "regions", "params": {"df": "sales"}}
 TOTALS = {"type": "execute_data_op", "tool": "totals", "params": {"df": "sales"}, "viewName": "by_region"}
@@ -44,12 +41,12 @@ KEY = {"HEALKIT_MODEL_KEY": SECRET_KEY}
 
 
 def decided(
-    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, *plan: Turn, provider: str = "openai",
-    question: str = "Which region sells most?", config: dict[str, Any] | None = None, **more: Any,
+    deciding: Healkit, server: ModelServer, *plan: Turn, provider: str = "openai",
+    question: str = "Which region sells most?", config: dict[str, Any] | None = None, frame: pd.DataFrame = SALES, **more: Any,
 ) -> Decision:  # fmt: skip
     server.plan.extend(plan)
     chooser = ModelChooser(server.config(provider, **(config or {})), environ=KEY)
-    return deciding.decide(question, {"sales": sales}, tools=ALL, chooser=chooser, **more)
+    return deciding.decide(question, {"sales": frame}, tools=ALL, chooser=chooser, **more)
 
 
 def user_of(request: Received) -> str:
@@ -66,10 +63,10 @@ def without_turn(request: Received) -> dict[str, Any]:
 
 @PROVIDERS
 @pytest.mark.requirement("DECIDE-1")
-def test_a_model_calls_functions_and_the_decision_ends_in_the_right_view(
-    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, provider: str
+def test_a_model_that_calls_functions_ends_in_the_right_view(
+    deciding: Healkit, server: ModelServer, provider: str
 ) -> None:
-    decision = decided(deciding, sales, server, calls(LOOK), calls(TOTALS), calls(END), provider=provider)
+    decision = decided(deciding, server, calls(LOOK), calls(TOTALS), calls(END), provider=provider)
     assert (decision.outcome, decision.problem) == ("finalized", ""), decision
     view = deciding.views.load(str(decision.raw_data_view_name))
     assert dict(zip(view["region"], view["total"], strict=True)) == {
@@ -90,7 +87,7 @@ def test_a_model_calls_functions_and_the_decision_ends_in_the_right_view(
 
 @PROVIDERS
 @pytest.mark.requirement("DECIDE-1")
-def test_a_model_receives_the_turn_word_for_word_and_nothing_else(
+def test_a_model_receives_the_turn_and_nothing_else(
     deciding: Healkit, server: ModelServer, provider: str
 ) -> None:
     """Whatever the data is, all of a request but the turn is the same; and no marker is in any of it."""
@@ -105,7 +102,7 @@ def test_a_model_receives_the_turn_word_for_word_and_nothing_else(
     frame.index = pd.Index([f"row {markers[1]} {number}" for number in range(6)], name=markers[2])
     wrong = {"type": "finalize", "finalViewName": "never"}
     plan = [calls(LOOK), calls(WIDE), calls(BROKEN), calls(wrong), calls(TOTALS), calls(END)]
-    decision = decided(deciding, frame, server, *plan, provider=provider)
+    decision = decided(deciding, server, *plan, provider=provider, frame=frame)
     assert decision.outcome == "finalized", decision
     assert [user_of(request) for request in server.requests] == [told(turn) for turn in decision.sent]
     assert len(server.requests) == 6
@@ -114,29 +111,25 @@ def test_a_model_receives_the_turn_word_for_word_and_nothing_else(
         for form in (word, word[::-1], word.upper(), word[3:11], word.encode().hex()):
             assert form not in whole
     assert "987654" not in whole
-    other = decided(deciding, pd.DataFrame({"a": [1]}), server, calls({**END, "finalViewName": "sales"}), provider=provider, question="How many?")  # fmt: skip
+    other = decided(deciding, server, calls({**END, "finalViewName": "sales"}), provider=provider, question="How many?", frame=pd.DataFrame({"a": [1]}))  # fmt: skip
     assert other.ok
     rest = [without_turn(request) for request in server.requests]
     assert all(one == rest[0] for one in rest)
 
 
 @PROVIDERS
-def test_a_server_without_calls_is_asked_for_json_from_then_on(
-    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, provider: str
+def test_a_server_without_calls_is_asked_for_json(
+    deciding: Healkit, server: ModelServer, provider: str
 ) -> None:
     refused = fails(400, {"error": {"message": "teacher-1 does not support tools", "type": "api_error"}})
     fenced = f"I take the totals {{of course}}:\n```json\n{json.dumps(TOTALS, indent=1)}\n```\nThen we see."
-    decision = decided(
-        deciding, sales, server, refused, says(fenced), says(json.dumps(END)), provider=provider
-    )
+    decision = decided(deciding, server, refused, says(fenced), says(json.dumps(END)), provider=provider)
     assert decision.ok, decision
     assert ["tools" in request.body for request in server.requests] == [True, False, False]
     assert not any("tool_choice" in request.body for request in server.requests[1:])
 
 
-def test_of_several_calls_the_first_counts(
-    deciding: Healkit, sales: pd.DataFrame, server: ModelServer
-) -> None:
+def test_of_several_calls_the_first_counts(deciding: Healkit, server: ModelServer) -> None:
     one, two = {"df": "sales"}, {"finalViewName": "sales"}
     pieces = [
         {"index": 0, "id": "a", "function": {"name": "execute_data_op", "arguments": json.dumps({"tool": "totals", "params": one, "viewName": "by_region"})}},
@@ -144,7 +137,7 @@ def test_of_several_calls_the_first_counts(
     ]  # fmt: skip
     chunk = {"choices": [{"index": 0, "delta": {"tool_calls": pieces}, "finish_reason": "tool_calls"}]}
     both = sends(b"data: %s\n\ndata: [DONE]\n\n" % json.dumps(chunk).encode())
-    decision = decided(deciding, sales, server, both, calls(END))
+    decision = decided(deciding, server, both, calls(END))
     assert (decision.ok, list(decision.views)) == (True, ["sales", "by_region"])
 
 
@@ -161,17 +154,15 @@ NONSENSE: dict[str, Turn] = {
 
 
 @pytest.mark.parametrize("turn", slow_but(NONSENSE, {"words", "an unknown function", "a field too many"}))
-def test_nonsense_is_corrected_once_and_halts_the_second_time(
-    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, turn: Turn
-) -> None:
-    decision = decided(deciding, sales, server, turn, turn, calls(END))
+def test_nonsense_halts_the_second_time(deciding: Healkit, server: ModelServer, turn: Turn) -> None:
+    decision = decided(deciding, server, turn, turn, calls(END))
     assert decision.outcome == "halted", decision
     assert len(server.requests) == 2
     assert '"problem"' in user_of(server.requests[1])
     refused = [entry for entry in decision.audit_log if entry.choice_type == "choice_refused"]
     assert [entry.metadata.error_message for entry in refused] == ["CHOICE_INVALID"] * 2
     server.plan.clear()
-    again = decided(deciding, sales, server, calls(TOTALS), turn, calls(END))
+    again = decided(deciding, server, calls(TOTALS), turn, calls(END))
     assert again.ok, again
 
 
@@ -183,11 +174,11 @@ GONE: dict[str, tuple[list[Turn], str]] = {
 
 
 @pytest.mark.parametrize(("plan", "code"), slow_but(GONE, {"a wrong key", "a refusal"}))
-def test_a_model_that_cannot_answer_halts_the_decision_with_its_code(
-    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, plan: list[Turn], code: str
+def test_a_model_that_cannot_answer_halts_with_its_code(
+    deciding: Healkit, server: ModelServer, plan: list[Turn], code: str
 ) -> None:
     quick = {"heal_model_timeout_s": 0.3} if hangs in plan else {}
-    decision = decided(deciding, sales, server, calls(TOTALS), *plan, config=quick)
+    decision = decided(deciding, server, calls(TOTALS), *plan, config=quick)
     assert (decision.outcome, f"({code})" in decision.reason) == ("halted", True), decision.reason
     assert list(decision.views) == ["sales", "by_region"]
     kept = "".join(
@@ -197,24 +188,22 @@ def test_a_model_that_cannot_answer_halts_the_decision_with_its_code(
     assert deciding.audit.verify().ok
 
 
-def test_a_stop_is_heard_while_the_model_is_thinking(
-    deciding: Healkit, sales: pd.DataFrame, server: ModelServer
-) -> None:
+def test_a_stop_is_heard_while_the_model_thinks(deciding: Healkit, server: ModelServer) -> None:
     stop = threading.Event()
 
     def stops(handler: Any) -> None:
         stop.set()
         hangs(handler)
 
-    decision = decided(deciding, sales, server, calls(TOTALS), stops, stop=stop)
+    decision = decided(deciding, server, calls(TOTALS), stops, stop=stop)
     assert (decision.outcome, list(decision.views)) == ("stopped", ["sales", "by_region"])
 
 
 def test_the_configured_model_is_chosen_by_its_word(
-    deciding: Healkit, sales: pd.DataFrame, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+    deciding: Healkit, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageInvalid, match="HEALKIT_HEAL_MODEL"):
-        deciding.decide("Which?", {"sales": sales}, tools=ALL, chooser="model")
+        decide(deciding, "model")
     assert not deciding.runs_dir.exists() or not list(deciding.runs_dir.iterdir())
     monkeypatch.setenv("HEALKIT_MODEL_KEY", SECRET_KEY)
     named = server.config()
@@ -222,5 +211,5 @@ def test_the_configured_model_is_chosen_by_its_word(
     config = dataclasses.replace(deciding.config, **{field: getattr(named, field) for field in fields})
     server.plan.extend([calls(TOTALS), calls(END)])
     with Healkit(deciding.path, config=config) as opened:
-        assert opened.decide("Which?", {"sales": sales}, tools=ALL, chooser="model").ok
+        assert opened.decide("Which?", {"sales": SALES}, tools=ALL, chooser="model").ok
     assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {SECRET_KEY}"}

@@ -1,7 +1,4 @@
-"""Decisions that were killed and go on.
-
-A finished step is not taken again, and the chooser is told what it would have been told.
-"""
+"""Decisions that were killed and go on."""
 
 from __future__ import annotations
 
@@ -105,7 +102,7 @@ def whole(deciding: Healkit) -> Decision:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("after", "method"), [(1, "finished"), (4, "sent")])
-def test_a_killed_plan_goes_on_behind_its_last_finished_step(
+def test_a_killed_plan_goes_on_behind_its_last_step(
     deciding: Healkit, whole: Decision, after: int, method: str
 ) -> None:
     before = runs_of(deciding)

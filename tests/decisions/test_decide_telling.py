@@ -137,9 +137,7 @@ NAMES_MADE_OF_CELLS: dict[str, dict[str, pd.DataFrame]] = {
 
 
 @pytest.mark.parametrize("data", NAMES_MADE_OF_CELLS.values(), ids=NAMES_MADE_OF_CELLS)
-def test_names_of_columns_that_are_made_of_cells_are_numbered(
-    hk: Healkit, data: dict[str, pd.DataFrame]
-) -> None:
+def test_names_of_columns_made_of_cells_are_numbered(hk: Healkit, data: dict[str, pd.DataFrame]) -> None:
     wide = {view.name: view for view in decided(hk, end("wide"), data=data).sent[0].views}["wide"]
     assert {column.name for column in wide.columns if not column.numbered} <= {"region", "salary"}
     assert wide.columns_numbered >= 2
@@ -254,7 +252,7 @@ EFFECTS = {
 
 
 @pytest.mark.parametrize(("code", "more", "why"), EFFECTS.values(), ids=EFFECTS)
-def test_gather_info_refuses_a_tool_that_does_more_than_look(
+def test_a_tool_that_does_more_than_look_is_refused(
     hk: Healkit, code: str, more: dict[str, Any], why: str
 ) -> None:
     hk.vault.add("acts", "def acts(n: int = 1):\n    return n\n", side_effects=True)

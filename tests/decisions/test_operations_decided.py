@@ -102,9 +102,7 @@ def test_a_plan_ends_in_the_right_view(equipped: Healkit, task: dict[str, Any]) 
 
 @pytest.mark.requirement("DECIDE-1")
 @pytest.mark.parametrize(("kind", "told_name"), [("spot", "price_right"), ("price_right", "joined#4")])
-def test_a_join_tells_a_name_with_its_suffix_unless_a_cell_holds_it(
-    equipped: Healkit, kind: str, told_name: str
-) -> None:
+def test_a_join_tells_its_suffix_unless_a_cell_holds_it(equipped: Healkit, kind: str, told_name: str) -> None:
     data = {
         "one": pd.DataFrame({"k": ["a", "b"], "price": [1.0, 2.0], "kind": [kind, "other"]}),
         "two": pd.DataFrame({"k": ["a", "b"], "price": [3.0, 4.0]}),

@@ -1,7 +1,4 @@
-"""Built-in operations in a vault: added once, whole.
-
-They are never put over a tool of the user's.
-"""
+"""Built-in operations in a vault: added once, whole."""
 
 from __future__ import annotations
 

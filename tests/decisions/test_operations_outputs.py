@@ -1,7 +1,4 @@
-"""Files that operations make.
-
-The host writes them into one folder, for the user alone, never over another.
-"""
+"""Files that operations make."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ SALES_OF_PYTHON = SALES
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_sql_reaches_neither_files_nor_settings(
+def test_sql_reaches_no_files_and_no_settings(
     attack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,4 @@
-"""Operations on strange views.
-
-They give a view or say in one sentence what is wrong.
-"""
+"""Operations on strange views."""
 
 from __future__ import annotations
 

@@ -180,18 +180,8 @@ def block(example: Example) -> list[str]:
     explanation = explain(ran(example.name).failure)
     files = [f"# {name}: {text.removeprefix('latin-1:')!r}" for name, text in example.files.items()]
     said = [f"{title}: {text}" for title, text in explanation.steps() if title != "Where"]
-    return [
-        "```python",
-        *files,
-        *example.code.strip().splitlines(),
-        "```",
-        "",
-        "```text",
-        message_of(example.name),
-        "",
-        *said,
-        "```",
-    ]
+    code = ["```python", *files, *example.code.strip().splitlines(), "```"]
+    return [*code, "", "```text", message_of(example.name), "", *said, "```"]
 
 
 @pytest.mark.requirement("DATA-6")

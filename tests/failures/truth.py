@@ -51,9 +51,8 @@ def library_words() -> frozenset[str]:
         np.ndarray,
     ]
     owners += [type(pd.Series(["a"]).str), type(pd.Series(pd.to_datetime(["2024-01-01"])).dt)]
-    found = (
-        {name for owner in owners for name in dir(owner)} | set(keyword.kwlist) | set(sys.stdlib_module_names)
-    )
+    found = {name for owner in owners for name in dir(owner)}
+    found |= {*keyword.kwlist, *sys.stdlib_module_names}
     return frozenset(found | _WORDS | {"pd", "np", "iloc", "loc", "at", "cat", "str", "dt", "add_categories"})
 
 
@@ -107,12 +106,8 @@ def known_values(names: dict[str, Any]) -> list[str]:
             continue
         found.append(type(value).__name__)
         if isinstance(value, pd.DataFrame):
-            found += [
-                repr(list(value.columns)),
-                repr(value.index.tolist()),
-                str(value.shape),
-                repr(value.to_dict("list")),
-            ]
+            found += [repr(list(value.columns)), repr(value.index.tolist()), str(value.shape)]
+            found.append(repr(value.to_dict("list")))
             found += [str(dtype) for dtype in value.dtypes]
             found += [str(value[column].tolist()) for column in value.columns if value.columns.is_unique]
         elif isinstance(value, pd.Series):

@@ -1,7 +1,4 @@
-"""Story on the terminal.
-
-It is true, readable when piped, and honest when a step fails.
-"""
+"""Story on the terminal."""
 
 from __future__ import annotations
 

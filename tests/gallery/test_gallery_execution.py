@@ -1,7 +1,4 @@
-"""Lessons run for real.
-
-Each fails as its record says, and its good fix cures it.
-"""
+"""Lessons run for real."""
 
 from __future__ import annotations
 

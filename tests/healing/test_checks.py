@@ -1,7 +1,4 @@
-"""Names of a patch's verdict.
-
-The words must never promise more than was seen.
-"""
+"""Names of a patch's verdict."""
 
 from __future__ import annotations
 

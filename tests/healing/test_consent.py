@@ -1,7 +1,4 @@
-"""Consent policy: deny beats allow, and allow beats ask.
-
-Only a cure is ever allowed ahead.
-"""
+"""Consent policy: deny beats allow, and allow beats ask."""
 
 from __future__ import annotations
 

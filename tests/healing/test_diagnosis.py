@@ -1,7 +1,4 @@
-"""Diagnoses, and what they say of a mistake.
-
-Its kind, its line, and whether code can fix it.
-"""
+"""Diagnoses, and what they say of a mistake."""
 
 from __future__ import annotations
 
@@ -69,16 +66,12 @@ def test_without_a_failure_a_known_result_makes_it_a_wrong_value():
     assert nothing.why_not
 
 
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [
-        ("TOOL_TIMEOUT", "timeout"),
-        ("TOOL_CPU_LIMIT", "timeout"),
-        ("TOOL_OUT_OF_MEMORY", "memory"),
-        ("TOOL_OUTPUT_LIMIT", "limits"),
-        ("TOOL_CRASHED", "crash"),
-    ],
-)
+CAUSED = {
+    "TOOL_TIMEOUT": "timeout", "TOOL_CPU_LIMIT": "timeout", "TOOL_OUT_OF_MEMORY": "memory", "TOOL_OUTPUT_LIMIT": "limits", "TOOL_CRASHED": "crash",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "kind"), CAUSED.items())
 def test_an_ending_caused_by_the_code_can_be_fixed(code, kind):
     found = diagnose(entry_of("def tool():\n    pass\n"), Failure(code, "X", "so it ended", "so it ended"))
     assert (found.kind, found.fixable) == (kind, True)

@@ -129,9 +129,7 @@ def test_a_tool_that_is_kept_off_the_record_leaves_no_arguments_in_the_audit(hea
     assert b"90210" not in msgspec.json.encode(entries)
 
 
-def test_a_healing_with_raw_traces_leaves_no_secret_in_the_audit(
-    tmp_path: Path, failing_database: Path
-) -> None:
+def test_raw_traces_leave_no_secret_in_the_audit(tmp_path: Path, failing_database: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     config = Config(trace_raw=True)
     with Healkit(shutil.copy(failing_database, tmp_path / "healkit.db"), config=config) as healing:

@@ -1,7 +1,4 @@
-"""Examiner of healing: what it counts as right.
-
-Also the programs that it makes.
-"""
+"""Examiner of healing: what it counts as right."""
 
 from __future__ import annotations
 

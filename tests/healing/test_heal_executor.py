@@ -1,7 +1,4 @@
-"""Healing with an executor.
-
-The candidates and the report are the same, and it ends in time.
-"""
+"""Healing with an executor."""
 
 from __future__ import annotations
 
@@ -80,7 +77,7 @@ def told(report: HealReport) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.requirement("SCALE-2")
-def test_a_healing_reports_the_same_wherever_its_candidates_are_tried(
+def test_a_healing_reports_the_same_in_processes(
     tmp_path: Path, empty_database: Path, processes: Executor
 ) -> None:
     here = healed(shutil.copy(empty_database, tmp_path / "here.db"))
@@ -96,9 +93,7 @@ def test_a_healing_reports_the_same_wherever_its_candidates_are_tried(
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.requirement("SCALE-2")
-def test_stop_and_budget_end_a_healing_whose_candidates_hang_elsewhere(
-    healkit: Healkit, cluster: Executor
-) -> None:
+def test_stop_and_budget_end_candidates_that_hang_elsewhere(healkit: Healkit, cluster: Executor) -> None:
     hangs = "def f(n):\n    while n != 3:\n        n = n + 0\n    return n\n"
     no_rule = enumerate([31, 4, 159, 26, 535])  # so that the search does not end by itself
     healkit.vault.add("f", hangs, examples=[{"arguments": {"n": n}, "result": r} for n, r in no_rule])

@@ -1,7 +1,4 @@
-"""Healing of tools on frames and arrays.
-
-Examples, recorded runs, questions.
-"""
+"""Healing of tools on frames and arrays."""
 
 from __future__ import annotations
 

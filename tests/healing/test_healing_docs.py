@@ -1,4 +1,4 @@
-"""Page on healing, executed."""
+"""Pages on healing and on consent, executed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "healing.md").read_text()
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.slow
 @pytest.mark.requirement("HEAL-1", "HEAL-2", "HEAL-4")
-def test_the_page_does_what_it_says(tmp_path: Path) -> None:
-    python = "".join(block for kind, block in BLOCKS if kind == "python")
-    (console,) = (block for kind, block in BLOCKS if kind == "console")
+@pytest.mark.parametrize("name", ["healing.md", "consent.md"])
+def test_the_page_does_what_it_says(tmp_path: Path, name: str) -> None:
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", (DOCS / name).read_text(), re.MULTILINE | re.DOTALL)
+    python = "".join(block for kind, block in blocks if kind == "python")
+    (console,) = (block for kind, block in blocks if kind == "console")
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONIOENCODING": "utf-8",
+        "LC_ALL": "C.UTF-8",
         "HEALKIT_DB": str(tmp_path / "healkit.db"),
         "HOME": str(tmp_path),
     }
@@ -33,7 +36,10 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    run(sys.executable, "-W", "error", "-c", python)
+    said = run(sys.executable, "-W", "error", "-c", python)
+    assert ("+    return total / parts" in said) is (name == "consent.md")
     for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:
         command, _, shown = part.partition("\n")
-        assert run("bash", "-c", command) == shown, command
+        assert [line.rstrip() for line in run("bash", "-c", command).splitlines()] == shown.splitlines(), (
+            command
+        )

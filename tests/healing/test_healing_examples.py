@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from healkit import Healkit
 from healkit.contracts.healing import Check
-from healkit.gallery import LESSONS
 from healkit.healing.case import checks_of
 
 CODE = "def double(n):\n    return n * 2\n"
@@ -28,17 +25,3 @@ def test_each_example_is_a_check_that_says_what_is_right(healkit: Healkit) -> No
         Check(origin="declared", arguments={"n": 7}),
     ]
     assert [check.binding for check in checks_of(entry)] == [True, True, True, True, False]
-
-
-def test_an_invalid_example_is_left_out(healkit: Healkit) -> None:
-    entry = healkit.vault.add("double", CODE)
-    old = dataclasses.replace(entry, examples=["?", {"n": 1}, {"arguments": {"n": 1}, "result": 2}])
-    assert checks_of(old) == [Check(origin="declared", arguments={"n": 1}, known=True, expected=2)]
-
-
-def test_every_lesson_of_the_gallery_has_checks(healkit: Healkit) -> None:
-    healkit.seed()
-    for lesson in LESSONS:
-        checks = checks_of(healkit.vault.get(lesson.name))
-        assert len(checks) == len(lesson.examples)
-        assert all(check.binding for check in checks)

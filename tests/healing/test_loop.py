@@ -1,7 +1,4 @@
-"""Healing loop from failure to revision.
-
-The advisors have exactly the ideas that they are given.
-"""
+"""Healing loop from failure to revision."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Endings of a healing before it has found anything.
-
-The policy, Stop, the budget, a lost worker, a wrong wish.
-"""
+"""Endings of a healing before it has found anything."""
 
 from __future__ import annotations
 
@@ -273,7 +270,7 @@ def test_an_advisor_that_raises_costs_itself_only(healing: Healkit, at: str, sai
 
 
 @pytest.mark.slow
-def test_an_advisor_that_cannot_be_loaded_costs_itself_only(
+def test_an_advisor_that_cannot_be_loaded_costs_itself(
     healing: Healkit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """R2: another package's advisor that failed to load ended the healing."""

@@ -1,7 +1,4 @@
-"""Answers of models: one sentence and one block.
-
-Also everything that comes instead.
-"""
+"""Answers of models: one sentence and one block."""
 
 from __future__ import annotations
 

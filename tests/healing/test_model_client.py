@@ -1,7 +1,4 @@
-"""Both protocols, spoken to a real server, and its errors.
-
-Each error has its code, its hint, and an end in time.
-"""
+"""Both protocols, spoken to a real server, and its errors."""
 
 from __future__ import annotations
 
@@ -326,9 +323,7 @@ def test_an_error_of_any_form_is_read_without_the_key(server: ModelServer) -> No
 
 @PROVIDERS
 @pytest.mark.requirement("HEAL-2")
-def test_a_streamed_answer_becomes_a_patch_with_its_author_and_its_cost(
-    server: ModelServer, provider: str
-) -> None:
+def test_a_streamed_answer_becomes_a_patch_with_its_cost(server: ModelServer, provider: str) -> None:
     server.plan.append(says(ANSWER))
     config = server.config(provider, heal_model_attempts=1)
     advisor = ModelAdvisor(config, environ={"HEALKIT_MODEL_KEY": SECRET_KEY})

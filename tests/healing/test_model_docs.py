@@ -1,7 +1,4 @@
-"""Page on language models, executed, compared with the code.
-
-It is executed against a server of this test's own.
-"""
+"""Page on language models, executed, compared with the code."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Data that leaves the machine for a model, or does not.
-
-Secrets, people's data, values, keys; and peers: earlier revisions, other personas' versions, tools that take the same.
-"""
+"""Data that leaves the machine for a model, or does not."""
 
 from __future__ import annotations
 

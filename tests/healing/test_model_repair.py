@@ -1,7 +1,4 @@
-"""Model that fixes a tool of the gallery.
-
-Its patch is wrong first, and right once the model has seen why.
-"""
+"""Model that fixes a tool of the gallery."""
 
 from __future__ import annotations
 
@@ -50,7 +47,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.requirement("HEAL-2")
 @pytest.mark.usefixtures("_key")
 @pytest.mark.parametrize(("provider", "kept"), [("openai", True), ("anthropic", False)])
-def test_the_model_learns_why_an_answer_failed(
+def test_the_model_learns_why_it_failed(
     server: ModelServer, tmp_path: Path, provider: str, kept: bool
 ) -> None:
     server.plan.extend([says(answer(WRONG)), says(answer(RIGHT, "The quotient is not needed."))])

@@ -1,7 +1,4 @@
-"""Questions to a person where plausible patches disagree.
-
-The person says what is right.
-"""
+"""Questions to a person where plausible patches disagree."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ import pytest
 from healing_samples import STEP, STEP_EXAMPLES, Idea
 
 from healkit import Healkit
+from healkit.healing.inputs import variants
 from healkit.healing.questions import Answer, Choice, Question, answer_of
 
 
@@ -141,3 +139,12 @@ def test_a_question_that_nobody_answers_is_not_asked_again(healing: Healkit) -> 
 def test_typed_text_is_a_choice_or_a_value(said: str, answer: Answer | None) -> None:
     question = Question("step v1", {"n": 3}, (Choice(0), Choice(None, "KeyError")), 1)
     assert answer_of(question, said) == answer
+
+
+def test_variants_keep_types_and_fit_the_schema() -> None:
+    found = variants([{"n": 5, "text": "ab"}], lambda given: given["n"] > 0, 50)
+    assert found
+    assert all(type(arguments["n"]) is int and arguments["n"] > 0 for arguments in found)
+    assert all(type(arguments["text"]) is str for arguments in found)
+    assert {"n": 1, "text": "ab"} in found
+    assert {"n": 5, "text": ""} in found

@@ -1,7 +1,4 @@
-"""Rules advisor as a whole.
-
-What it reads off a case, and what it leaves as it was.
-"""
+"""Rules advisor as a whole."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Run policy, tried with every kind of sequence.
-
-It halts within its caps, and never before.
-"""
+"""Run policy, tried with every kind of sequence."""
 
 from __future__ import annotations
 
@@ -88,14 +85,8 @@ def test_the_policy_halts_at_the_first_question_over_a_cap(caps: PolicyDefaults,
 
 @pytest.mark.requirement("RUN-6")
 def test_the_default_caps_are_those_of_the_contract() -> None:
-    caps = PolicyDefaults()
-    assert (caps.same_state_revisits, caps.hard_cap_steps, caps.retries_per_action, caps.recovery_max) == (
-        2,
-        60,
-        2,
-        3,
-    )
-    assert caps.backoff_ms == (300, 1000, 2000)
+    caps = {"same_state_revisits": 2, "hard_cap_steps": 60, "retries_per_action": 2, "recovery_max": 3}
+    assert PolicyDefaults() == PolicyDefaults(**caps, backoff_ms=(300, 1000, 2000))
     policy = RunPolicy()
     verdicts = [policy.observe(Observation("a", failed=True, fingerprint="f")) for _ in range(3)]
     assert [verdict.same_state_count for verdict in verdicts] == [1, 2, 3]

@@ -196,9 +196,7 @@ def test_checks_with_a_call_guide_the_search(healkit: Healkit) -> None:
     ],
     ids=["a colon is missing", "a name is misspelt"],
 )
-def test_the_search_fixes_a_second_mistake_after_a_rule_fixed_the_first(
-    healkit: Healkit, code: str, draft: bool
-) -> None:
+def test_the_search_fixes_a_second_mistake_after_a_rule(healkit: Healkit, code: str, draft: bool) -> None:
     examples = [
         {"arguments": {"prices": [1, 2, 3], "limit": 2}, "result": [1, 2]},
         {"arguments": {"prices": [5, 4], "limit": 4}, "result": [4]},

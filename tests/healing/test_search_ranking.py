@@ -70,7 +70,7 @@ BOARD = "def f(x, y):\n    return 0 < x <= 8 and 0 < y <= 8\n"
         (BOARD, BOARD.replace("0 < x", "0 <= x"), 1.0, False, "one of several similar places"),
     ],
 )
-def test_one_failing_check_is_not_enough_for_a_patch_with_evidence_against_it(
+def test_one_failing_check_is_not_enough_against_evidence(
     code: str, after: str, kept: float, loudly: bool, said: str
 ) -> None:
     """H10: of the claims with one failing example 91 % were right, of those with more 96 %."""
@@ -140,37 +140,6 @@ def test_two_patches_of_one_behaviour_are_proposed(healkit: Healkit) -> None:
 
 
 BEFORE = "def mean(values, size):\n    total = 0\n    for value in values:\n        total += value\n    return total // size\n"
-#: What is changed of `mean`, to what, and what is counted of that.
-CHANGES: list[tuple[str, str, dict[str, float]]] = [
-    ("//", "/", {"removed": 1, "added": 1}), ("total // size", "total // (size + 1)", {"added": 4}), ("    total = 0\n", "", {"removed": 4}),
-    ("total // size", "size // total", {"moved": 2, "unread": 0}), ("total = 0", "total  =  0  # yet", {"removed": 0, "added": 0, "moved": 0}),
-    ("total // size", "total", {"unread": 1}), ("total += value", "total += size", {"unread": 1}),
-    ("total = 0", "total = 17", {"foreign": 1.0}), ("total = 0", "total = 2", {"foreign": 0.0}),
-    ("total += value", "total += 0", {"idle": 1}), ("total += value", "total = total", {"idle": 1}),
-    ("    return total // size", "    return 0\n    return total // size", {"idle": 1}),
-]  # fmt: skip
-LOOP = "for x in a:\n    a.remove(x)\n"
-GUARDED = "def f(n):\n    while True:\n        if n > 9:\n            return n\n        n += 1\n"
-BOTH = "def f(n):\n    if n:\n        return 1\n    else:\n        return 2\n"
-#: Two programs, and what is counted of the change.
-PROGRAMS: list[tuple[str, str, dict[str, float]]] = [
-    ("a = 1\nb = 2\n", "b = 2\na = 1\n", {"moved": 4}), ("x = 60\n", "x = 61\n", {"foreign": 0.4}), ("x = 'a'\n", "x = 'b'\n", {"foreign": 0.5}),
-    ("for x in a:\n    b.remove(x)\n", LOOP, {"idle": 1}), (LOOP, LOOP.replace("in a", "in list(a)"), {"added": 3, "fixed": 1}),
-    ("x = a < 3 and a > 9\n", "x = a < 3 or a > 9\n", {"fixed": 1}), ("x = a < 3 and a > 9\n", "x = a < 3 and a < 9\n", {"fixed": 0}),
-    ("x = a - a\ny = 1\n", "x = a - a\ny = 2\n", {"idle": 0}), ("def f(n):\n    return f(n - 1)\n", "def f(n):\n    return n - 1\n", {"unread": 1}),
-    (GUARDED, GUARDED.replace("while True", "while n"), {"silent": 1}), (GUARDED, GUARDED.replace("n += 1", "n += 2"), {"silent": 0}),
-    (BOTH, BOTH.replace("        return 2", "        n = 2"), {"silent": 1}), (BOTH, BOTH.replace("return 2", "raise ValueError(n)"), {"silent": 0}),
-    ("def f(:\n", "x = 1\n", {"removed": 0, "added": 0, "moved": 0}),
-]  # fmt: skip
-PROGRAMS += [(BEFORE, BEFORE.replace(old, new), counted) for old, new, counted in CHANGES]
-
-
-@pytest.mark.parametrize(("before", "after", "counted"), PROGRAMS)
-def test_a_change_is_counted_by_its_kind(before: str, after: str, counted: dict[str, float]) -> None:
-    found = patch_features(before, after)
-    assert {name: getattr(found, name) for name in counted} == counted
-
-
 IDLE = [
     "total // total", "total % 1", "total + 0", "3 - 1", "total if size else total", "min(total, total)", "int()",
     "total and total", "total == total", "len(values) >= 0", "total % size < 0", "1 if True else 2", "(total, total)",

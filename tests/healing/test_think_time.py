@@ -1,7 +1,4 @@
-"""Times of a healing: at work, and waiting for a person.
-
-The two are told apart.
-"""
+"""Times of a healing: at work, and waiting for a person."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Workbench: budget, Stop, candidates, limits.
-
-Candidates are drawn in the advisor's own thread; limits come from the code's own time.
-"""
+"""Workbench: budget, Stop, candidates, limits."""
 
 from __future__ import annotations
 

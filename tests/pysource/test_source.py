@@ -41,9 +41,7 @@ def put(text: str, old: str, new: str) -> str:
         ("x = *a, b", "a", "c or d", "x = *(c or d), b"),
     ],
 )
-def test_parentheses_are_added_only_where_precedence_needs_them(
-    text: str, old: str, new: str, result: str
-) -> None:
+def test_parentheses_are_added_only_where_needed(text: str, old: str, new: str, result: str) -> None:
     assert put(text, old, new) == result
 
 

@@ -1,7 +1,4 @@
-"""Summaries of frames and arrays.
-
-Shape, types, nulls, ranges, distinct values.
-"""
+"""Summaries of frames and arrays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Summaries of texts: what is counted, listed and hidden.
-
-Also the time that it takes.
-"""
+"""Summaries of texts: what is counted, listed and hidden."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Frames, arrays and tables that a worker forges.
-
-The host that reads them stays alive, and they cost it little memory and time. All of it happens in a process of its own,
-which may be aborted.
-"""
+"""Frames, arrays and tables that a worker forges."""
 
 from __future__ import annotations
 

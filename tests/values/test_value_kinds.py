@@ -1,11 +1,8 @@
-"""Values of every kind arrive equal and of the same type.
-
-Or they are refused with their place. As an argument and as a result, through the codec that both take, and through a
-real worker.
-"""
+"""Values of every kind arrive equal and of the same type."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import struct
@@ -25,6 +22,7 @@ from healkit import Healkit
 from healkit.contracts import claims
 from healkit.crossing import values
 from healkit.errors import ArgumentsInvalid
+from healkit.pysource.shapes import examples_in, read_shape
 from healkit.store.arguments import pack_arguments
 
 pytestmark = pytest.mark.requirement("DATA-1", "DATA-2")
@@ -172,9 +170,7 @@ def test_a_value_arrives_equal_and_of_the_same_type(make: Make) -> None:
 
 
 @pytest.mark.parametrize(("make", "arrives"), CONVERTED.values(), ids=CONVERTED)
-def test_a_value_of_a_class_of_ones_own_arrives_as_what_it_holds_and_that_is_said(
-    make: Make, arrives: Make
-) -> None:
+def test_a_value_of_ones_own_class_arrives_as_what_it_holds(make: Make, arrives: Make) -> None:
     for crossed in (as_argument, as_result):
         arrived, notes = crossed(make())
         assert " arrives as " in notes[0]
@@ -290,3 +286,14 @@ def test_contents_are_not_copied_for_a_numeric_frame() -> None:
 def test_a_tag_of_the_wrong_form_is_refused(tag: list[Any]) -> None:
     with pytest.raises(values.BadValue):
         values.decode(json.dumps([{"@": tag}]).encode())
+
+
+def test_an_argument_that_looks_like_a_tag_stays_a_dict_in_a_doctest() -> None:
+    """It was kept as the example's arguments, and the tool was then checked with the tuple (1, 2)."""
+    code = (
+        'def size(x):\n    """\n    >>> size({"@": ["tuple", [1, 2]]})\n    1\n    """\n    return len(x)\n'
+    )
+    tree = ast.parse(code)
+    (example,) = examples_in(tree, read_shape(tree, "size"))
+    assert "arguments" not in example
+    assert "size({'@': ['tuple', [1, 2]]})" in example["call"]

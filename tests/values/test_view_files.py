@@ -63,9 +63,7 @@ def kept(value: Any, folder: Path) -> tuple[Path, str, Any]:
 
 @DATA_3
 @pytest.mark.parametrize("name", FRAMES)
-def test_a_frame_is_kept_as_parquet_that_others_read_and_comes_back_as_it_was(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_frame_is_kept_as_parquet_and_comes_back_as_it_was(name: str, tmp_path: Path) -> None:
     file, form, _ = kept(FRAMES[name], tmp_path)
     assert form == "parquet"
     assert len(pd.read_parquet(file)) == len(FRAMES[name])
