@@ -1,7 +1,4 @@
-"""Command line, called in this process.
-
-It runs what `python -m healkit` runs, without the second that its start takes.
-"""
+"""Command line, called in this process."""
 
 from __future__ import annotations
 

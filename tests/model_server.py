@@ -1,6 +1,4 @@
-"""Language model's server that follows a plan.
-
-It speaks real HTTP on loopback, in both protocols.
+"""Language model's server that follows a plan, over real HTTP.
 
 Each request takes the next turn of a plan. The path says which protocol is spoken; the events are those that the
 providers publish. What arrived is kept, whole.
@@ -122,79 +120,50 @@ def call_events(path: str, name: str, arguments: str) -> bytes:
     pieces = [arguments[start : start + 7] for start in range(0, len(arguments), 7)]
     if path.endswith("/messages"):
         block = {"type": "tool_use", "id": "t-1", "name": name, "input": {}}
-        told: list[dict[str, Any]] = [
-            {"type": "message_start", "message": {"role": "assistant", "usage": {"input_tokens": 100}}},
-            {"type": "content_block_start", "index": 0, "content_block": block},
-            *(
-                {
-                    "type": "content_block_delta",
-                    "index": 0,
-                    "delta": {"type": "input_json_delta", "partial_json": piece},
-                }
-                for piece in ["", *pieces]
-            ),
-            {"type": "content_block_stop", "index": 0},
-            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 20}},
-            {"type": "message_stop"},
-        ]
-        return "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in told).encode()
+        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces]]
+        return _anthropic([(block, deltas)], "tool_use", (100, 20))
     begins = {"index": 0, "id": "t-1", "type": "function", "function": {"name": name, "arguments": ""}}
     rest = [{"index": 0, "function": {"arguments": piece}} for piece in pieces]
-    chunks: list[dict[str, Any]] = [
-        {"choices": [{"index": 0, "delta": {"content": None, "tool_calls": [piece]}, "finish_reason": None}]}
-        for piece in (begins, *rest)
-    ]
-    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
-    chunks.append({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 20}})
-    return "".join([*(f"data: {json.dumps(one)}\n\n" for one in chunks), "data: [DONE]\n\n"]).encode()
+    return _openai(
+        [{"content": None, "tool_calls": [piece]} for piece in (begins, *rest)], "tool_calls", (100, 20)
+    )
 
 
 def events(path: str, text: str, ending: str = "complete", tokens: tuple[int, int] = (100, 20)) -> bytes:
     """Build a whole stream of that text, in the protocol of that path."""
     pieces = [text[start : start + 7] for start in range(0, len(text), 7)]
     if path.endswith("/messages"):
-        return _anthropic(pieces, ending, tokens)
-    return _openai(pieces, ending, tokens)
-
-
-def _openai(pieces: list[str], ending: str, tokens: tuple[int, int]) -> bytes:
+        thought = {"type": "thinking_delta", "thinking": "```python\nnot this\n```"}
+        told = [{"type": "text_delta", "text": piece} for piece in pieces]
+        blocks = [({"type": "thinking", "thinking": ""}, [thought]), ({"type": "text", "text": ""}, told)]
+        stop = {"complete": "end_turn", "length": "max_tokens", "refused": "refusal"}[ending]
+        return _anthropic(blocks, stop, tokens)
     finish = {"complete": "stop", "length": "length", "refused": "content_filter"}[ending]
+    return _openai(
+        [{"role": "assistant", "content": ""}, *({"content": piece} for piece in pieces)], finish, tokens
+    )
 
-    def chunk(choices: list[Any], **more: Any) -> dict[str, Any]:
-        kind = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "teacher-1"}
-        return {**kind, "choices": choices, **more}
 
-    def delta(fields: dict[str, Any], reason: str | None = None) -> list[Any]:
-        return [{"index": 0, "delta": fields, "finish_reason": reason}]
-
+def _openai(deltas: list[dict[str, Any]], finish: str, tokens: tuple[int, int]) -> bytes:
+    kind = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "teacher-1"}
     usage = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)}
     chunks = [
-        chunk(delta({"role": "assistant", "content": ""}), usage=None),
-        *(chunk(delta({"content": piece}), usage=None) for piece in pieces),
-        chunk(delta({}, finish), usage=None),
-        chunk([], usage=usage),
+        {**kind, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}], "usage": None}
+        for delta, reason in [*((delta, None) for delta in deltas), ({}, finish)]
     ]
-    lines = [f"data: {json.dumps(one)}\n\n" for one in chunks]
+    lines = [f"data: {json.dumps(one)}\n\n" for one in [*chunks, {**kind, "choices": [], "usage": usage}]]
     return "".join([": keep-alive\n\n", *lines, "data: [DONE]\n\n"]).encode()
 
 
-def _anthropic(pieces: list[str], ending: str, tokens: tuple[int, int]) -> bytes:
-    stop = {"complete": "end_turn", "length": "max_tokens", "refused": "refusal"}[ending]
+def _anthropic(blocks: list[tuple[dict[str, Any], list[Any]]], stop: str, tokens: tuple[int, int]) -> bytes:
     start = {"input_tokens": tokens[0] - 30, "cache_read_input_tokens": 30, "output_tokens": 1}
     message = {"id": "m-1", "type": "message", "role": "assistant", "content": [], "usage": start}
-    thought = {"type": "thinking_delta", "thinking": "```python\nnot this\n```"}
-    told: list[dict[str, Any]] = [
-        {"type": "message_start", "message": message},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": thought},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "ping"},
-        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
-        *(
-            {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": piece}}
-            for piece in pieces
-        ),
-        {"type": "content_block_stop", "index": 1},
+    told: list[dict[str, Any]] = [{"type": "message_start", "message": message}, {"type": "ping"}]
+    for index, (block, deltas) in enumerate(blocks):
+        told.append({"type": "content_block_start", "index": index, "content_block": block})
+        told += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        told.append({"type": "content_block_stop", "index": index})
+    told += [
         {"type": "a_kind_of_event_from_the_future"},
         {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": tokens[1]}},
         {"type": "message_stop"},

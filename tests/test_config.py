@@ -62,10 +62,6 @@ def test_a_setting_that_cannot_be_is_refused_by_name(name: str, value: object, s
     assert refused.value.message == said
 
 
-def test_zero_is_a_value_where_a_setting_says_so() -> None:
-    assert Config(spares=0, retention_rows=0).spares == 0
-
-
 def test_a_variable_that_is_not_of_its_type_is_refused_with_the_default() -> None:
     with pytest.raises(ConfigError) as refused:
         Config.from_environment({"HEALKIT_SPARES": "many"})

@@ -13,7 +13,6 @@ import msgspec
 import pytest
 from tiers import MARKERS, files_with_tests
 
-from healkit import errors
 from healkit.failures import catalogue, fixes
 from healkit.workers.tiers import NOT_STOPPED
 
@@ -29,20 +28,7 @@ def test_the_isolation_page_names_all_that_each_tier_does_not_stop() -> None:
             assert f"\n- {sentence}\n" in page or f"\n| {sentence} |" in page, sentence
 
 
-def test_the_catalogue_of_errors_is_the_tree_drawn_at_its_top() -> None:
-    drawn = dict(re.findall(r"[├└]── (\w+)\s+([A-Z_]+)", errors.__doc__ or ""))
-    classes = {
-        name: kind.code
-        for name, kind in vars(errors).items()
-        if isinstance(kind, type) and issubclass(kind, errors.HealkitError)
-    }
-    del classes["HealkitError"], classes["ToolExecutionError"]
-    assert drawn == classes
-
-
 def test_every_dependency_has_its_reason_on_the_dependencies_page() -> None:
-    import tomllib
-
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     page = (ROOT / "docs" / "dependencies.md").read_text().lower()
     wanted = project["dependencies"] + [
@@ -57,8 +43,6 @@ CONTRIBUTING = (ROOT / "docs" / "contributing.md").read_text()
 
 
 def test_the_contributors_page_names_every_marker() -> None:
-    import tomllib
-
     options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     registered = {marker.partition(":")[0].partition("(")[0] for marker in options["markers"]}
     told = set(re.findall(r"^\| `(\w+)` \|", CONTRIBUTING, re.MULTILINE))
@@ -124,8 +108,6 @@ def test_the_contributors_page_walks_four_ways_through_a_few_files(
 
 
 def test_the_contributors_page_has_the_floors_of_the_linter() -> None:
-    import tomllib
-
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     told = re.findall(r"^\| (\d) \| `healkit/(\w+)(?:\.py)?` \|", CONTRIBUTING, re.MULTILINE)

@@ -1,7 +1,4 @@
-"""Face of `Healkit`: the methods of its parts.
-
-They have the names that callers use.
-"""
+"""Face of `Healkit`: the methods of its parts."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from healkit import Healkit
 from healkit.runtime.runner import Runner
@@ -37,13 +32,6 @@ PARTS = {
 OWN = ("export_cassette", "undo", "seed", "summarize", "status", "doctor", "close")
 
 
-@pytest.mark.parametrize("name", [name for names in (*PARTS.values(), OWN) for name in names])
-def test_a_method_of_the_face_has_a_signature_and_a_docstring(name: str) -> None:
-    method = getattr(Healkit, name)
-    assert (inspect.getdoc(method) or "").partition("\n")[0].endswith(".")
-    assert next(iter(inspect.signature(method).parameters)) == "self"
-
-
 def test_a_method_of_the_face_is_that_of_the_part(tmp_path: Path) -> None:
     with Healkit(tmp_path / "healkit.db") as healkit:
         for part, names in PARTS.items():
@@ -57,13 +45,6 @@ def test_the_face_has_no_other_methods_and_no_base_class() -> None:
     assert methods == {name for names in (*PARTS.values(), OWN) for name in names}
     assert Healkit.__bases__ == (object,)
     assert inspect.unwrap(Healkit.execute) is Runner.execute
-
-
-@pytest.mark.parametrize("name", [name for names in (*PARTS.values(), OWN) for name in names])
-def test_only_the_async_twins_are_coroutine_functions(name: str) -> None:
-    assert inspect.iscoroutinefunction(getattr(Healkit, name)) == (
-        name in {"aexecute", "aexecute_tool", "aheal", "adecide"}
-    )
 
 
 def test_panels_say_what_they_need_where_the_notebook_face_is_not_loaded(tmp_path: Path) -> None:

@@ -57,7 +57,6 @@ MARKERS = {
         "server/test_collector_jupyter.py",
         "test_docstrings.py",
         "test_floors.py",
-        "notebooks/test_teaching_notebooks.py",
     ),
     # What another Python changes: its parser, messages, tracebacks, types and system calls; and some forty tests that it works.
     "version": (

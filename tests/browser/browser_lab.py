@@ -85,6 +85,13 @@ def empty():
 empty()
 """
 
+#: How light an element's paper is, from 0 to 255.
+LIGHTNESS = """(element) => {
+  const text = getComputedStyle(element).backgroundColor;
+  const [red, green, blue] = text.match(/[\\d.]+/g).map(Number);
+  return ((red + green + blue) / 3) * (text.startsWith("color(") ? 255 : 1);
+}"""
+
 #: The lowest contrast of text on its background in an element, and the text that has it (WCAG 2.2, 1.4.3).
 CONTRAST = """
 (root) => {

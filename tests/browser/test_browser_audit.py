@@ -9,7 +9,7 @@ from typing import Any
 import nbformat
 import pandas as pd
 import pytest
-from browser_lab import CONTRAST, SLOW_MS, Lab, Notebook
+from browser_lab import CONTRAST, LIGHTNESS, SLOW_MS, Lab, Notebook
 from browser_panels import CONTRAST_LEAST, Open
 from playwright.sync_api import Locator, expect
 
@@ -41,8 +41,11 @@ decision = hk.decide("What do Apple and Facebook cost?", data={"stocks": stocks}
                      aliases={"META": ["FB", "Facebook"]})
 '''
 PANEL = "hk.audit_panel(decision)"
-#: The card of a decision, as tests/rendering/test_golden.py writes it.
-CARD = Path(__file__).parents[1] / "rendering" / "golden" / "audited-corrected.html.txt"
+#: The cards of a decision and of a failure, as tests/rendering/test_golden.py writes them.
+GOLDEN, CARDS = (
+    Path(__file__).parents[1] / "rendering" / "golden",
+    ("audited-corrected", "execution-explained"),
+)
 #: Hue in degrees of a colour as the browser writes it.
 _HUE_OF = """
   const hue = (text) => {
@@ -77,9 +80,21 @@ def opened(notebook: Open, name: str, **window: int) -> tuple[Notebook, Locator]
     return book, panel
 
 
+def faults(book: Notebook, axe: str) -> list[str]:
+    """Return what axe-core calls serious in the panels."""
+    book.page.evaluate(axe)
+    found: dict[str, Any] = book.page.evaluate("axe.run('.hk', {resultTypes: ['violations']})")
+    return [
+        f"{fault['impact']} {fault['id']}: {html.unescape(node['html'][:200])}"
+        for fault in found["violations"]
+        if fault["impact"] in ("serious", "critical")
+        for node in fault["nodes"]
+    ]
+
+
 @pytest.mark.requirement("DECIDE-6", "FACE-4")
 def test_a_step_is_opened_by_keyboard_corrections_are_amber_and_the_data_is_exported(
-    notebook: Open, lab: Lab
+    notebook: Open, lab: Lab, axe: str
 ) -> None:
     book, panel = opened(notebook, "audited", height=1700)
     keyboard = book.page.keyboard
@@ -114,43 +129,23 @@ def test_a_step_is_opened_by_keyboard_corrections_are_amber_and_the_data_is_expo
     expect(panel.get_by_role("alert")).to_contain_text("Cannot write 'chosen.csv'")
     expect(panel).to_contain_text("⚡ AI analysis, may be wrong, not deterministic")
     assert book.cells() == 2
-    book.kill_kernel()
     card = book.cell(1).locator(".jp-OutputArea-child").first
+    book.page.set_viewport_size({"width": 600, "height": 1600})
+    panel.get_by_role("button", name="Open all").click()
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        book.choose_theme(theme)
+        expect(panel).to_have_attribute("data-theme", theme.rpartition(" ")[2].lower())
+        for of in (panel, card):
+            worst = of.evaluate(CONTRAST)
+            assert worst["ratio"] >= CONTRAST_LEAST, (theme, worst)
+            assert of.evaluate("(element) => element.scrollWidth <= element.clientWidth + 1")
+        book.shot(f"21-audit-narrow-{theme[-5:].strip().lower()}", panel)
+        assert faults(book, axe) == []
+    book.kill_kernel()
     expect(card).to_contain_text("↻ corrected")
     book.save()
     book.page.reload()
     expect(card.locator("details").nth(3)).to_contain_text("self_correction", timeout=SLOW_MS)
-    assert book.problems == []
-
-
-@pytest.mark.requirement("DECIDE-6", "FACE-4")
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_the_panes_are_readable_in_each_theme_and_have_no_serious_fault(
-    notebook: Open, axe: str, theme: str
-) -> None:
-    name = theme.rpartition(" ")[2].lower()
-    book, panel = opened(notebook, f"audited_{name}", width=600, height=1600)
-    book.choose_theme(theme)
-    expect(panel).to_have_attribute("data-theme", name)
-    panel.get_by_role("button", name="Open all").click()
-    for fold in panel.locator(".hk-fold > summary").all():
-        fold.click()
-    card = book.cell(1).locator(".jp-OutputArea-child").first
-    for part, of in (("panel", panel), ("card", card)):
-        worst = of.evaluate(CONTRAST)
-        assert worst["ratio"] >= CONTRAST_LEAST, worst
-        book.shot(f"21-audit-{part}-{name}-narrow", of)
-        assert of.evaluate("(element) => element.scrollWidth <= element.clientWidth + 1")
-    book.page.evaluate(axe)
-    found: dict[str, Any] = book.page.evaluate("axe.run('.hk', {resultTypes: ['violations']})")
-    faults = [
-        f"{fault['impact']} {fault['id']}: {html.unescape(node['html'][:200])}"
-        for fault in found["violations"]
-        if fault["impact"] in ("serious", "critical")
-        for node in fault["nodes"]
-    ]
-    assert faults == []
-    book.choose_theme("JupyterLab Light")
     assert book.problems == []
 
 
@@ -160,20 +155,26 @@ def test_in_a_notebook_that_is_not_trusted_the_three_panes_keep_colours_icons_an
 ) -> None:
     """Red, green and blue were lost there, with every card: JupyterLab kept `var(--hk-red)` without its definition."""
     book = notebook("not_trusted", "0")
-    card_html = CARD.read_text().replace("⏎\n", "").rstrip()
-    output = nbformat.v4.new_output("display_data", {"text/html": card_html, "text/plain": "Decision"})
-    cell = nbformat.v4.new_code_cell("0", outputs=[output], execution_count=1)
+    pages = [(GOLDEN / f"{name}.html.txt").read_text().replace("⏎\n", "").rstrip() for name in CARDS]
+    outputs = [
+        nbformat.v4.new_output("display_data", {"text/html": page, "text/plain": "x"}) for page in pages
+    ]
+    cell = nbformat.v4.new_code_cell("0", outputs=outputs, execution_count=1)
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     nbformat.write(
         nbformat.v4.new_notebook(cells=[cell], metadata=kernel), book.path
     )  # as if it had been sent
     book.open()
-    card = book.page.locator(".jp-RenderedHTMLCommon > div").first
-    expect(card).to_be_visible(timeout=SLOW_MS)
+    both = book.page.locator(".jp-RenderedHTMLCommon > div")
+    expect(both.nth(1)).to_be_visible(timeout=SLOW_MS)
     for theme in ("JupyterLab Dark", "JupyterLab Light"):
         book.choose_theme(theme)
-        worst = card.evaluate(CONTRAST)
-        assert worst["ratio"] >= CONTRAST_LEAST, (theme, worst)
+        for shown in both.all():
+            assert shown.evaluate(LIGHTNESS) > 200, theme
+            worst = shown.evaluate(CONTRAST)
+            assert worst["ratio"] >= CONTRAST_LEAST, (theme, worst)
+    expect(both.nth(1).locator("code").first).to_be_visible()
+    card = both.first
     drawn = card.locator("img").evaluate_all(
         "(all) => all.map((image) => [image.alt, image.naturalWidth > 0])"
     )
@@ -220,9 +221,7 @@ def test_a_person_chooses_in_a_panel_by_keyboard_and_sees_the_result_there(noteb
         assert panel.evaluate(CONTRAST)["ratio"] >= CONTRAST_LEAST
         assert panel.evaluate("(element) => element.scrollWidth <= element.clientWidth + 1")
         book.shot(f"23-decide-panel-narrow-{theme[-5:].strip().lower()}", panel)
-    book.page.evaluate(axe)
-    found: dict[str, Any] = book.page.evaluate("axe.run('.hk', {resultTypes: ['violations']})")
-    assert [fault["id"] for fault in found["violations"] if fault["impact"] in ("serious", "critical")] == []
+    assert faults(book, axe) == []
     panel.get_by_role("button", name="Choose").click()
     final = panel.get_by_label("finalViewName")
     expect(final).to_have_value("of_meta", timeout=SLOW_MS)

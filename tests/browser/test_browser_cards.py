@@ -1,16 +1,9 @@
-"""Static cards in a real JupyterLab.
-
-Both themes, narrow windows, and a notebook that is not trusted.
-"""
+"""Static cards in JupyterLab: both themes, narrow windows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import nbformat
 import pytest
-from browser_lab import CONTRAST, SLOW_MS, Notebook
+from browser_lab import CONTRAST, LIGHTNESS, SLOW_MS, Notebook
 from browser_panels import CONTRAST_LEAST, LOAD, Open, broken
 from playwright.sync_api import Locator, expect
 
@@ -19,13 +12,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 THEMES = (("JupyterLab Dark", "false"), ("JupyterLab Light", "true"))
 #: The first card of an output.
 CARD = ".jp-RenderedHTMLCommon > div"
-#: How light an element's paper is, from 0 to 255.
-LIGHTNESS = """(element) => {
-  const text = getComputedStyle(element).backgroundColor;
-  const [red, green, blue] = text.match(/[\\d.]+/g).map(Number);
-  return ((red + green + blue) / 3) * (text.startsWith("color(") ? 255 : 1);
-}"""
-
 #: On how many lines an element's text stands.
 LINES = """(element, word) => {
   const range = document.createRange();
@@ -80,39 +66,3 @@ def test_cards_take_the_pages_theme_and_stay_readable_in_a_narrow_window(noteboo
             assert worst["ratio"] >= CONTRAST_LEAST, (theme, worst)
         book.shot(f"12-cards-{light}")
     assert book.problems == []
-
-
-@pytest.mark.requirement("FACE-4")
-def test_in_a_notebook_that_is_not_trusted_a_card_has_its_own_colours(notebook: Open, make_page: Any) -> None:
-    book = notebook("stranger", "0")
-    nbformat.write(make_page(), book.path)  # as if somebody had sent it
-    book.open()
-    for theme, light in THEMES:
-        in_theme(book, theme, light)
-        (card,) = cards(book)
-        assert card.evaluate(LIGHTNESS) > 200, theme
-        worst = card.evaluate(CONTRAST)
-        assert worst["ratio"] >= CONTRAST_LEAST, (theme, worst)
-    expect(card.locator("code").first).to_have_text("len(value)")
-    book.shot("13-untrusted", card)
-
-
-@pytest.fixture
-def make_page() -> Callable[[], Any]:
-    """Return a function that makes the notebook of another person, with a card in it."""
-    from healkit.rendering.document import Card, Span, Table
-    from healkit.rendering.to_html import html_of
-
-    def make() -> Any:
-        below = (Span("`len(value)` is not defined.", "ticked"),)
-        moment = Span("2026-01-02 03:04:05 UTC", "moment")
-        rows = [("1", moment, Span("mean v1", "code"), Span("trial", "quiet"))]
-        table = Table(("row", "when", "tool", ""), rows)
-        card = html_of(Card("It failed", "✗", "bad", below, (table,)))
-        output = nbformat.v4.new_output("display_data", {"text/html": card, "text/plain": "It failed"})
-        return nbformat.v4.new_notebook(
-            cells=[nbformat.v4.new_code_cell("0", outputs=[output], execution_count=1)],
-            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        )
-
-    return make

@@ -1,7 +1,4 @@
-"""Heal panel, used as a person uses it.
-
-A question is answered, a patch is kept, and taken back.
-"""
+"""Heal panel: questions, consent, and taking a patch back."""
 
 from __future__ import annotations
 
@@ -44,12 +41,19 @@ def test_a_question_is_answered_a_patch_kept_and_taken_back_while_the_kernel_is_
     panel = book.panel(1)
     card = book.cell(1).locator(".jp-OutputArea-child").first
     expect(card).to_contain_text("The report stands here once there is one.")
+    assert "stands here once there is one" in json.dumps(book.save()["cells"][1]["outputs"][0])
     panel.get_by_role("button", name="Heal").focus()
     book.shot("20-heal-begin", panel)
     book.page.keyboard.press("Enter")
     question = panel.get_by_role("group", name="question")
     expect(question).to_contain_text("What is right for fee(items=", timeout=SLOW_MS)
     readable(book, panel, "21-heal-question")
+    book.page.reload()  # and nothing of it is lost
+    book.ready()
+    panel = book.panel(1)
+    question = panel.get_by_role("group", name="question")
+    expect(question).to_be_visible(timeout=SLOW_MS)
+    expect(card).to_contain_text("It has a question. What is right for fee(items=", timeout=SLOW_MS)
     book.run(2)  # the kernel is free meanwhile
     expect(book.cell(2)).to_contain_text("1")
     consent = panel.get_by_role("group", name="consent")
@@ -67,7 +71,7 @@ def test_a_question_is_answered_a_patch_kept_and_taken_back_while_the_kernel_is_
     expect(consent).to_contain_text("items >= 10")
     readable(book, panel, "22-heal-consent")
     book.save()
-    book.page.reload()  # and nothing of it is lost
+    book.page.reload()
     book.ready()
     panel = book.panel(1)
     consent = panel.get_by_role("group", name="consent")

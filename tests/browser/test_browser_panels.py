@@ -5,37 +5,45 @@ from __future__ import annotations
 import pytest
 from browser_lab import CONTRAST, SLOW_MS
 from browser_panels import CONTRAST_LEAST, LOAD, Open, failing, fix, open_editor, outcome, press
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.mark.requirement("FACE-4")
-@pytest.mark.parametrize("width", [1280, 600], ids=["wide", "narrow"])
-def test_of_a_long_code_the_failing_line_is_in_view_with_the_cursor_in_it(notebook: Open, width: int) -> None:
-    name = f"longest_{width}"
+def test_of_a_long_code_the_failing_line_is_in_view_with_the_cursor_in_it(notebook: Open) -> None:
     steps = "".join(f"    step_{number} = values  # größer als eins\n" for number in range(60))
-    code = f"%%tool {name}\ndef {name}(values: list):\n{steps}    return values / 0"
-    book = notebook(name, LOAD, code, f"%run_tool {name} values=[2]", width=width)
-    for number in range(3):
+    code = f"%%tool longest\ndef longest(values: list):\n{steps}    return values / 0"
+    book = notebook("longest", LOAD, code, "%run_tool longest values=[2]")
+    for number in range(2):
         book.run(number)
-    panel = book.panel(2)
-    editor = open_editor(panel)
-    line = editor.locator(".hk-failing-line")
-    expect(line).to_contain_text("return values / 0")
-    area = panel.locator(".hk-code-area").bounding_box()
-    place = line.bounding_box()
-    assert area is not None
-    assert place is not None
-    assert area["y"] <= place["y"] <= area["y"] + area["height"] - place["height"]
-    expect(editor).to_be_focused()
-    book.page.keyboard.type("1 + ")
-    expect(line).to_contain_text("1 + return values / 0")
+    for width in (1280, 600):
+        book.page.set_viewport_size({"width": width, "height": 900})
+        book.run(2)
+        panel = book.panel(2)
+        editor = open_editor(panel)
+        line = editor.locator(".hk-failing-line")
+        expect(line).to_contain_text("return values / 0")
+        area, place = panel.locator(".hk-code-area").bounding_box(), line.bounding_box()
+        assert area is not None
+        assert place is not None
+        assert area["y"] <= place["y"] <= area["y"] + area["height"] - place["height"]
+        expect(editor).to_be_focused()
+        book.page.keyboard.type("1 + ")
+        expect(line).to_contain_text("1 + return values / 0")
     assert book.problems == []
 
 
+def nothing_can_be_pressed(panel: Locator) -> None:
+    """U7: after a shutdown of the kernel the buttons of its panels looked alive."""
+    expect(panel).to_contain_text("The kernel does not answer", timeout=SLOW_MS)
+    expect(panel.locator("button:enabled, input:enabled, select:enabled")).to_have_count(0)
+    for name in ("Heal", "Re-run with the same arguments"):
+        expect(panel.get_by_role("button", name=name).first).to_have_css("cursor", "default")
+
+
 @pytest.mark.requirement("FACE-4")
-def test_everything_is_done_from_the_keyboard_and_no_shortcut_of_the_page_fires(notebook: Open) -> None:
+def test_everything_is_done_from_the_keyboard_and_no_shortcut_fires_until_a_shutdown(notebook: Open) -> None:
     book, panel = failing(notebook, "median_of", "1 + 1")
     cells, keyboard = book.cells(), book.page.keyboard
     panel.get_by_role("button", name="Try a fix").focus()
@@ -74,6 +82,8 @@ def test_everything_is_done_from_the_keyboard_and_no_shortcut_of_the_page_fires(
     assert book.cells() == cells
     expect(book.cell(3).locator(".jp-InputPrompt")).to_have_text("[ ]:")
     assert book.cell(2).locator(".jp-mod-command-mode, .jp-OutputArea").count() > 0
+    book.page.evaluate("() => { jupyterapp.commands.execute('kernelmenu:shutdown'); }")
+    nothing_can_be_pressed(panel)
     assert book.problems == []
 
 
@@ -100,6 +110,7 @@ def test_an_unsaved_patch_outlives_a_reload_and_the_card_outlives_the_kernel(not
     press(panel, "Read it off the code")
     expect(panel).to_contain_text("✓ Schema read off the code.")
     book.kill_kernel()
+    nothing_can_be_pressed(panel)
     card = book.cell(2).locator(".jp-OutputArea-child").nth(1)
     expect(card).to_contain_text("✗ ZeroDivisionError: division by zero")
     book.page.reload()
@@ -108,34 +119,27 @@ def test_an_unsaved_patch_outlives_a_reload_and_the_card_outlives_the_kernel(not
     book.shot("4-without-its-kernel")
 
 
-@pytest.mark.requirement("FACE-4")
-@pytest.mark.parametrize("by", ["the menu", "the server"])
-def test_after_a_shutdown_nothing_that_asks_the_kernel_can_be_pressed(notebook: Open, by: str) -> None:
-    """U7: after a shutdown of the kernel the buttons of its panels looked alive."""
-    book, panel = failing(notebook, f"left_by_{by[4:]}")
-    open_editor(panel)
-    chip = panel.get_by_role("button", name="v1 ✗ 1 failure of 1 run active")
-    chip.click()
-    if by == "the menu":
-        book.page.evaluate("() => { jupyterapp.commands.execute('kernelmenu:shutdown'); }")
-    else:
-        book.kill_kernel()
-    expect(panel).to_contain_text("The kernel does not answer", timeout=SLOW_MS)
-    expect(panel.locator("button:enabled, input:enabled, select:enabled")).to_have_count(0)
-    for name in ("Heal", "Re-run with the same arguments", "Compare with it"):
-        expect(panel.get_by_role("button", name=name).first).to_have_css("cursor", "default")
-    assert book.problems == []
-
-
-@pytest.mark.requirement("FACE-4")
-def test_both_themes_and_a_narrow_window_are_readable(notebook: Open) -> None:
-    book, panel = failing(notebook, "share_of", "%executions", width=390)
+@pytest.mark.requirement("FACE-4", "WORK-5")
+def test_both_themes_and_a_narrow_window_are_readable_and_no_secret_local_is_shown(notebook: Open) -> None:
+    code = """%%tool seat_of
+def seat_of(name: str):
+    password = "-".join(["hunter2", "is", "mine"])
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    return {"Ann": 1}[name]"""
+    book = notebook("seat_of", LOAD, code, "%run_tool seat_of name='Zoe'", "%executions", width=390)
+    for number in range(3):
+        book.run(number)
+    panel = book.panel(2)
     press(panel, "Try a fix")
     panel.get_by_role("textbox", name="code", exact=True).wait_for()
     press(panel, "▶ Try")
     outcome(panel, "false")
     press(panel, "Locals and expressions")
-    panel.locator(".hk-table").wait_for()
+    expect(panel).to_contain_text("2 values hidden: they looked like secrets.", timeout=SLOW_MS)
+    expression = panel.get_by_label("expression to evaluate in this frame")
+    expression.fill("token")
+    expression.press("Enter")
+    expect(panel.locator(".hk-answer")).to_contain_text("REDACTED", timeout=SLOW_MS)
     book.run(3)
     browser = book.panel(3)
     browser.locator(".hk-rows").wait_for()
@@ -157,11 +161,16 @@ def test_both_themes_and_a_narrow_window_are_readable(notebook: Open) -> None:
         book.page.set_viewport_size({"width": 390, "height": 900})
         panel.locator(".cm-merge-a").wait_for(state="detached")
     assert book.problems == []
+    shown = book.page.content() + str(book.save())
+    assert "hunter2-is-mine" not in shown
+    assert "ghp_16C7e42F292c6912E7710c838347Ae178B4a" not in shown
 
 
 @pytest.mark.requirement("FACE-4")
-def test_a_try_that_never_ends_leaves_the_kernel_free_and_stop_ends_the_worker_alone(notebook: Open) -> None:
-    book, panel = failing(notebook, "wait_for_it", "'the kernel ' + 'is free'")
+def test_a_try_that_never_ends_is_stopped_and_a_patch_that_was_overtaken_is_compared(notebook: Open) -> None:
+    theirs = "from healkit import Healkit\nwith Healkit() as hk:\n"
+    theirs += "    hk.vault.patch('ratio_of', 'def ratio_of(values: list):\\n    return 0')"
+    book, panel = failing(notebook, "ratio_of", "'the kernel ' + 'is free'", theirs)
     editor = open_editor(panel)
     editor.get_by_text("total = sum").click()
     book.page.keyboard.press("End")
@@ -170,25 +179,18 @@ def test_a_try_that_never_ends_leaves_the_kernel_free_and_stop_ends_the_worker_a
     expect(panel.locator(".hk-progress")).to_contain_text("Trying in a restricted worker")
     book.run(3)
     expect(book.cell(3)).to_contain_text("the kernel is free")
-    book.shot("8-progress", panel)
     press(panel, "■ Stop")
     expect(outcome(panel, "false")).to_contain_text("TOOL_KILLED")
     book.run(3)  # the kernel is the same one
     expect(book.cell(3).locator(".jp-InputPrompt")).to_have_text("[5]:")
-
-
-@pytest.mark.requirement("FACE-4")
-def test_a_patch_that_somebody_else_overtook_is_compared_with_theirs(notebook: Open) -> None:
-    theirs = "from healkit import Healkit\nwith Healkit() as hk:\n"
-    theirs += "    hk.vault.patch('ratio_of', 'def ratio_of(values: list):\\n    return 0')"
-    book, panel = failing(notebook, "ratio_of", theirs)
-    fix(book, open_editor(panel))
-    book.run(3)
+    press(panel, "Discard")
+    press(panel, "Try a fix")
+    fix(book, editor)
+    book.run(4)
     press(panel, "Accept untried")
     expect(panel.get_by_role("alert")).to_contain_text("v2 was saved meanwhile", timeout=SLOW_MS)
     expect(panel.locator(".cm-merge-a")).to_contain_text("return 0")
     expect(panel.locator(".cm-merge-b")).to_contain_text("return total / len(values)")
-    book.shot("9-conflict", panel)
     press(panel, "Accept untried")
     expect(panel.locator(".hk-said")).to_contain_text("ratio_of v3 is active", timeout=SLOW_MS)
 
@@ -202,7 +204,15 @@ hk.vault.add("halve", "def halve(n: int):\\n    return 10 // n", reason="first")
 for n in [1] * 30 + [0] * 3:
     hk.execute("halve", arguments={"n": n})
 """
-    book = notebook("browse", fill, "hk.browse(tool='halve')", "hk.execute_tool('halve', arguments={'n': 5})")
+    raises = """
+panel = hk.browse()
+def page(filters, before=None):
+    raise ZeroDivisionError("the log is on fire; password=hunter2-is-mine")
+panel.operations["page"] = page
+panel
+"""
+    run = "hk.execute_tool('halve', arguments={'n': 5})"
+    book = notebook("browse", fill, "hk.browse(tool='halve')", run, raises)
     book.run(0)
     book.run(1)
     panel = book.panel(1)
@@ -236,77 +246,10 @@ for n in [1] * 30 + [0] * 3:
     expect(rows).to_have_count(25)
     book.run(2)
     expect(rows.first).to_contain_text("✓")  # it came in by itself
-    assert book.problems == []
-
-
-@pytest.mark.requirement("LOG-10", "FACE-4")
-def test_trial_runs_are_counted_below_the_log_and_shown_on_a_press(notebook: Open) -> None:
-    fill = """
-from healkit import Healkit
-hk = Healkit()
-hk.vault.add("third_of", "def third_of(n: int):\\n    return 3 // n")
-hk.execute("third_of", arguments={"n": 0}, mode="subprocess")
-from healkit.runtime.trials import Trial
-tries = hk.trials([Trial("def third_of(n): return 3 // n", {"n": n}, "third_of") for n in (0, 1, 2)])
-"""
-    book = notebook("tries", fill, "hk.browse(tool='third_of')")
-    book.run(0)
-    book.run(1)
-    panel = book.panel(1)
-    rows = panel.locator(".hk-rows tbody tr")
-    expect(rows).to_have_count(1)
-    expect(panel.locator(".hk-left-out")).to_contain_text(
-        "3 trial runs, such as a healing makes, are hidden."
-    )
-    book.shot("11-trials-left-out", panel)
-    press(panel, "Show them")
-    expect(rows).to_have_count(4)
-    expect(rows.first).to_contain_text("third_of trial")
-    expect(panel.get_by_label("trials", exact=True)).to_be_focused()
-    book.shot("11-trials-shown", panel)
-    panel.get_by_label("trials", exact=True).uncheck()
-    expect(rows).to_have_count(1)
-    assert book.problems == []
-
-
-@pytest.mark.requirement("FACE-4")
-def test_what_a_callback_raises_is_seen_in_the_panel(notebook: Open) -> None:
-    cell = """
-from healkit.defaults import default_healkit
-panel = default_healkit().browse()
-def page(filters, before=None):
-    raise ZeroDivisionError("the log is on fire; password=hunter2-is-mine")
-panel.operations["page"] = page
-panel
-"""
-    book = notebook("raises", LOAD, cell)
-    book.run(0)
-    book.run(1)
-    alert = book.panel(1).get_by_role("alert")
+    book.run(3)  # what a callback raises is seen in the panel
+    alert = book.panel(3).get_by_role("alert")
     expect(alert).to_contain_text("ZeroDivisionError: the log is on fire", timeout=SLOW_MS)
     expect(alert).not_to_contain_text("hunter2")
     alert.get_by_text("Details").click()
     expect(alert).to_contain_text(", in page")
-
-
-@pytest.mark.requirement("FACE-4", "WORK-5")
-def test_a_secret_local_never_reaches_the_page_or_the_notebook_file(notebook: Open) -> None:
-    code = """%%tool seat_of
-def seat_of(name: str):
-    password = "-".join(["hunter2", "is", "mine"])
-    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-    return {"Ann": 1}[name]"""
-    book = notebook("secrets", LOAD, code, "%run_tool seat_of name='Zoe'")
-    for number in range(3):
-        book.run(number)
-    panel = book.panel(2)
-    press(panel, "Locals and expressions")
-    expect(panel).to_contain_text("2 values hidden: they looked like secrets.", timeout=SLOW_MS)
-    expression = panel.get_by_label("expression to evaluate in this frame")
-    expression.fill("token")
-    expression.press("Enter")
-    expect(panel.locator(".hk-answer")).to_contain_text("REDACTED", timeout=SLOW_MS)
-    book.shot("11-locals", panel)
-    shown = book.page.content() + str(book.save())
-    assert "hunter2-is-mine" not in shown
-    assert "ghp_16C7e42F292c6912E7710c838347Ae178B4a" not in shown
+    assert book.problems == []

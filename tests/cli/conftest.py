@@ -1,7 +1,4 @@
-"""Command line as a user has it.
-
-It is called in this process, or in a process of its own where that matters.
-"""
+"""Command line as a user has it."""
 
 from __future__ import annotations
 

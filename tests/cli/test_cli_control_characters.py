@@ -1,7 +1,4 @@
-"""Control characters in printed texts of a tool.
-
-No text sets the terminal, leaves its line or reorders it, whichever command prints it.
-"""
+"""Control characters in a tool's texts."""
 
 from __future__ import annotations
 
@@ -12,8 +9,7 @@ import shutil
 import pytest
 
 from healkit.errors import HealkitError
-from healkit.plain_text import drawn, seen_json, visible
-from healkit.rendering.healing import question_text
+from healkit.plain_text import drawn
 from healkit.rendering.outputs import safe_output
 
 #: What a terminal obeys, apart from a new line and a tab: C0, DEL, C1, and what reorders a line.
@@ -72,21 +68,13 @@ def test_no_command_prints_a_tools_control_characters(hostile):
 
 @pytest.mark.slow
 @pytest.mark.requirement("SAFE-4")
-def test_a_text_that_a_tool_returns_keeps_colours_only(cli, environment, empty_database):
-    """S8: a returned text is printed as it is, and so could reorder the line."""
-    shutil.copy(empty_database, environment["HEALKIT_DB"])
-    cli("vault", "add", "said", "-", stdin=CODE.split("\n\n\n")[1])
-    assert OBEYED.findall(cli("run", "said", "--args", '{"fails": false}').stdout) == []
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("SAFE-4")
-def test_a_tools_last_colour_ends_with_its_output(cli, environment, empty_database):
-    """S8: concealed text as a tool's last output hid the card that says how the run ended."""
-    shutil.copy(empty_database, environment["HEALKIT_DB"])
+def test_a_text_that_a_tool_returns_keeps_colours_only_and_the_last_ends_with_its_output(hostile):
+    """S8: a returned text could reorder the line, and concealed text hid the card that says how the run ended."""
+    hostile("vault", "add", "said", "-", stdin=CODE.split("\n\n\n")[1])
+    assert OBEYED.findall(hostile("run", "said", "--args", '{"fails": false}').stdout) == []
     code = "def hides():\n    print('\\x1b[8mgone')\n    return '\\x1b[31mred'\n"
-    cli("vault", "add", "hides", "-", stdin=code)
-    assert cli("run", "hides").stdout == "\x1b[8mgone\n\x1b[0mred\n"
+    hostile("vault", "add", "hides", "-", stdin=code)
+    assert hostile("run", "hides").stdout == "\x1b[8mgone\n\x1b[0mred\n"
 
 
 @pytest.mark.requirement("SAFE-4")
@@ -113,12 +101,6 @@ def test_an_errors_text_holds_no_control_characters():
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_a_question_holds_no_control_characters():
-    """S8: a magic prints the question as text."""
-    assert OBEYED.findall(question_text(f"f({HOSTILE})", [HOSTILE])) == []
-
-
-@pytest.mark.requirement("SAFE-4")
 @pytest.mark.parametrize(
     "kind", ["text/plain", "text/html", "text/markdown", "text/latex", "application/json"]
 )
@@ -130,22 +112,8 @@ def test_outputs_in_a_notebook_hold_no_control_characters(kind):
     assert output is not None
     shown = output["data"][kind]
     assert OBEYED.findall(json.dumps(shown, ensure_ascii=False)) == []
+    for told in ({"output_type": "stream", "text": HOSTILE}, {"output_type": "error", "evalue": HOSTILE}):
+        assert OBEYED.findall("".join(map(str, safe_output(told).values()))) == []
     if kind == "text/markdown":
         assert "8238" not in shown
         assert "rlm" not in shown
-
-
-@pytest.mark.requirement("SAFE-4")
-@pytest.mark.parametrize(
-    "output", [{"output_type": "stream", "text": HOSTILE}, {"output_type": "error", "evalue": HOSTILE}]
-)
-def test_streams_and_errors_in_a_notebook_hold_no_control_characters(output):
-    """S8: so did a worker's streams and tracebacks."""
-    assert OBEYED.findall("".join(map(str, safe_output(output).values()))) == []
-
-
-def test_json_is_the_same_value_without_control_characters():
-    text = seen_json(json.dumps({"a": HOSTILE}, ensure_ascii=False))
-    assert OBEYED.findall(text) == []
-    assert json.loads(text) == {"a": HOSTILE}
-    assert visible("plain text, ünïcode: 漢字 \u200d") == "plain text, ünïcode: 漢字 \u200d"

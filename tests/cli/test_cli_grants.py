@@ -7,7 +7,7 @@ import json
 import pytest
 
 
-@pytest.mark.requirement("WORK-2")
+@pytest.mark.requirement("WORK-2", "SAFE-1")
 def test_grants_are_given_changed_shown_and_taken_back(fibonacci, tmp_path):
     (tmp_path / "data").mkdir()
     shown = fibonacci("vault", "grant", "fibonacci").stdout
@@ -29,33 +29,11 @@ def test_grants_are_given_changed_shown_and_taken_back(fibonacci, tmp_path):
     assert entry["grants"] | {"read": []} == {
         "read": [], "memory_mb": 65, "cpu_s": 5, "timeout_s": 2.5, "packages": [], "calls": []
     }  # fmt: skip
+    marked = fibonacci("vault", "grant", "fibonacci", "--own-grants", "yes").stdout
+    assert "own grants: keeps all of this when another tool calls it" in marked
+    assert "own grants" not in fibonacci("vault", "grant", "fibonacci", "--own-grants", "no").stdout
     cleared = fibonacci("vault", "grant", "fibonacci", "--clear", "--cpu", "7", "--json")
     assert json.loads(cleared.stdout)["grants"] == {"cpu_s": 7}
-
-
-@pytest.mark.requirement("SAFE-1")
-def test_a_tool_that_keeps_its_grants_when_called_is_shown_to(fibonacci):
-    """S1: a tool could not be marked, as each one kept its grants."""
-    marked = fibonacci("vault", "grant", "fibonacci", "--own-grants", "yes", "--memory", "64").stdout
-    assert marked.splitlines()[1:] == [
-        "  memory 64 MiB",
-        "  own grants: keeps all of this when another tool calls it",
-    ]
-    shown = fibonacci("vault", "show", "fibonacci").stdout
-    assert "own grants: keeps all of this when another tool calls it" in shown
-    assert "takes yes or no" in fibonacci("vault", "grant", "fibonacci", "--own-grants", "maybe").stderr
-    assert "own grants" not in fibonacci("vault", "grant", "fibonacci", "--own-grants", "no").stdout
-
-
-@pytest.mark.requirement("WORK-2")
-def test_a_tool_is_added_and_patched_with_grants_and_its_card_shows_them(cli):
-    added = cli("vault", "add", "one", "-", "--memory", "64", stdin="def one():\n    return 1 / 0\n")
-    assert added.stdout == "one v1 saved\n"
-    card = cli("run", "one")
-    assert "  grants     memory 64 MiB\n" in card.stdout + card.stderr
-    patched = cli("vault", "patch", "one", "-", "--cpu", "5", stdin="def one():\n    return 1\n")
-    assert patched.stdout == "one v2 saved (patched from v1), with other grants\n"
-    assert "  processor time 5 s" in cli("vault", "grant", "one").stdout
 
 
 @pytest.mark.requirement("WORK-2")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,20 +11,14 @@ from healkit.cli import lab
 from healkit.cli.lab import seeded
 
 
-def test_a_vault_with_tools_is_not_filled_with_lessons(tmp_path: Path, empty_database: Path) -> None:
+def test_an_empty_vault_gets_the_lessons_and_one_with_tools_does_not(healkit: Healkit) -> None:
     """U8: `healkit lab` added 35 tools to the user's own vault."""
-    path = shutil.copy(empty_database, tmp_path / "healkit.db")
-    with Healkit(path) as healkit:
-        healkit.vault.add("mine", "def mine():\n    return 1\n")
-        assert seeded(healkit) == "1 tool; healkit seed adds those of the lessons"
-        assert [entry.tool_name for entry in healkit.vault.list()] == ["mine"]
-
-
-def test_an_empty_vault_gets_the_lessons(tmp_path: Path, empty_database: Path) -> None:
-    path = shutil.copy(empty_database, tmp_path / "healkit.db")
-    with Healkit(path) as healkit:
-        assert seeded(healkit)
-        assert "fibonacci" in {entry.tool_name for entry in healkit.vault.list()}
+    healkit.vault.add("mine", "def mine():\n    return 1\n")
+    assert seeded(healkit) == "1 tool; healkit seed adds those of the lessons"
+    assert [entry.tool_name for entry in healkit.vault.list()] == ["mine"]
+    healkit.vault.remove("mine")
+    assert seeded(healkit)
+    assert "fibonacci" in {entry.tool_name for entry in healkit.vault.list()}
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -67,17 +66,6 @@ def test_json_is_whole_and_the_list_can_be_narrowed(cli, asked):
     assert [r["id"] for r in json.loads(cli("requests", "list", "--pending", "--json").stdout)] == [two]
     assert cli("requests", "list", "--tool", "other").stdout == "No patch requests.\n"
     assert json.loads(cli("status", "--json").stdout)["requests"] == 1
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("VAULT-5")
-def test_undo_takes_the_active_revision_back_and_again_brings_it_back(cli, fibonacci, tmp_path: Path):
-    assert cli("vault", "undo", "fibonacci").returncode == 2
-    cli("vault", "patch", "fibonacci", "-", stdin=FIXED)
-    assert cli("vault", "undo", "fibonacci").stdout == "fibonacci v3 saved (fibonacci v2 is undone)\n"
-    assert "n / 0" in cli("vault", "show", "fibonacci", "--code").stdout
-    assert cli("vault", "undo", "fibonacci").stdout == "fibonacci v4 saved (fibonacci v3 is undone)\n"
-    assert cli("vault", "show", "fibonacci", "--code").stdout == FIXED
 
 
 @pytest.mark.slow

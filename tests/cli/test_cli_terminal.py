@@ -1,7 +1,4 @@
-"""Command line at a terminal.
-
-Lines that cannot be read, Ctrl-C, colours, completion, help.
-"""
+"""Terminal: wrong lines, Ctrl-C, colours, completion."""
 
 from __future__ import annotations
 
@@ -40,33 +37,18 @@ HEALABLE = "import time\ndef slow(n: int) -> int:\n    time.sleep(0.2)\n    retu
             "No such command '20251125'. Write healkit trace show 20251125, or healkit trace --help for what there is.",
         ),
         (["seed", "--bogus"], "No such option: --bogus. healkit seed --help shows what it takes."),
+        (
+            ["vault", "show", "xyz"],
+            "No tool named 'xyz' in the vault. It has fibonacci. healkit vault list lists them all.",
+        ),
+        (["heal", "fibonacci", "--log-id", "99"], "There is no log row 99. healkit log lists the newest."),
         (["demo", "x"], "Got unexpected extra argument(s) (x). healkit demo --help shows what it takes."),
     ],
 )
-def test_a_line_that_cannot_be_read_is_one_line_with_the_next_step(cli, words, said):
+def test_a_line_that_cannot_be_read_is_one_line_with_the_next_step(fibonacci, words, said):
     """It was a box of six lines; then the code came before the sentence."""
-    done = cli(*words)
+    done = fibonacci(*words)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{said}\n")
-
-
-def test_a_number_that_cannot_be_read_is_one_line_too(cli):
-    done = cli("errors", "--limit", "0")
-    assert done.returncode == 2
-    assert done.stderr.startswith("Invalid value for '--limit': ")
-    assert done.stderr.endswith(". healkit errors --help shows what it takes.\n")
-    assert done.stderr.count("\n") == 1
-
-
-def test_a_tool_that_is_not_there_names_those_that_are(fibonacci):
-    assert (
-        "It has fibonacci. healkit vault list lists them all.\n" in fibonacci("vault", "show", "xyz").stderr
-    )
-
-
-def test_a_hint_is_in_the_command_lines_own_words(fibonacci):
-    """It named hk.executions(), which a terminal does not have."""
-    done = fibonacci("heal", "fibonacci", "--log-id", "99")
-    assert done.stderr == "There is no log row 99. healkit log lists the newest.\n"
 
 
 def test_a_group_without_a_command_shows_what_there_is(fibonacci):
@@ -150,8 +132,3 @@ def test_a_shell_completes_commands_and_options(environment):
         done = subprocess.run([sys.executable, "-m", "healkit"], env={**environment, **asked}, text=True,
                               capture_output=True, timeout=WITHIN_S, check=False)  # fmt: skip
         assert done.stdout.split() == [offered], done.stderr
-
-
-def test_help_says_which_database_is_meant(cli):
-    """Words in brackets were taken for markup, and left out."""
-    assert "HEALKIT_DB, then healkit.db" in " ".join(cli("errors", "--help").stdout.replace("│", " ").split())

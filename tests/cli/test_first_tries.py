@@ -1,6 +1,4 @@
-"""First tries of every command, with nothing and with data.
-
-It works, or says what to type, and that works.
+"""First tries of every command, and what they say to type.
 
 The commands are read off the command line itself, so a new one is tried as well. Each is typed in its shortest sensible
 forms, where there is nothing yet and where there is something, and what its sentence says is typed after it.
@@ -168,7 +166,7 @@ def test_a_command_alone_works_or_says_what_to_type(place: Path, path: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.requirement("FACE-6")
-@pytest.mark.parametrize("path", TRIED)
+@pytest.mark.parametrize("path", [path for path in TRIED if COMMANDS[path] or path in OPTIONS])
 def test_a_command_with_what_it_needs_works_or_says_what_to_type(place: Path, path: str) -> None:
     follow([*path.split(), *filled(path, COMMANDS[path]), *OPTIONS.get(path, [])])
 
@@ -178,6 +176,7 @@ def test_a_command_with_what_it_needs_works_or_says_what_to_type(place: Path, pa
 @pytest.mark.parametrize(
     "path", [path for path in COMMANDS if path != "lab"]
 )  # whose other words are JupyterLab's
+@pytest.mark.parametrize("place", ["where there is something"], indirect=True)
 def test_a_command_that_is_typed_wrongly_says_what_to_type(place: Path, path: str) -> None:
     needed = COMMANDS[path]
     follow([*path.split(), "--nonsense"])

@@ -1,11 +1,10 @@
-"""Kernel of a notebook, and a shell in this process.
-
-Both are on a database of their own.
-"""
+"""Kernel of a notebook, and a shell."""
 
 from __future__ import annotations
 
 import gc
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,16 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HEALKIT_DB", str(path))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     return path
+
+
+@pytest.fixture(autouse=True)
+def closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No panel and no healing of a test goes on in this process, and it writes no file beside the tests."""
+    monkeypatch.chdir(tmp_path)
+    yield
+    if (panels := sys.modules.get("healkit.notebook.widgets.panel")) is not None:
+        panels.close_all()
+    assert "healkit-heal" not in [thread.name for thread in threading.enumerate()]
 
 
 @pytest.fixture

@@ -1,14 +1,9 @@
-"""Audit panel's half in the kernel.
-
-The page itself is in tests/browser.
-"""
+"""Audit panel's half in the kernel."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -17,9 +12,8 @@ import pytest
 from healkit import Healkit
 from healkit.decisions import Turn
 from healkit.decisions.decision import Decision
-from healkit.errors import UsageInvalid, ViewError
+from healkit.errors import UsageInvalid
 from healkit.notebook.widgets.decision_panels import PAGE_STEPS
-from healkit.notebook.widgets.panel import close_all
 
 PICK = """import pandas as pd
 
@@ -28,13 +22,6 @@ def pick(df: pd.DataFrame, column: str, values: list):
     return df[df[column].isin(values)]
 """
 STOCKS = pd.DataFrame({"ticker": ["AAPL", "META"], "password": ["hunter2!x", "letmein!9"]})
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    """No panel of these tests stays open in this process."""
-    yield
-    close_all()
 
 
 class Analyst:
@@ -46,7 +33,7 @@ class Analyst:
         return "There are {count(chosen)} of them. Each costs 7 dollars."
 
 
-def decided(healkit: Healkit, analyst: Analyst | None = None) -> Decision:
+def decided(healkit: Healkit) -> Decision:
     healkit.vault.add("pick", PICK)
     wanted = ["AAPL", "FB"]
     plan = [
@@ -63,7 +50,7 @@ def decided(healkit: Healkit, analyst: Analyst | None = None) -> Decision:
         tools=["pick"],
         chooser=plan,
         aliases={"META": ["FB"]},
-        analyst=analyst,
+        analyst=Analyst(),
     )
 
 
@@ -86,48 +73,16 @@ def test_a_decision_is_shown_alike_by_itself_and_by_its_id(healkit: Healkit) -> 
     assert dict(found["summary"])["corrections"] == "1, and 0 that failed"
     assert found["data"]["shape"] == "2 rows × 2 columns"
     assert found["data"]["rows"][1][0] == "'META'"
-    assert (found["analysis"], found["no_analysis"]) == ("", "Empty: no model wrote one.")
+    assert found["analysis"].startswith("There are 2 of them. ~~Each costs 7 dollars.~~")
     by_id = opened(healkit.audit_panel(decision.run.run_id))
     same = ("mark", "title", "question", "summary", "steps", "data", "total", "analysis", "no_analysis")
     assert {name: by_id[name] for name in same} == {name: found[name] for name in same}
     card = panel.static_card()
+    assert ">Each costs 7 dollars.</del>" in card.html
     for shown in (json.dumps(found), json.dumps(panel.get_state()), card.html, card.text):
         assert "hunter2!x" not in shown
         assert "letmein!9" not in shown
     assert len(json.dumps(panel.get_state())) < 3_000
-
-
-@pytest.mark.requirement("DECIDE-5", "DECIDE-6")
-def test_an_analysis_is_shown_with_what_is_struck_out_and_read_from_the_run_for_an_id(
-    healkit: Healkit,
-) -> None:
-    decision = decided(healkit, Analyst())
-    panel = healkit.audit_panel(decision)
-    text = opened(panel)["analysis"]
-    assert text.startswith("There are 2 of them. ~~Each costs 7 dollars.~~")
-    card = panel.static_card()
-    assert "~~Each costs 7 dollars.~~" in card.text
-    assert ">Each costs 7 dollars.</del>" in card.html
-    assert opened(healkit.audit_panel(decision.run.run_id))["analysis"] == text
-    shutil.rmtree(decision.run.folder)
-    gone = opened(healkit.audit_panel(decision.run.run_id))
-    assert (gone["analysis"], gone["no_analysis"]) == (None, "Its text was in the run folder, which is gone.")
-
-
-@pytest.mark.requirement("DECIDE-6")
-def test_the_data_is_exported_to_the_file_that_is_named(healkit: Healkit, tmp_path: Path) -> None:
-    panel = healkit.audit_panel(decided(healkit))
-    export = panel.operations["audit_export"]
-    for name, read in (("out.csv", pd.read_csv), ("out.parquet", pd.read_parquet)):
-        file = tmp_path / name
-        assert export(str(file)) == {"file": str(file), "shape": "2 rows × 2 columns"}
-        assert list(read(file)["ticker"]) == ["AAPL", "META"]
-    with pytest.raises(ViewError, match="exists"):
-        export(str(tmp_path / "out.csv"))
-    with pytest.raises(ViewError, match=r"must end with \.parquet or \.csv"):
-        export(str(tmp_path / "out.xlsx"))
-    with pytest.raises(UsageInvalid):
-        export(" ")
 
 
 def test_the_audit_of_anything_else_is_shown_alone_and_by_pages(healkit: Healkit) -> None:
@@ -163,8 +118,10 @@ def test_a_healings_audit_is_shown_by_its_report_and_by_its_id(healkit: Healkit)
 def test_a_decision_without_an_end_or_whose_view_is_gone_is_shown_as_it_is(healkit: Healkit) -> None:
     decision = decided(healkit)
     healkit.views.remove(str(decision.raw_data_view_name))
+    shutil.rmtree(decision.run.folder)
     gone = opened(healkit.audit_panel(decision.run.run_id))
-    assert gone["data"] is None
+    assert (gone["data"], gone["analysis"]) == (None, None)
+    assert gone["no_analysis"] == "Its text was in the run folder, which is gone."
     assert gone["notes"] == [f"The view {decision.raw_data_view_name} was removed."]
     healkit.audit.append("cut-off", "decide", "decision_started", tool_params={"question": "Which?"})
     cut_off = opened(healkit.audit_panel("cut-off"))

@@ -1,7 +1,4 @@
-"""Cell order in a real kernel.
-
-What the card says, and what the button runs.
-"""
+"""Cell order in a real kernel: the card and its button."""
 
 from __future__ import annotations
 
@@ -45,61 +42,6 @@ def run_some(
     return run
 
 
-@pytest.mark.slow
-@pytest.mark.requirement("FACE-7")
-def test_the_card_names_the_cell_that_was_not_run_and_what_it_needs(
-    run_some: RunSome, database: Path
-) -> None:
-    cells = [LOAD, "base = 2", "prices = [base, 5]", "sum(prices)"]
-    outputs = run_some(cells, [1, 4]).cells[1].outputs
-    assert [output.output_type for output in outputs] == ["error", "display_data", "display_data"]
-    card = outputs[1].data["text/plain"]
-    assert (
-        "why        'prices' is defined in cell 3 (In [ ]: prices = [base, 5]), which has not been run since the "
-        "kernel started." in card
-    )
-    assert "fix        Run cells 2 and 3, in this order, then this cell again." in card
-    assert "prices = [base, 5]</code>" in outputs[1].data["text/html"]
-    assert WIDGET in outputs[2].data
-    assert not database.exists()
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("FACE-3")
-def test_a_failure_that_is_no_matter_of_order_has_the_card_that_it_had(run_some: RunSome) -> None:
-    executed = run_some([LOAD, "prices = [1]", "1 / 0", "print(zzyzx)", "print(prizes)"], [1, 2, 3, 4, 5])
-    for cell in executed.cells[2:]:
-        assert [output.output_type for output in cell.outputs] == ["error", "display_data"]
-    assert "It is defined further down" in text_of(executed.cells[3])
-    assert "A similar name exists: 'prices'." in text_of(executed.cells[4])
-
-
-@pytest.mark.slow
-def test_a_function_that_was_edited_since_is_told(run_some: RunSome, tmp_path: Path) -> None:
-    edit = (
-        "import json, os, time\n"
-        "path = os.environ['JPY_SESSION_NAME']\n"
-        "text = open(path).read().replace('n / 0', 'n / 2')\n"
-        "open(path, 'w').write(text)\n"
-        "os.utime(path, (time.time() + 5,) * 2)"
-    )
-    executed = run_some([LOAD, "def half(n):\n    return n / 0", edit, "half(4)"], [1, 2, 3, 4])
-    said = text_of(executed.cells[3])
-    assert (
-        "'half' ran as defined in In [2]. Cell 2 now has a changed version of it, which has not been run."
-        in said
-    )
-    assert "Run cell 2, then this cell again." in said
-
-
-@pytest.mark.slow
-def test_a_notebook_without_a_file_is_advised_from_its_history(run: Any) -> None:
-    executed = run(LOAD, "prices = [1]", "del prices", "sum(prices)")
-    assert "'prices' was defined in In [2] (prices = [1]) and deleted by del prices in In [3]." in text_of(
-        executed.cells[3]
-    )
-
-
 UNREADABLE = [
     "",
     "[]",
@@ -111,29 +53,17 @@ UNREADABLE = [
 ]
 
 
-@pytest.fixture(scope="module")
-def beside_unreadable(notebook_kernel: NotebookKernel, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """Return the outputs of a failing cell beside each of these files: one kernel, told of one file after the other."""
-    folder = tmp_path_factory.mktemp("unreadable")
+def test_a_file_that_cannot_be_read_costs_no_card(run: Any, tmp_path: Path) -> None:
     cells = [LOAD]
     for number, content in enumerate(UNREADABLE):
-        path = folder / str(number) / "broken.ipynb"  # with no other notebook beside it to be taken for it
+        path = tmp_path / str(number) / "broken.ipynb"  # with no other notebook beside it to be taken for it
         path.parent.mkdir()
         if content is not None:
             path.write_text(content)
         cells.append(f"import os\nos.environ['JPY_SESSION_NAME'] = {str(path)!r}\nsum(prices)")
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    with pytest.MonkeyPatch.context() as process:
-        process.setenv("HEALKIT_DB", str(folder / "healkit.db"))
-        notebook_kernel.run(book, allow_errors=True)
-    return [cell.outputs for cell in book.cells[1:]]
-
-
-@pytest.mark.parametrize("number", range(len(UNREADABLE)))
-def test_a_file_that_cannot_be_read_costs_no_card(beside_unreadable: list[Any], number: int) -> None:
-    outputs = beside_unreadable[number]
-    assert [output.output_type for output in outputs] == ["error", "display_data"]
-    assert "'prices' is not defined." in outputs[1].data["text/plain"]
+    for cell in run(*cells).cells[1:]:
+        assert [output.output_type for output in cell.outputs] == ["error", "display_data"]
+        assert "'prices' is not defined." in cell.outputs[1].data["text/plain"]
 
 
 def test_a_teacher_who_keeps_the_mending_back_keeps_the_button_back_too(
@@ -155,15 +85,6 @@ def test_a_secret_in_the_cell_that_is_named_does_not_come_onto_the_card(run_some
     executed = run_some([LOAD, f"prices = '{SECRET}'", "print(prices)"], [1, 3])
     assert "is defined in cell 2" in text_of(executed.cells[1])
     assert SECRET not in json.dumps(executed.cells[1].outputs)
-
-
-def test_the_advice_alone_is_asked_for_by_a_function(run_some: RunSome) -> None:
-    ask = "from healkit.notebook.cards import advise_last_cell\nadvise_last_cell()"
-    executed = run_some([LOAD, ask, "prices = [1]", "sum(prices)", ask], [1, 2, 4, 5])
-    assert "No cell of this notebook has failed" in text_of(executed.cells[1])
-    shown = executed.cells[3].outputs[0].data
-    assert "'prices' is defined in cell 3" in shown["text/plain"]
-    assert "Run cell 3, then this cell again." in shown["text/html"]
 
 
 class Kernel:
@@ -284,16 +205,6 @@ def test_the_button_runs_the_cells_in_the_users_kernel_and_nothing_does_before_i
     again = page.run(4)
     assert (again["status"], again["execution_count"]) == ("ok", 5)
     assert "no step 7" in page.ask("run_cell", step=7)["error"]["message"]
-
-
-def test_what_fails_under_the_button_is_shown_in_the_panel_and_the_kernel_goes_on(kernel: Any) -> None:
-    page = kernel(LOAD, "prices = [len(open('/nowhere/at/all').read())]", "sum(prices)", "1 + 1")
-    page.run(1)
-    page.run(3)
-    done = page.ask("run_cell", step=0)["value"]
-    assert not done["ok"]
-    assert "FileNotFoundError" in done["failure"]
-    assert page.run(4)["status"] == "ok"
 
 
 @pytest.mark.slow

@@ -1,11 +1,7 @@
-"""Decide panel's half in the kernel.
-
-The page itself is in tests/browser.
-"""
+"""Decide panel's half in the kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -15,7 +11,6 @@ from waiting import wait_until
 from healkit import Healkit
 from healkit.decisions.choosers import told
 from healkit.errors import UsageInvalid
-from healkit.notebook.widgets.panel import close_all
 
 PICK = """import pandas as pd
 
@@ -28,13 +23,6 @@ OP = {
     "type": "execute_data_op", "tool": "pick", "viewName": "chosen",
     "params": {"df": "stocks", "column": "ticker", "values": ["META"]},
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    """No panel of these tests stays open in this process."""
-    yield
-    close_all()
 
 
 def opened(healkit: Healkit, **more: Any) -> Any:

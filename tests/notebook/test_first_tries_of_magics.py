@@ -1,9 +1,4 @@
-"""First tries of every magic, with nothing and with data.
-
-It works, or says what to type, and that works.
-
-The magics are read off the extension's own table, so a new one is tried as well.
-"""
+"""First tries of every magic, and what they say to type."""
 
 from __future__ import annotations
 
@@ -150,6 +145,7 @@ def test_a_magic_with_what_it_needs_works_or_says_what_to_type(
 @pytest.mark.slow
 @pytest.mark.requirement("FACE-2")
 @pytest.mark.parametrize("magic", PARSERS)
+@pytest.mark.parametrize("notebook", ["where there is something"], indirect=True)
 def test_a_magic_that_is_typed_wrongly_says_what_to_type(
     notebook: Any, capsys: pytest.CaptureFixture[str], magic: str
 ) -> None:

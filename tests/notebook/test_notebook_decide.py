@@ -94,20 +94,18 @@ def test_without_plan_and_chooser_a_notebook_opens_the_panel_with_the_operations
         close_all()
 
 
-@pytest.mark.parametrize(
-    ("line", "cell", "said"),
-    [
-        ('"Which?" --tools totals', PLAN, "needs data"),
-        ('"Which?" sales=frame --tools totals', None, r"Say who chooses: --plan FILE, or --chooser person\."),
-        ('"Which?" sales=frame --tools totals', "  ", "holds no plan"),
-        ('"Which?" sales=frame --tools totals', '{"type": "finalize"}', "list of choices"),
-        ('"Which?" sales=frame --tools totals --plan none.json', None, "Cannot read"),
-        ('"Which?" sales=frame --tools totals --plan none.json', PLAN, "two plans"),
-    ],
+WRONG = (
+    ('"Which?" --tools totals', PLAN, "needs data"),
+    ('"Which?" sales=frame --tools totals', None, r"Say who chooses: --plan FILE, or --chooser person\."),
+    ('"Which?" sales=frame --tools totals', "  ", "holds no plan"),
+    ('"Which?" sales=frame --tools totals', '{"type": "finalize"}', "list of choices"),
+    ('"Which?" sales=frame --tools totals --plan none.json', None, "Cannot read"),
+    ('"Which?" sales=frame --tools totals --plan none.json', PLAN, "two plans"),
 )
-def test_a_line_that_cannot_be_answered_is_one_sentence(
-    loaded: Any, line: str, cell: str | None, said: str
-) -> None:
-    magic = loaded.run_line_magic if cell is None else loaded.run_cell_magic
-    with pytest.raises(UsageInvalid, match=said):
-        magic(*(word for word in ("decide", line, cell) if word is not None))
+
+
+def test_a_line_that_cannot_be_answered_is_one_sentence(loaded: Any) -> None:
+    for line, cell, said in WRONG:
+        magic = loaded.run_line_magic if cell is None else loaded.run_cell_magic
+        with pytest.raises(UsageInvalid, match=said):
+            magic(*(word for word in ("decide", line, cell) if word is not None))

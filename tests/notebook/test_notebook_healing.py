@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from IPython.core.completer import provisionalcompleter
 from notebook_samples import text_of
 
 from healkit import Healkit
@@ -53,41 +52,3 @@ def test_the_tool_that_failed_last_is_healed_and_the_report_is_the_cells_value(r
         assert "`" not in card
         assert not re.search(r"(?<!%)\bhealkit (requests|vault|trace)", card)
     assert healkit.vault.get("mean").revision == 2
-
-
-@pytest.mark.requirement("HEAL-2", "FACE-7")
-def test_for_a_cell_of_the_users_own_there_is_advice_and_nothing_is_run(run) -> None:
-    book = run(
-        "%load_ext healkit",
-        "if False:\n    rate = 2",
-        "rate * 3",
-        "%heal",
-        "'rate' in globals()",
-    )
-    assert "rate" in text_of(book.cells[3])
-    assert text_of(book.cells[4]).endswith("False")
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("HEAL-2")
-def test_a_person_gets_the_editor(run, healkit: Healkit) -> None:
-    healkit.vault.add("mean", BROKEN, examples=EXAMPLES)
-    healkit.execute("mean", arguments={"values": [1]})
-    book = run("%load_ext healkit", "%heal mean --with person")
-    assert "PatchEditor" in text_of(book.cells[1]) or any(
-        "application/vnd.jupyter.widget-view+json" in output.get("data", {})
-        for output in book.cells[1].outputs
-    )
-
-
-def test_its_words_are_completed(shell, healkit: Healkit) -> None:
-    shell.run_line_magic("load_ext", "healkit")
-    healkit.vault.add("mean", BROKEN)
-
-    def completed(line: str) -> set[str]:
-        with provisionalcompleter():
-            return {found.text for found in shell.Completer.completions(line, len(line))}
-
-    assert "mean" in completed("%heal me")
-    assert "--budget" in completed("%heal --b")
-    assert {"rules", "search", "peers", "model", "person"} <= completed("%heal mean --with ")

@@ -68,20 +68,3 @@ def test_subcommands_and_the_numbers_that_wait_are_completed(shell, healkit):
     assert {str(one.id), str(two.id)} <= completed("%healkit requests show ")
     assert "undo" in completed("%vault un")
     assert "fibonacci" in completed("%vault undo fib")
-
-
-@pytest.mark.slow
-def test_a_tool_cell_takes_examples_from_its_flags_and_from_its_docstring(run, healkit):
-    documented = '    """Double it.\n\n    >>> double(2)\n    4\n    """\n'
-    book = run(
-        "%load_ext healkit",
-        f"%%tool double\ndef double(n):\n{documented}    return n * 2",
-        "%vault show double",
-        '%%tool double --example \'{"arguments": {"n": 1}, "result": 2}\'\ndef double(n):\n    return n + n',
-        '%%tool double --example {"n": 1}\ndef double(n):\n    return 2 * n',
-    )
-    *_, shown, _, refused = map(text_of, book.cells)
-    assert 'example      {"arguments": {"n": 2}, "result": 4}' in shown
-    assert "Example 1" in refused
-    entry = healkit.vault.get("double")
-    assert (entry.revision, [example["result"] for example in entry.examples]) == (2, [4, 2])

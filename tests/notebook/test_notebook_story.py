@@ -1,13 +1,12 @@
-"""Magics in a real notebook.
-
-Real kernel, real worker, real database.
-"""
+"""Magics in a real notebook."""
 
 from __future__ import annotations
 
 import pytest
 from nbclient.exceptions import CellExecutionError
-from notebook_samples import BROKEN, FIXED, error_of, text_of
+from notebook_samples import BROKEN, FIXED, text_of
+
+from healkit.notebook.magic_parsers import PARSERS
 
 
 @pytest.mark.requirement("FACE-2", "LOG-1", "VAULT-4")
@@ -68,27 +67,6 @@ def test_a_failure_is_a_failure_to_those_who_run_notebooks(run):
         run("%load_ext healkit", BROKEN, "%run_tool fibonacci n=1", allow_errors=False)
 
 
-@pytest.mark.requirement("FACE-3")
-def test_the_card_comes_below_an_ordinary_error_output(run):
-    cell = run("%load_ext healkit", BROKEN, "%run_tool fibonacci n=1").cells[2]
-    assert [output.output_type for output in cell.outputs] == [
-        "stream",
-        "error",
-        "display_data",
-        "display_data",
-    ]
-    assert "<div" in cell.outputs[2].data["text/html"]
-    assert error_of(cell).ename == "ToolExecutionError"
-
-
-@pytest.mark.requirement("FACE-3")
-def test_a_cell_of_the_users_own_keeps_its_error_as_it_was(run):
-    outputs = run("%load_ext healkit", "1 / 0").cells[1].outputs
-    assert [output.output_type for output in outputs] == ["error", "display_data"]
-    assert "Traceback (most recent call last)" in "".join(outputs[0].traceback)
-    assert outputs[0].ename == "ZeroDivisionError"
-
-
 @pytest.mark.requirement("WORK-1")
 def test_what_a_tool_displays_is_seen_cleaned(run):
     code = (
@@ -105,33 +83,41 @@ def test_what_a_tool_displays_is_seen_cleaned(run):
     assert cell.outputs[-1].data["text/plain"] == "7"
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("%run_tool fibonaci n=1", "No tool named 'fibonaci' in the vault. Did you mean 'fibonacci'?"),
-        ("%run_tool fibonacci --persnoa x", "Did you mean '--persona'?"),
-        ("%run_tool fibonacci n=nothing", "name 'nothing' is not defined. For text, put it in quotes"),
-        ("%run_tool fibonacci n=order", "name 'order' is not defined. Did you mean 'orders'? For text"),
-        ("%run_tool fibonacci n='x'", "'n' must be integer, got 'x'"),
-        ("%run_tool fibonacci --args '[1]'", "--args must be a JSON object"),
-        ("%run_tool fibonacci n=1 --args '{\"n\": 2}'", "'n' is given twice"),
-        ("%run_tool fibonacci n=[1", "[ is opened and never closed"),
-        ("%run_tool", "Write %run_tool NAME key=value"),
-        ("%vault shwo fibonacci", "Did you mean 'show'?"),
-        ("%vault show", "%vault show takes NAME"),
-        ("%vault show fibonacci@7", "has no revision 7"),
-        ("%executions --status BROKEN", "Write SUCCESS, FAILURE, REFUSED, RUNNING"),
-        ("%executions --since soon", "Not a valid time: 'soon'"),
-        ("%healkit of", "Did you mean 'off'?"),
-        ("%trace_last_error --frames 0", "--frames must be 1 or more"),
-    ],
+MISTAKES = (
+    ("%run_tool fibonaci n=1", "No tool named 'fibonaci' in the vault. Did you mean 'fibonacci'?"),
+    ("%run_tool fibonacci --persnoa x", "Did you mean '--persona'?"),
+    ("%run_tool fibonacci n=nothing", "name 'nothing' is not defined. For text, put it in quotes"),
+    ("%run_tool fibonacci n=order", "name 'order' is not defined. Did you mean 'orders'? For text"),
+    ("%run_tool fibonacci n='x'", "'n' must be integer, got 'x'"),
+    ("%run_tool fibonacci --args '[1]'", "--args must be a JSON object"),
+    ("%run_tool fibonacci n=1 --args '{\"n\": 2}'", "'n' is given twice"),
+    ("%run_tool fibonacci n=[1", "[ is opened and never closed"),
+    ("%run_tool", "Write %run_tool NAME key=value"),
+    ("%vault shwo fibonacci", "Did you mean 'show'?"),
+    ("%vault show", "%vault show takes NAME"),
+    ("%vault show fibonacci@7", "has no revision 7"),
+    ("%executions --status BROKEN", "Write SUCCESS, FAILURE, REFUSED, RUNNING"),
+    ("%executions --since soon", "Not a valid time: 'soon'"),
+    ("%healkit of", "Did you mean 'off'?"),
+    ("%trace_last_error --frames 0", "--frames must be 1 or more"),
+    ("%trace_last_error never_failed", "No errors found"),
+    ("%%tool fibonacci\ndef fibonacci(n: int = 3):\n    return n\n", "fibonacci v1 unchanged"),
+    ("%executions --dock --group", "--group cannot be combined with --dock."),
+    ("%healkit keep", "The tool needs a name"),
+    ("%healkit keep x", "No cell has failed yet"),
+    ("%healkit keep x --cell 99", "There is no cell 99"),
+    ("%healkit off now", "%healkit off takes no name"),
 )
+
+
 @pytest.mark.requirement("FACE-2")
-def test_a_typing_mistake_is_one_line_with_the_way_out(loaded, line, said, capsys):
-    loaded.run_cell(line)
-    shown = capsys.readouterr().out.strip()
-    assert said in shown
-    assert len(shown.splitlines()) == 1
+def test_a_typing_mistake_is_one_line_with_the_way_out(loaded, capsys):
+    capsys.readouterr()
+    for line, said in MISTAKES:
+        loaded.run_cell(line)
+        shown = capsys.readouterr().out.strip()
+        assert said in shown, line
+        assert len(shown.splitlines()) == 1, line
 
 
 @pytest.fixture(scope="module")
@@ -150,52 +136,16 @@ def loaded(shell, module_database, monkeypatch):
     return shell
 
 
-@pytest.mark.parametrize(
-    "magic", ["run_tool", "trace_last_error", "post_mortem", "vault", "executions", "healkit"]
-)
-@pytest.mark.requirement("FACE-2")
-def test_every_magic_prints_its_help(loaded, magic, capsys):
-    loaded.run_line_magic(magic, "--help")
-    assert f"usage: %{magic}" in capsys.readouterr().out
-    assert "usage:" in loaded.find_line_magic(magic).__doc__
-
-
-def test_json_that_is_wrong_has_a_caret_under_the_place(loaded, capsys):
-    loaded.run_cell("%run_tool fibonacci --args '{\"n\": }'")
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[2].index("^") == lines[1].index("}")
-
-
-def test_saving_the_same_code_again_changes_nothing(loaded, capsys):
-    loaded.run_cell_magic("tool", "fibonacci", "def fibonacci(n: int = 3):\n    return n\n")
-    assert "fibonacci v1 unchanged" in capsys.readouterr().out
-
-
 def test_a_tool_is_named_after_its_code_when_no_name_is_given(loaded, capsys):
     loaded.run_cell_magic("tool", "--draft", "def named_by_code(a):\n    return a\n")
     loaded.run_cell_magic(
         "tool", "", "class CleanTextTool(Tool):\n    def run(self, arguments):\n        return 1\n"
     )
-    shown = capsys.readouterr().out
-    assert "named_by_code v1 saved as a draft" in shown
-    assert "clean_text v1 saved" in shown
-
-
-@pytest.mark.requirement("VAULT-8")
-def test_code_that_does_not_parse_is_refused_with_its_place(loaded, capsys):
-    loaded.run_cell("%%tool broken\ndef broken(:\n    pass")
-    shown = capsys.readouterr().out
-    assert "line 1, column 12" in shown
-    assert "--draft" in shown
-    loaded.run_cell("%%tool broken --draft\ndef broken(:\n    pass")
-    assert "broken v1 saved as a draft" in capsys.readouterr().out
-
-
-def test_a_sql_tool_is_saved_and_run(loaded, capsys):
     loaded.run_cell_magic("tool", "one --sql --run '{}'", "SELECT 1 AS x")
     shown = capsys.readouterr().out
-    assert "one v1 saved" in shown
     assert "✓ one v1 · log row" in shown
+    assert "named_by_code v1 saved as a draft" in shown
+    assert "clean_text v1 saved" in shown
 
 
 def test_every_look_at_the_vault_shows_something(loaded, capsys):
@@ -211,21 +161,6 @@ def test_every_look_at_the_vault_shows_something(loaded, capsys):
         assert "fibonacci" in capsys.readouterr().out, line
     loaded.run_line_magic("vault", "show fibonacci --edit")
     assert loaded.rl_next_input.startswith("%%tool fibonacci\ndef fibonacci")
-
-
-def test_no_error_is_said_in_words(loaded, capsys):
-    loaded.run_line_magic("trace_last_error", "never_failed")
-    assert "No errors found" in capsys.readouterr().out
-
-
-def test_cards_can_be_switched_off(loaded, capsys):
-    loaded.run_line_magic("healkit", "off")
-    capsys.readouterr()
-    loaded.run_cell_magic("tool", "quiet", "def quiet():\n    return 1\n")
-    assert capsys.readouterr().out == ""
-    loaded.run_line_magic("healkit", "on")
-    loaded.run_line_magic("healkit", "status")
-    assert "database" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -246,11 +181,36 @@ def test_a_failure_that_the_cell_catches_still_has_its_card(run):
     assert cell.outputs[0].text.endswith("1\n")
 
 
-def test_the_vault_alone_lists_the_tools_and_a_frame_is_called_one(loaded, capsys):
-    loaded.run_cell("%vault")
-    assert capsys.readouterr().out.startswith("tool ")
-    loaded.run_cell_magic(
-        "tool", "rows", "import pandas as pd\ndef rows(df: pd.DataFrame):\n    return len(df)\n"
-    )
-    loaded.run_cell("%vault show rows")
-    assert "df: DataFrame" in capsys.readouterr().out
+def test_a_tool_cell_takes_examples_from_its_flags_and_from_its_docstring(loaded, capsys):
+    documented = 'def double(n):\n    """Double it.\n\n    >>> double(2)\n    4\n    """\n    return n * 2'
+    loaded.run_cell_magic("tool", "double", documented)
+    flag = """double --example '{"arguments": {"n": 1}, "result": 2}'"""
+    loaded.run_cell_magic("tool", flag, "def double(n):\n    return n + n")
+    loaded.run_cell("%vault show double")
+    shown = capsys.readouterr().out
+    assert 'example      {"arguments": {"n": 2}, "result": 4}' in shown
+    assert 'example      {"arguments": {"n": 1}, "result": 2}' in shown
+
+
+@pytest.mark.requirement("FACE-2")
+def test_every_magic_prints_its_help(loaded, capsys):
+    for magic in PARSERS:
+        loaded.run_cell(f"%%{magic} --help\nx" if magic == "tool" else f"%{magic} --help")
+        assert f"%{magic}" in capsys.readouterr().out
+
+
+@pytest.mark.requirement("HEAL-2", "FACE-7")
+def test_heal_after_a_failing_cell_advises_and_runs_nothing(loaded, capsys):
+    """U7: the answer was "No cell of this notebook is known to give what the last failing cell lacks."."""
+    for cell in ("1 / 0", "if False:\n    rate = 2", "rate * 3"):
+        loaded.run_cell(cell, store_history=True)
+        capsys.readouterr()
+        loaded.run_cell("%heal")
+        said = capsys.readouterr().out
+        if cell == "1 / 0":
+            assert (
+                "make it a tool with %healkit keep NAME, run that with %run_tool NAME, then %heal NAME."
+                in said
+            )
+    assert "rate" in said
+    assert "rate" not in loaded.user_ns

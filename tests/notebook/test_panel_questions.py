@@ -1,7 +1,4 @@
-"""Every question of every panel, with every kind of argument.
-
-The panels are asked by the messages that their pages send. Each answer is a result, or an error that says what to do.
-"""
+"""Every question of every panel, with every kind of argument."""
 
 from __future__ import annotations
 
@@ -10,11 +7,6 @@ import decimal
 import inspect
 import json
 import math
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +14,14 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-from waiting import wait_until
+from cli_samples import call
+from panel_page import OURS, Page
 
 from healkit import Healkit
 from healkit.cells.advice import CellAdvice
-from healkit.notebook.widgets.panel import Panel, close_all
+from healkit.notebook.widgets.cell_order import CellOrder
+from healkit.notebook.widgets.kinds import KINDS as PANEL_KINDS
+from healkit.notebook.widgets.log_panels import PostMortemPanel, TracebackView
 from healkit.runtime.execution import Execution
 
 LARGE = pd.DataFrame({"city": ["Bern", "Uster"] * 100_000, "units": range(200_000)})
@@ -57,47 +52,6 @@ KINDS: dict[str, tuple[Any, str]] = {
 }
 BROKEN = "def fails(value, top: int = 2):\n    seen = value\n    return top / (top - top)\n"
 FIXED = "def fails(value, top: int = 2):\n    return [type(value).__name__, top]\n"
-#: What no face may show: a class of ours, an address, an error of ours that was not meant.
-OURS = re.compile(r"<healkit\.| object at 0x|PANEL_ERROR")
-
-
-@pytest.fixture(autouse=True)
-def closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No panel of these tests stays open in this process, and no export beside the tests."""
-    monkeypatch.chdir(tmp_path)
-    yield
-    close_all()
-
-
-class Page:
-    """Asks a panel by messages, as its page does, and reads each answer as the page gets it."""
-
-    def __init__(self, panel: Panel) -> None:
-        self.panel, self.came, self.asked = panel, dict[str, str](), 0
-        panel.send = self._take  # type: ignore[method-assign]  # what goes out to the page
-
-    def _take(self, content: Any, _buffers: Any = None) -> None:
-        self.came[str(content.get("id"))] = json.dumps(content, ensure_ascii=False)
-
-    def answer(self, op: Any, args: Any) -> dict[str, Any]:
-        self.asked += 1
-        self.panel._received(None, {"op": op, "id": str(self.asked), "args": args}, [])
-        wait_until(lambda: str(self.asked) in self.came)
-        shown = self.came.pop(str(self.asked))
-        assert OURS.search(shown) is None, (op, args, shown)
-        found: dict[str, Any] = json.loads(shown)
-        return found
-
-    def ask(self, op: str, **args: Any) -> Any:
-        found = self.answer(op, args)
-        assert "error" not in found, found["error"]
-        return found["value"]
-
-    def refused(self, op: str, args: Any) -> str:
-        """Return the sentence by which it was refused; it names the next step."""
-        found = self.answer(op, args)["error"]
-        assert found["message"]
-        return f"{found['message']} {found['hint']}"
 
 
 def failed_with(healkit: Healkit, value: Any) -> Execution:
@@ -108,38 +62,23 @@ def failed_with(healkit: Healkit, value: Any) -> Execution:
     return execution
 
 
-def panel_on(failed: Execution, healkit: Healkit) -> Page:
-    from healkit.notebook.widgets.log_panels import TracebackView
-
-    return Page(TracebackView(healkit, failed))
-
-
 @pytest.mark.requirement("FACE-4", "DATA-5")
-@pytest.mark.parametrize(
-    "kind", [pytest.param(k, marks=[] if k == "large" else pytest.mark.slow) for k in KINDS]
-)
-def test_each_button_below_a_failure_works_with_each_kind_of_argument(healkit: Healkit, kind: str) -> None:
-    """D2, D3: Try with a frame was a fault of healkit's, and the box held its `repr` of a class of ours."""
-    value, said = KINDS[kind]
-    failed = failed_with(healkit, value)
-    row = failed.log_id
-    page = panel_on(failed, healkit)
+def test_each_button_below_a_failure_works_on_a_large_frame(healkit: Healkit) -> None:
+    """D2, D3: Try with a frame was a fault of healkit's."""
+    failed = failed_with(healkit, LARGE)
+    row, page, about = (
+        failed.log_id,
+        Page(TracebackView(healkit, failed)),
+        {"tool": "fails", "persona": "default"},
+    )
     page.ask("hello")
-    assert OURS.search(page.ask("execution", log_id=row)["arguments"]) is None
+    page.ask("execution", log_id=row)
     opened = page.ask("edit", tool="fails", log_id=row)
-    assert (opened["kept"] == []) == (said == "")
-    for kept in opened["kept"]:
-        assert kept["name"] == "value"
-        assert kept["text"].startswith(said)
-        assert kept["text"].endswith(f", as in log row {row}")
-    typed = json.loads(opened["arguments"])
-    assert typed["top"] == 3
-    about = {"tool": "fails", "persona": "default"}
-    # What is not edited is used as it was, what is plain stays editable beside it.
-    tried = page.ask("try", **about, code=FIXED, arguments=json.dumps({**typed, "top": 4}), log_id=row)
-    assert tried["run"]["value"] == str([type(value).__name__, 4])
     tried = page.ask("try", **about, code=BROKEN, arguments=opened["arguments"], log_id=row)
     assert tried["delta"]["same"]
+    typed = json.dumps({"value": [1], "top": 1})  # what is typed wins over what is kept
+    tried = page.ask("try", **about, code=FIXED, arguments=typed, log_id=row)
+    assert tried["run"]["value"] == "['list', 1]"
     assert page.ask("rerun", log_id=row)["delta"]["same"]
     frames = page.ask("pm_frames", log_id=row)
     page.ask("pm_locals", log_id=row, frame=frames[-1]["number"])
@@ -149,21 +88,45 @@ def test_each_button_below_a_failure_works_with_each_kind_of_argument(healkit: H
     nbformat.validate(nbformat.read(page.ask("export", log_id=row), as_version=4))
     saved = page.ask("accept", **about, code=FIXED, parent=1, reason="types", log_id=row)
     assert (saved["label"], page.ask("active", log_id=row)) == ("fails v2", 2)
-    assert page.ask("rerun", log_id=row)["run"]["value"] == str([type(value).__name__, 3])
+    late = page.ask("accept", **about, code=BROKEN, parent=1)
+    assert (late["conflict"]["revision"], late["conflict"]["code"]) == (2, FIXED)
+    assert page.ask("rerun", log_id=row)["run"]["value"] == "['DataFrame', 3]"
     assert page.ask("revert", **about, to=1)["revision"] == 3
     assert len(page.ask("history", **about)) == 3
     assert page.ask("code", **about, revision=2) == FIXED
     page.ask("schema", **about, text="")
+    for view in healkit.views.list():
+        healkit.views.remove(view.name)
+    asked = {
+        **about,
+        "code": FIXED,
+        "arguments": page.ask("edit", tool="fails", log_id=row)["arguments"],
+        "log_id": row,
+    }
+    for op, args in (("try", asked), ("rerun", {"log_id": row})):
+        assert f"The arguments of log row {row} are not all there" in (said := page.refused(op, args))
+        assert "Give them anew" in said
 
 
 @pytest.mark.slow
-def test_an_argument_that_is_typed_wins_over_the_one_that_is_kept(healkit: Healkit) -> None:
-    failed = failed_with(healkit, LARGE)
-    typed = json.dumps({"value": [1], "top": 1})
-    tried = panel_on(failed, healkit).ask(
-        "try", tool="fails", persona="default", code=FIXED, arguments=typed, log_id=failed.log_id
-    )
-    assert tried["run"]["value"] == "['list', 1]"
+@pytest.mark.requirement("DATA-5")
+def test_each_kind_of_argument_is_kept_as_it_was_where_it_cannot_be_edited(healkit: Healkit) -> None:
+    """D2: the box held the `repr` of a class of ours."""
+    for value, said in KINDS.values():
+        failed = failed_with(healkit, value)
+        page = Page(TracebackView(healkit, failed))
+        page.ask("execution", log_id=failed.log_id)
+        opened = page.ask("edit", tool="fails", log_id=failed.log_id)
+        assert (opened["kept"] == []) == (said == "")
+        for kept in opened["kept"]:
+            assert kept["name"] == "value"
+            assert kept["text"].startswith(said)
+            assert kept["text"].endswith(f", as in log row {failed.log_id}")
+        arguments = json.dumps({**json.loads(opened["arguments"]), "top": 4})  # what is plain stays editable
+        tried = page.ask(
+            "try", tool="fails", persona="default", code=FIXED, arguments=arguments, log_id=failed.log_id
+        )
+        assert tried["run"]["value"] == str([type(value).__name__, 4])
 
 
 @pytest.mark.slow
@@ -179,25 +142,6 @@ def test_an_example_with_a_frame_is_tried_before_the_tool_was_ever_run(healkit: 
     assert tried["run"]["value"] == "['DataFrame', 1]"
 
 
-@pytest.mark.slow
-def test_data_that_is_gone_is_named_with_what_to_do(healkit: Healkit) -> None:
-    failed = failed_with(healkit, LARGE)
-    for view in healkit.views.list():
-        healkit.views.remove(view.name)
-    page, row = panel_on(failed, healkit), failed.log_id
-    opened = page.ask("edit", tool="fails", log_id=row)
-    asked = {
-        "tool": "fails",
-        "persona": "default",
-        "code": FIXED,
-        "arguments": opened["arguments"],
-        "log_id": row,
-    }
-    for op, args in (("try", asked), ("rerun", {"log_id": row})):
-        assert f"The arguments of log row {row} are not all there" in (said := page.refused(op, args))
-        assert "Give them anew" in said
-
-
 def every_panel(healkit: Healkit) -> tuple[dict[str, Page], int]:
     """Open one of each kind on a failure, a healing and a decision; return them, and the failure's row."""
     failed = failed_with(healkit, LARGE)
@@ -209,10 +153,6 @@ def every_panel(healkit: Healkit) -> tuple[dict[str, Page], int]:
         {"type": "finalize", "finalViewName": "few"},
     ]
     decision = healkit.decide("Which?", {"sales": LARGE}, tools=["pick"], chooser=plan)
-    from healkit.notebook.widgets.cell_order import CellOrder
-    from healkit.notebook.widgets.kinds import KINDS as PANEL_KINDS
-    from healkit.notebook.widgets.log_panels import PostMortemPanel, TracebackView
-
     panels = (
         TracebackView(healkit, failed),
         PostMortemPanel(healkit, failed),
@@ -266,57 +206,37 @@ def test_a_malformed_question_is_refused_with_what_to_do_by_every_panel(healkit:
 @pytest.mark.requirement("FACE-4", "FACE-6")
 def test_no_face_shows_a_class_of_ours_or_an_address(healkit: Healkit, database: Any) -> None:
     """D3: `<healkit.crossing.codec.Preview object>` stood in the panel, the editor, the bug report and the JSON."""
+    healkit.vault.add("same", "def same(value):\n    return value\n")
+    healkit.vault.add("twice", "def twice(value):\n    return mcp.vault.same(value=value)\n")
     for value, _ in KINDS.values():
         failed_with(healkit, value)
-    healkit.vault.add("same", "def same(value):\n    return value\n")
     for value, _ in KINDS.values():
         assert healkit.execute("same", arguments={"value": value}, record=value is LARGE).ok
-    healkit.vault.add("twice", "def twice(value):\n    return mcp.vault.same(value=value)\n")
     healkit.execute("twice", arguments={"value": LARGE})
     pages, _ = every_panel(healkit)
     shown = []
     for one in healkit.executions(limit=200):
-        assert one.log_id is not None
-        whole = healkit.execution(one.log_id)
+        whole = healkit.execution(one.log_id or 0)
         assert whole is not None
         shown += [whole.to_html(), whole.to_text()]
         if whole.failure is not None and whole.code is not None:
             shown += [whole.to_markdown(), whole.to_notebook(Path(f"{one.log_id}.ipynb")).read_text()]
     for listed in (healkit.executions(limit=200, tried=True), *healkit.executions(limit=1)):
         shown += [listed.to_html(), listed.to_text()]
-    for page in pages.values():
-        card = page.panel.static_card()
-        shown += [
-            json.dumps(page.panel.get_state(), default=repr),
-            card.html if card else "",
-            card.text if card else "",
-        ]
-    browser = next(page for name, page in pages.items() if name.startswith("LogBrowser"))
-    rows = browser.ask("page", filters={})["rows"]
-    assert {"DataFrame 200,000 × 2", "DataFrame 1 × 1"} <= {row["outcome"] for row in rows}
-    shown += [
-        page.panel.story and json.dumps(page.panel.story) for n, page in pages.items() if "Timeline" in n
-    ]
-    for page in (page for name, page in pages.items() if name.startswith("AuditPanel")):
-        shown.append(json.dumps(page.ask("audit_open")))
-    commands = (
-        ["log", "--json", "--trials"],
-        ["log", "--trials"],
-        ["errors", "--json"],
-        ["errors", "--last"],
-        ["views"],
-    )
-    commands += (
-        ["trace", "list", "--json"],
-        ["audit", "list"],
-        ["status"],
-        *(["trace", "show", run.name] for run in healkit.runs_dir.glob("2*")),
-    )
-    for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "healkit", *command],
-            env=os.environ | {"HEALKIT_DB": str(healkit.path)}, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+    for name, page in pages.items():
+        shown.append(json.dumps(page.panel.get_state(), default=repr))
+        if (card := page.panel.static_card()) is not None:
+            shown += [card.html, card.text]
+        if name.startswith("AuditPanel"):
+            shown.append(json.dumps(page.ask("audit_open")))
+        if name.startswith("LogBrowser"):
+            rows = page.ask("page", filters={})["rows"]
+            assert {"DataFrame 200,000 × 2", "DataFrame 1 × 1"} <= {row["outcome"] for row in rows}
+    for command in (
+        "log --json --trials", "log --trials", "errors --json", "errors --last", "views", "trace list --json", "audit list",
+        "status", *(f"trace show {run.name}" for run in healkit.runs_dir.glob("2*")),
+    ):  # fmt: skip
+        done = call(*command.split())
         shown += [done.stdout, done.stderr]
     for text in shown:
         found = OURS.search(text)

@@ -1,12 +1,8 @@
-"""Heal timeline's half in the kernel.
-
-The page itself is in tests/browser.
-"""
+"""Heal timeline's half in the kernel."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +10,17 @@ import pytest
 from timeline_samples import BROKEN, CURED, PATCHES, begun, healing, observed, tried
 
 from healkit import Healkit
-from healkit.errors import RunNotFound, UsageInvalid
-from healkit.notebook.widgets.panel import close_all
+from healkit.errors import RunNotFound
 
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    """No panel of these tests stays open in this process."""
-    yield
-    close_all()
 
 
 @pytest.mark.requirement("RUN-8", "FACE-4")
 def test_a_run_is_found_by_its_id_and_by_its_folder(healkit: Healkit, tmp_path: Path) -> None:
     folder = healing(healkit.runs_dir, "by-id")
+    state = healkit.timeline("by-id").get_state()
+    assert json.loads(json.dumps(state["story"]))["steps"][8]["code"] == CURED
+    assert len(json.dumps(state)) < 30_000
     sent = healing(tmp_path / "sent", "elsewhere")
     assert healkit.timeline("by-id").story == healkit.timeline(folder).story
     assert healkit.timeline(sent).story["run_id"] == "elsewhere"
@@ -53,13 +44,6 @@ def test_without_a_run_it_plays_the_last_healing_of_its_own_database(
         assert other.runs_dir == healkit.runs_dir
         for one, report in reports.items():
             assert one.timeline().story["run_id"] == report.run_id
-
-
-def test_all_that_is_stepped_through_is_the_widgets_state_and_json(healkit: Healkit) -> None:
-    healing(healkit.runs_dir)
-    state = healkit.timeline("healing").get_state()
-    assert json.loads(json.dumps(state["story"]))["steps"][8]["code"] == CURED
-    assert len(json.dumps(state)) < 30_000
 
 
 def test_a_class_is_not_given_the_answers_by_the_card(healkit: Healkit) -> None:
@@ -91,13 +75,6 @@ def test_an_edit_is_tried_with_the_arguments_of_the_log_else_with_those_of_the_f
     assert arguments in [one.arguments for one in healkit.executions(limit=4)]
     assert {one.origin for one in newest} == {"try"}
     assert len(healkit.vault.history("average_delay")) == 1
-
-
-def test_a_run_without_arguments_says_that_nothing_can_be_tried(healkit: Healkit) -> None:
-    writer = begun(healkit.runs_dir, "bare")
-    writer.finish({"outcome": "completed"})
-    with pytest.raises(UsageInvalid, match="no arguments on record"):
-        healkit.timeline("bare").operations["try_mine"](CURED)
 
 
 def test_a_run_that_was_kept_raw_is_sanitised_on_its_way_to_the_page(healkit: Healkit) -> None:

@@ -46,11 +46,6 @@ def test_one_tool_is_drawn_by_run_and_all_tools_by_day(used, tmp_path):
     assert used.plot("inverse").save(tmp_path / "plot.svg").stat().st_size > 1000
 
 
-@pytest.mark.slow
-def test_an_empty_log_is_drawn_empty(healkit):
-    assert healkit.plot().png().startswith(b"\x89PNG")
-
-
 @pytest.mark.requirement("LOG-13")
 def test_without_matplotlib_the_error_names_the_extra(healkit, monkeypatch):
     for name in {"matplotlib", *(name for name in sys.modules if name.startswith("matplotlib."))}:

@@ -1,7 +1,4 @@
-"""Output that a restricted tool may display to the user.
-
-It appears in the user's notebook.
-"""
+"""Output that a restricted tool may display."""
 
 from __future__ import annotations
 
@@ -79,22 +76,6 @@ def test_html_that_runs_fetches_or_moves_is_removed(attack):
     for forbidden in ("script", "example.org", "onerror", "onclick", "fixed", "jp-dialog", "main", "url(", "svg",
                       "expression", "<form", "<input", "<button", "data:", "\\href", "<meta"):  # fmt: skip
         assert forbidden not in cleaned
-
-
-def test_formulas_make_no_links():
-    formula = r"$\href{javascript:alert(1)}{x}$ \require{html}"
-    for kind in ("text/html", "text/latex", "text/markdown"):
-        assert "\\href" not in shown(kind, formula)[kind]
-        assert "\\require" not in shown(kind, formula)[kind]
-
-
-def test_an_inline_image_stays():
-    picture = '<img src="data:image/png;base64,aGk=" alt="x">'
-    assert html(picture) == picture
-
-
-def test_a_link_stays_without_a_referrer():
-    assert 'rel="noopener noreferrer"' in html('<a href="https://example.org/docs">docs</a>')
 
 
 def test_markdown_carries_no_html_and_fetches_nothing():
@@ -198,7 +179,3 @@ def test_what_may_be_larger_than_its_box_is_drawn_in_one_that_scrolls(style):
     assert cleaned.startswith('<div style="overflow:auto"><p style=')
     assert cleaned.endswith("<b>y</b></div>")
     assert cleaned.count("<div") == cleaned.count("</div") == 1
-
-
-def test_a_style_with_colours_only_is_not_wrapped():
-    assert html('<b style="color:red">x</b>') == '<b style="color:red">x</b>'

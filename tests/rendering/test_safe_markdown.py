@@ -1,7 +1,4 @@
-"""Markdown of a tool, attacked in every form of link.
-
-The forms are those that CommonMark knows; two of its parsers draw the pages.
-"""
+"""Markdown of a tool, attacked in every form of link."""
 
 from __future__ import annotations
 

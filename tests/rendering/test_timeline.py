@@ -1,7 +1,4 @@
-"""Story of a run: what each event becomes.
-
-Also what the card holds of it.
-"""
+"""Story of a run: what each event becomes, and its card."""
 
 from __future__ import annotations
 
@@ -42,49 +39,6 @@ def told(writer: RunWriter) -> dict[str, Any]:
 
 def titles(story: dict[str, Any]) -> list[str]:
     return [step["title"] for step in story["steps"]]
-
-
-@pytest.mark.requirement("FACE-4", "RUN-8")
-def test_a_healing_is_told_from_its_folder_alone(tmp_path: Path) -> None:
-    story = story_of(read_run(healing(tmp_path)))
-    assert titles(story) == [
-        "A healing begins.",
-        "average_delay v1 failed: ZeroDivisionError: division by zero.",
-        "Line 8 divides by buses, which is 0.",
-        "Before any patch, 1 of 2 checks passed.",
-        "A rule proposes patch 1.",
-        "Patch 1: only hides the error.",
-        "The search proposes patch 2.",
-        "Patch 2: does not fix it.",
-        "The search proposes patch 3.",
-        "Patch 3: fixed, no regressions.",
-        "Patch 3 was accepted: v2 is the active revision.",
-        "The healing ends: patch accepted.",
-    ]
-    assert [(a["mark"], a["words"], a["advisor"], a["at"]) for a in story["attempts"]] == [
-        ("–", "only hides the error", "rules", 4),
-        ("✗", "does not fix it", "search", 6),
-        ("✓", "fixed, no regressions", "search", 8),
-    ]
-    assert (story["label"], story["log_id"], story["base"]) == ("average_delay v1", 2, BROKEN)
-    assert story["failing"] == {"lineno": 8, "message": "ZeroDivisionError: division by zero"}
-    assert json.loads(json.dumps(story))["steps"][8]["code"] == CURED
-
-
-def test_a_patch_is_told_with_diff_checks_and_reason(tmp_path: Path) -> None:
-    story = story_of(read_run(healing(tmp_path)))
-    proposed, judged = story["steps"][6:8]
-    assert proposed["text"] == ["Begins to count at 1."]
-    assert "-    total = buses = 0\n+    total = buses = 1" in proposed["diff"]
-    assert judged["text"] == ["A recorded run that passed returns 2.7 where 3.5 is right."]
-    assert judged["checks"][1] == {
-        "mark": "✗",
-        "origin": "a recorded run that passed",
-        "what": "delays={'4': [2, 0, 5], '7': [0, 0]}, line='4'",
-        "outcome": "returned something else",
-        "wanted": "3.5",
-        "got": "2.7",
-    }
 
 
 @pytest.mark.parametrize(
@@ -134,25 +88,6 @@ def test_errors_on_the_way_are_told(tmp_path: Path) -> None:
     assert story["steps"][8]["text"] == ["The code from before is active again, as v3."]
     assert ("threshold", "2") in story["steps"][9]["facts"]
     assert story["attempts"][0]["mark"] == "✗"
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("RUN-8")
-def test_a_run_without_healing_is_told_too(tmp_path: Path) -> None:
-    with Healkit(tmp_path / "healkit.db") as hk:
-        hk.vault.add("divide", "def divide(n: int):\n    return 1 / n")
-        with hk.run("lesson") as run:
-            failed = hk.execute("divide", arguments={"n": 0})
-            assert failed.log_id is not None
-            hk.rerun(failed.log_id)
-            hk.try_code("divide", "def divide(n: int):\n    return 1 / n if n else 0", {"n": 0})
-            hk.try_code("divide", "def other(n: int):\n    return n", {"n": 5})
-        story = story_of(read_run(run.folder))
-    said = titles(story)
-    assert said[1:3] == ["divide v1 failed: ZeroDivisionError: division by zero."] * 2
-    assert story["steps"][2]["text"][0] == "It ended as it had before."
-    assert "divide, as proposed, returned 0." in said
-    assert [(a["mark"], a["words"]) for a in story["attempts"]] == [("✓", "worked"), ("✓", "worked")]
 
 
 def test_torn_and_empty_runs_are_told_as_far_as_possible(tmp_path: Path) -> None:
