@@ -1,4 +1,4 @@
-"""Examples of the pages on decisions, operations and summaries, executed."""
+"""Pages on decisions, operations and summaries, executed."""
 
 from __future__ import annotations
 
