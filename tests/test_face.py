@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from healkit import Healkit
 from healkit.runtime.runner import Runner
 
@@ -47,6 +49,7 @@ def test_the_face_has_no_other_methods_and_no_base_class() -> None:
     assert inspect.unwrap(Healkit.execute) is Runner.execute
 
 
+@pytest.mark.slow
 def test_panels_say_what_they_need_where_the_notebook_face_is_not_loaded(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom healkit.app import Healkit\nfrom healkit.errors import UsageInvalid\n"

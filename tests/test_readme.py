@@ -48,6 +48,7 @@ def folded(text: str) -> str:
     return re.sub(r" {2,}", "  ", text).strip()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LOG-1", "VAULT-4", "VAULT-5")
 def test_the_story_prints_what_the_readme_shows(tmp_path: Path) -> None:
     story = [step for kind, block in BLOCKS if kind == "console" for step in commands(block)]
@@ -60,6 +61,7 @@ def test_the_story_prints_what_the_readme_shows(tmp_path: Path) -> None:
         assert folded(done.stdout) == folded(shown), command
 
 
+@pytest.mark.slow
 def test_the_python_example_holds(tmp_path: Path) -> None:
     (example,) = [block for kind, block in BLOCKS if kind == "python" and "hk = Healkit" in block]
     done = subprocess.run(

@@ -72,6 +72,7 @@ def test_a_plan_answers_from_a_file_or_a_view(deciding: Any, environment: dict[s
         pd.testing.assert_frame_equal(loaded(environment, said["raw_data_view_name"]), expected)
 
 
+@pytest.mark.slow
 def test_without_tools_the_operations_answer(deciding: Any, tmp_path: Path) -> None:
     aggregates = {"total": {"column": "sales", "function": "sum"}}
     params = {"data": "sales", "by": ["region"], "aggregates": aggregates}

@@ -6,7 +6,7 @@ import datetime as dt
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from healkit.errors import ArgumentsInvalid, HealkitError, UsageInvalid
@@ -38,6 +38,7 @@ def test_what_never_closes_is_refused(line):
     assert split_words(line, partial=True)
 
 
+@settings(max_examples=50)
 @given(st.text())
 def test_any_line_is_split_or_refused_in_healkits_words(line):
     try:

@@ -238,7 +238,7 @@ def test_the_button_waits_for_the_cell_that_runs(kernel: Any) -> None:
         LOAD,
         "prices = [1]",
         "sum(prices)",
-        "import asyncio\nawait asyncio.sleep(2)\nseen = 'prices' in globals()",
+        "import asyncio\nawait asyncio.sleep(0.5)\nseen = 'prices' in globals()",
     )
     page.run(1)
     page.run(3)
@@ -250,18 +250,15 @@ def test_the_button_waits_for_the_cell_that_runs(kernel: Any) -> None:
     assert page.value("seen") == "False"
 
 
-def test_a_cell_that_awaits_is_left_to_its_page(kernel: Any) -> None:
-    page = kernel(LOAD, "import asyncio\nawait asyncio.sleep(0)\nprices = [1]", "sum(prices)")
-    page.run(1)
-    page.run(3)
-    assert "awaits" in page.ask("run_cell", step=0)["error"]["message"]
-
-
-def test_a_notebook_that_was_renamed_is_found_by_its_cells(kernel: Any) -> None:
-    page = kernel(LOAD, "prices = [1]", "sum(prices)", name="renamed.ipynb")
+def test_a_renamed_notebook_is_found_by_its_cells_and_one_that_awaits_is_left_to_its_page(
+    kernel: Any,
+) -> None:
+    awaits = "import asyncio\nawait asyncio.sleep(0)\nprices = [1]"
+    page = kernel(LOAD, awaits, "sum(prices)", name="renamed.ipynb")
     page.run(1)
     page.run(3)
     assert re.search("is defined in `?cell 2", page.ask("advice")["value"]["sentence"])
+    assert "awaits" in page.ask("run_cell", step=0)["error"]["message"]
 
 
 @pytest.mark.slow
