@@ -112,7 +112,7 @@ def _missing_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if (
             isinstance(func, ast.Attribute)
             and isinstance(func.value, ast.Name)
-            and _is_class(site, func.value.id)
+            and any(node.name == func.value.id for node in site.all(ast.ClassDef))
         ):
             yield Proposal(f"`{func.attr}` is called on the class; it needs an instance.",
                       source.replace(func.value, f"{func.value.id}()"))  # fmt: skip
@@ -123,10 +123,6 @@ def _missing_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     function = _own(site, match["function"])
     if function is not None and len(names) == 1 and not _called(site, match["function"]):
         yield from _optional(site, function, names[0])
-
-
-def _is_class(site: Site, name: str) -> bool:
-    return any(node.name == name for node in site.all(ast.ClassDef))
 
 
 def _optional(site: Site, function: Function, name: str) -> Iterator[Proposal]:

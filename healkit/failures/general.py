@@ -20,7 +20,7 @@ def _guarded(
         return
     demanded = site.demanded(condition) if site.function is site.entry else []
     lines = [above] if above else []
-    for number, value in enumerate([v for v in demanded if _short(v)] or [None]):
+    for number, value in enumerate([v for v in demanded if len(repr(v)) <= 200] or [None]):
         known = bool(demanded)
         text = [*lines, f"if {condition}:", f"{source.indent_unit}return {value!r}"]
         edits = source.insert_before(statement, *text)
@@ -29,10 +29,6 @@ def _guarded(
             yield Proposal(
                 reason, [*edits, *(more or [])], less=0.05 * number if known else 0.6, guard=not known
             )
-
-
-def _short(value: object) -> bool:
-    return len(repr(value)) <= 200
 
 
 def _free(site: Site, node: ast.AST) -> bool:

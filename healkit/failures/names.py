@@ -116,7 +116,10 @@ def starts_for(site: Site, name: str) -> Iterator[Proposal]:
     if (
         start is None
         or place is None
-        or (name in bound_names(site.scope) and _assigned_before(site, name, place))
+        or (
+            name in bound_names(site.scope)
+            and any(node.lineno < place.lineno for node in site.assignments(name))
+        )
     ):
         return
     outer: ast.stmt = place
@@ -127,10 +130,6 @@ def starts_for(site: Site, name: str) -> Iterator[Proposal]:
     edits = site.source.insert_before(outer, f"{name} = {start}")
     if edits:
         yield Proposal(f"`{name}` is updated but has no initial value: start with `{start}`.", edits)
-
-
-def _assigned_before(site: Site, name: str, place: ast.stmt) -> bool:
-    return any(node.lineno < place.lineno for node in site.assignments(name))
 
 
 def _neutral(op: ast.operator, value: ast.expr) -> str | None:

@@ -203,7 +203,7 @@ def _choices(results: Sequence[CheckResult]) -> tuple[Choice, ...]:
     for result in results:
         if result.outcome in ("timeout", "died", "not_run"):
             continue
-        one = Choice(values.remade(result.value), _raised(result))
+        one = Choice(values.remade(result.value), result.failure.partition(":")[0] if result.failure else "")
         # By its place: two frames cannot be compared with `==`.
         place = next((place for place, choice in enumerate(found) if _agree(choice, one)), None)
         if place is None:
@@ -216,8 +216,3 @@ def _choices(results: Sequence[CheckResult]) -> tuple[Choice, ...]:
 def _agree(one: Choice, other: Choice) -> bool:
     """Return True if one answer would be right for both: checks compare 0 and 0.0 as equal."""
     return one.raises == other.raises and values.same(values.kept(one.value), values.kept(other.value))
-
-
-def _raised(result: CheckResult) -> str:
-    """Return the name of the exception, or an empty text."""
-    return result.failure.partition(":")[0] if result.failure else ""

@@ -25,7 +25,6 @@ from healkit.rendering.document import (
     Code,
     Diff,
     Document,
-    Fact,
     Facts,
     Fold,
     Inline,
@@ -185,7 +184,7 @@ def _part(part: Part) -> Html:
             rows = ([_cell(cell) for cell in row] for row in part.rows)
             return table(part.headers, rows, narrow_first=part.narrow_first)
         case Facts(rows):
-            return facts((name, _fact(value)) for name, value in rows)
+            return facts((name, value if isinstance(value, str) else _part(value)) for name, value in rows)
         case Fold():
             return _fold(part)
         case Section(parts, is_last):
@@ -240,10 +239,6 @@ def _span(span: Span) -> Html:
 def _cell(cell: Cell) -> str:
     """Write a cell; plain words stay text, which the table measures."""
     return cell if isinstance(cell, str) else join(map(_part, cell if isinstance(cell, tuple) else (cell,)))
-
-
-def _fact(fact: Fact) -> str:
-    return fact if isinstance(fact, str) else _part(fact)
 
 
 def _fold(part: Fold) -> Html:

@@ -169,7 +169,7 @@ class CallRouter:
         if self._replay is not None:
             found = list(self._replay.cassette.definitions)
         for server, provider in list(self._providers.items()):
-            if not self._may_reach(server) or (
+            if not reaches(self._patterns, server) or (
                 self._replay is not None and not self._replay.may_reach(server)
             ):
                 continue  # do not start it for nothing
@@ -261,10 +261,6 @@ class CallRouter:
             f"This execution has used up its {self._max_calls:,} calls.",
             hint="HEALKIT_MAX_CALLS is the limit.",
         )
-
-    def _may_reach(self, server: str) -> bool:
-        """Return whether a grant names that server, whatever the tool."""
-        return reaches(self._patterns, server)
 
     def _allows(self, server: str, tool: str) -> bool:
         if (server, tool) in self._allowed:

@@ -219,7 +219,7 @@ class MCPServer:
             if (
                 session is None
                 or session.loop is not asyncio.get_running_loop()  # forked: the connection is the parent's
-                or (session.closed and (session.ready or _age_s(session) > _RETRY_S))
+                or (session.closed and (session.ready or time.monotonic() - session.ended_at > _RETRY_S))
             ):
                 session = self._session = Session(self.spec)
                 _started.add(self)
@@ -334,7 +334,3 @@ def require_sdk() -> None:
 
 def _finish(servers: list[MCPServer]) -> None:
     wait([future for server in servers if (future := server.close()) is not None], timeout=_CLOSE_S)
-
-
-def _age_s(session: Session) -> float:
-    return time.monotonic() - session.ended_at

@@ -82,16 +82,11 @@ def nearest(code: str, limit: int = 10) -> list[Readable]:
     kept: list[Readable] = []
     trees: set[str] = set()
     for cost, _, item in judged:
-        tree = _essence(item.text)
+        tree = ast.dump(oddness(item.text)[1])
         if tree not in trees:
             trees.add(tree)
             kept.append(item._replace(cost=cost))
     return kept[:limit]
-
-
-def _essence(text: str) -> str:
-    """Return what two texts with the same meaning have in common."""
-    return ast.dump(oddness(text)[1])
 
 
 def _found(code: str) -> Iterator[Readable]:
@@ -248,7 +243,7 @@ def oddness(text: str, draft: str = "") -> tuple[float, ast.Module]:
         odd += 0.6 if name not in there else 0.4 if near_misses(name, KEYWORDS, 1) else 0.1
     odd += 0.4 * len(_left_behind(tree))
     for node in ast.walk(tree):
-        odd += _odd(node)
+        odd += _odd_expression(node) if isinstance(node, ast.expr) else _odd_statement(node)
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
             if isinstance(block, list):
@@ -261,10 +256,6 @@ def _left_behind(tree: ast.Module) -> set[str]:
     inside = {name for node in ast.walk(tree) if isinstance(node, Function) for name in bound_names(node)}
     read = {n.id for n in own_nodes(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return (read & inside) - bound_names(tree).keys()
-
-
-def _odd(node: ast.AST) -> float:
-    return _odd_expression(node) if isinstance(node, ast.expr) else _odd_statement(node)
 
 
 def _odd_expression(node: ast.expr) -> float:

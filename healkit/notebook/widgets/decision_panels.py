@@ -12,9 +12,7 @@ import contextvars
 import json
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
-
-from IPython.display import display
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from healkit.app import Healkit
 from healkit.contracts.audit import AuditEntry
@@ -24,17 +22,13 @@ from healkit.decisions.decision import Decision
 from healkit.errors import HealkitError, UsageInvalid, ViewChanged, ViewError, named
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import PageData
-from healkit.notebook.widgets.panel import Operation, Panel, described
+from healkit.notebook.widgets.panel import CardedPanel, Operation, Panel, described
 from healkit.rendering import audit, plain
 from healkit.rendering.document import Card, Line
 from healkit.rendering.listings import shape_text
 from healkit.store.audit import summed
 from healkit.tracing.reader import read_run
 from healkit.tracing.run_folders import find_run
-
-if TYPE_CHECKING:
-    from IPython.display import DisplayHandle
-
 
 #: `working`: a step is run. `choosing`: a choice is waited for. `failed`: the call itself cannot be answered.
 Phase = Literal["idle", "working", "choosing", "done", "failed"]
@@ -47,7 +41,7 @@ _GOES_ON = (
 )
 
 
-class DecidePanel(Panel):
+class DecidePanel(CardedPanel):
     """Decision in which the person at the page chooses; `decision` is the result, None until it ends.
 
     more: further arguments of `hk.decide`, such as `tools`; not `chooser`, `ask` and `stop`.
@@ -73,12 +67,10 @@ class DecidePanel(Panel):
         self._problem: dict[str, Any] | None = None
         self._version = 0
         self._thread: threading.Thread | None = None
-        self._card: DisplayHandle | None = None
         self.operations |= {
             "decide_open": self._opened,
             "decide_choose": self._chosen,
             "decide_stop": self._stopped,
-            "card": self._card_data,
         }
         self.endings = (self._stopped,)
 
@@ -97,21 +89,6 @@ class DecidePanel(Panel):
         if self.decision is not None:
             return CellOutput.of(self.decision.card())
         return CellOutput.of(Card(str(self._given[0])[:200], "?", "info", (Line(_GOES_ON),)))
-
-    def show(self, *, card: bool = True) -> None:
-        """Display the card, which becomes the result in its place, and the panel below it."""
-        if card and (shown := self.static_card()) is not None:
-            self._card = display(shown, metadata=self._mark, display_id=True)
-        super().show(card=False)
-
-    @property
-    def _mark(self) -> dict[str, Any]:
-        """Metadata by which a page finds the card among the outputs."""
-        return {"healkit": {"panel": self.model_id}}
-
-    def _card_data(self) -> dict[str, str] | None:
-        shown = None if self._card is None else self.static_card()
-        return None if shown is None else shown._repr_mimebundle_()
 
     def _opened(self) -> dict[str, Any]:
         """Begin, unless it has begun, and return the state."""
@@ -161,8 +138,7 @@ class DecidePanel(Panel):
         with self._changed:
             self.decision, self._phase = found, "done"
             self.operations |= AuditOperations(self.healkit, self.recorded, found.panes()).operations
-            if self._card is not None:
-                self._card.update(self.static_card(), metadata=self._mark)
+            self._redraw_card()
             self._tell()
 
     def _state(self) -> dict[str, Any]:

@@ -21,11 +21,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import traitlets
-from IPython.display import display
 
 from healkit.app import Healkit
 from healkit.config import HEAL_BUDGET_S
@@ -39,7 +38,7 @@ from healkit.healing.questions import Answer, Question, answer_of
 from healkit.healing.report import HealReport
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import PageData
-from healkit.notebook.widgets.panel import Operation, Panel, described
+from healkit.notebook.widgets.panel import CardedPanel, Operation, Panel, described
 from healkit.notebook.widgets.patch_editor import Patching
 from healkit.rendering import healing, plain, timeline
 from healkit.rendering.document import Card, Line, Only, Span, Tone
@@ -47,10 +46,6 @@ from healkit.rendering.plain import visible
 from healkit.runtime.background import Stop
 from healkit.runtime.execution import arguments_of
 from healkit.tracing.reader import read_run
-
-if TYPE_CHECKING:
-    from IPython.display import DisplayHandle
-
 
 #: What is sent to the page, unasked.
 Send = Callable[[dict[str, Any]], object]
@@ -227,7 +222,7 @@ class Healings:
         return found
 
 
-class HealPanel(Panel):
+class HealPanel(CardedPanel):
     """Healing of one tool: Start, progress and Stop, questions, consent, the report, and Undo.
 
     advisors and budget_s: what is chosen when it opens. log_id: the failure that is meant. Raises as `vault.get`.
@@ -251,10 +246,7 @@ class HealPanel(Panel):
         healings = Healings(healkit, self.recorded, self._send_news, advisors, budget_s)
         self.operations |= Patching(healkit, self.recorded).operations
         self.operations |= healings.operations
-        self.operations |= {"card": self._card_data}
         self.endings = (healings.close,)
-        self._card: DisplayHandle | None = None
-        self._carded: str | None = None
         healings.session(tool, persona)
 
     @property
@@ -268,32 +260,10 @@ class HealPanel(Panel):
             return super().static_card()
         return heal_card(session.state(), session.report, self._entry)
 
-    def show(self, *, card: bool = True) -> None:
-        """Display the card, which becomes the report in its place, and the panel below it."""
-        if card and (shown := self.static_card()) is not None:
-            self._carded = shown.html
-            self._card = display(shown, metadata=self._mark, display_id=True)
-        super().show(card=False)
-
-    @property
-    def _mark(self) -> dict[str, Any]:
-        """Metadata by which a page finds the card among the outputs: a reloaded page gets no display updates."""
-        return {"healkit": {"panel": self.model_id}}
-
-    def _card_data(self) -> dict[str, str] | None:
-        """Return the card for a page to put in its place; None where there is none to be replaced."""
-        shown = None if self._card is None else self.static_card()
-        return None if shown is None else shown._repr_mimebundle_()
-
     def _send_news(self, content: dict[str, Any]) -> None:
         """Send the page the news and redraw the card; called whenever the healing has news."""
         self._reply(content)
-        if self._card is None:
-            return
-        shown = self.static_card()
-        if shown is not None and shown.html != self._carded:
-            self._carded = shown.html
-            self._card.update(shown, metadata=self._mark)
+        self._redraw_card()
 
 
 def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntry) -> CellOutput:

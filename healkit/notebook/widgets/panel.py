@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import anywidget
 import msgspec
 import traitlets
-from IPython.display import display
+from IPython.display import DisplayHandle, display
 
 from healkit.app import Healkit
 from healkit.errors import DockUnavailable, HealkitError, UsageInvalid
@@ -272,6 +272,40 @@ class Panel(anywidget.AnyWidget):
         """Send to the page; `exact` names what holds code to edit, and goes as it is."""
         if self.comm is not None:  # None once the panel was closed
             self.send(self.recorded.on_page(content, exact), buffers)
+
+
+class CardedPanel(Panel):
+    """Panel of something that goes on: the card above it becomes the result in its place."""
+
+    def __init__(self, healkit: Healkit | None, spec: Mapping[str, Any] | None = None) -> None:
+        self._card: DisplayHandle | None = None
+        self._carded: str | None = None
+        super().__init__(healkit, spec)
+        self.operations |= {"card": self._card_data}
+
+    def show(self, *, card: bool = True) -> None:
+        """Display the card, and the panel below it."""
+        if card and (shown := self.static_card()) is not None:
+            self._carded = shown.html
+            self._card = display(shown, metadata=self._mark, display_id=True)
+        super().show(card=False)
+
+    @property
+    def _mark(self) -> dict[str, Any]:
+        """Metadata by which a page finds the card among the outputs: a reloaded page gets no display updates."""
+        return {"healkit": {"panel": self.model_id}}
+
+    def _card_data(self) -> dict[str, str] | None:
+        """Return the card for a page to put in its place; None where there is none to be replaced."""
+        shown = None if self._card is None else self.static_card()
+        return None if shown is None else shown._repr_mimebundle_()
+
+    def _redraw_card(self) -> None:
+        """Update the card where it says something else by now."""
+        shown = None if self._card is None else self.static_card()
+        if shown is not None and shown.html != self._carded:
+            self._carded = shown.html
+            self._card.update(shown, metadata=self._mark)  # type: ignore[union-attr]  # it is there: see above
 
 
 def _taken(operation: Operation, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
