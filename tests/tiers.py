@@ -87,7 +87,7 @@ MARKERS = {
         "runtime/test_recorder.py",
         "store/test_audit.py",
         "store/test_log_search.py",
-        "store/test_resolved.py",
+        "store/test_store_revisions.py",
         "store/test_store_log.py",
         "tracing/test_tracing_outbox.py",
         "server/test_collector_store.py",

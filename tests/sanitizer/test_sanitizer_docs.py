@@ -30,14 +30,9 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
         ([sys.executable, "-W", "error", "-c", code], shown),
         (["bash", "-ec", commands], answer),
     ):
+        environment = {**os.environ, "PATH": path}
         done = subprocess.run(
-            words,
-            cwd=tmp_path,
-            env={**os.environ, "PATH": path},
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout == expected

@@ -28,34 +28,26 @@ TOKEN = "a-token-of-the-tests-alone"
 CAPABILITY = "local.default.default.fibonacci.0123456789ab"
 
 
+def now() -> str:
+    return utc_now().isoformat().replace("+00:00", "Z")
+
+
 def trace(**changes: Any) -> dict[str, Any]:
     """Make the trace of an execution in its wire form."""
     values: dict[str, Any] = {
-        "id": new_trace_id(),
-        "parentId": None,
-        "capabilityId": CAPABILITY,
-        "success": True,
-        "error": None,
-        "durationMs": 12.5,
-        "timestamp": utc_now().isoformat().replace("+00:00", "Z"),
-        "taskResults": [],
-        "decisions": [],
+        "id": new_trace_id(), "parentId": None, "capabilityId": CAPABILITY, "success": True, "error": None,
+        "durationMs": 12.5, "timestamp": now(), "taskResults": [], "decisions": [],
         "metadata": {"tool": "fibonacci", "arguments": {"n": 10}, "result": 55},
-    }
+    }  # fmt: skip
     return {**values, **changes}
 
 
 def task(number: int = 1, **changes: Any) -> dict[str, Any]:
     """Make a call of it."""
     values: dict[str, Any] = {
-        "taskId": f"t{number}",
-        "tool": "vault:square",
-        "args": {"x": 2},
-        "result": 4,
-        "durationMs": 0.5,
-        "success": True,
-        "timestamp": utc_now().isoformat().replace("+00:00", "Z"),
-    }
+        "taskId": f"t{number}", "tool": "vault:square", "args": {"x": 2}, "result": 4, "durationMs": 0.5,
+        "success": True, "timestamp": now(),
+    }  # fmt: skip
     return {**values, **changes}
 
 
@@ -153,13 +145,8 @@ class Jupyter:
         words = [f"--ServerApp.{name}={value}" for name, value in settings.items()]
         words += [f"--IdentityProvider.token={self.token}", "--ServerApp.base_url=/user/ada/", *options]
         self._log = (folder / "server.log").open("wb")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "jupyter_server", *words],
-            stdout=self._log,
-            stderr=self._log,
-            cwd=folder,
-            env=env,
-        )
+        command = [sys.executable, "-m", "jupyter_server", *words]
+        self.process = subprocess.Popen(command, stdout=self._log, stderr=self._log, cwd=folder, env=env)
         self.url = ""
         wait_until(self._look)
         self.client = httpx.Client(

@@ -16,7 +16,7 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collecting]:
     """`healkit collect`, asked as often as the tests of one file like."""
     db = tmp_path_factory.mktemp("collector") / "healkit.db"
     environ = {"HEALKIT_COLLECT_RATE_PER_S": "100000"}
-    with collecting(db, python=True, **environ) as server:
+    with collecting(db, **environ) as server:
         yield server
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import os
-import random
+import shutil
 import signal
 import socket
 import sqlite3
-import subprocess
-import threading
-import time
+import sys
 from pathlib import Path
 
 import httpx
 import pytest
-from collector_samples import TOKEN, WAIT_S, Collecting, collecting, task, trace
+from collector_samples import TOKEN, WAIT_S, collecting, task, trace
 from side_by_side import ForkedCommand
 from waiting import wait_until
 
 from healkit import Healkit
 from healkit.config import Config
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "store"))  # the store's samples are these tests' too
+from store_samples import tiny_disk
 
 TRACE_4 = pytest.mark.requirement("TRACE-4")
 
@@ -58,33 +58,21 @@ def test_a_missing_token_is_generated_and_shown_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @TRACE_4
-def test_a_public_address_needs_a_token(tmp_path: Path) -> None:
-    db = ("--db", str(tmp_path / "h.db"))
+def test_a_start_that_is_not_safe_or_fails_is_refused_in_one_line(tmp_path: Path) -> None:
+    file, db = tmp_path / "token", ("--db", str(tmp_path / "h.db"))
     for host in ("0.0.0.0", "::", "192.0.2.1", "collector.example"):
         assert "no token is given" in refused("--host", host, *db)
     assert "only 5 characters" in refused("--host", "0.0.0.0", *db, HEALKIT_COLLECT_TOKEN="short")
     assert "without spaces" in refused(*db, HEALKIT_COLLECT_TOKEN="two words")
-    with collecting(tmp_path / "h.db", "--host", "0.0.0.0") as server:
-        assert server.url.startswith("http://0.0.0.0:")
-
-
-@pytest.mark.slow
-def test_the_token_may_be_in_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "token"
-    assert "No such file" in refused("--token-file", str(file), "--db", str(tmp_path / "h.db"))
-    file.write_text(f"{TOKEN}\n")
-    with collecting(
-        tmp_path / "h.db", "--token-file", str(file), HEALKIT_COLLECT_TOKEN="another-one"
-    ) as server:
-        assert server.post(trace()).status_code == 200
-
-
-@pytest.mark.slow
-def test_a_failed_start_is_one_line(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        told = refused("--port", str(taken.getsockname()[1]), "--db", str(tmp_path / "h.db"))
-        assert "in use" in told
+    assert "No such file" in refused("--token-file", str(file), *db)
     assert "There is no folder" in refused("--port", "0", "--db", str(tmp_path / "nowhere" / "h.db"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert "in use" in refused("--port", str(taken.getsockname()[1]), *db)
+    file.write_text(f"{TOKEN}\n")
+    options = ("--host", "0.0.0.0", "--token-file", str(file))
+    with collecting(tmp_path / "h.db", *options, HEALKIT_COLLECT_TOKEN="another-one") as server:
+        assert server.url.startswith("http://0.0.0.0:")
+        assert server.post(trace()).status_code == 200
 
 
 @pytest.mark.slow
@@ -119,80 +107,6 @@ def test_a_stop_finishes_running_requests(tmp_path: Path, number: int) -> None:
         assert len(server.stored()) == 1
 
 
-@pytest.mark.slow
-@TRACE_4
-@pytest.mark.timeout(240)
-def test_stored_traces_survive_a_kill(tmp_path: Path) -> None:
-    answered: set[str] = set()
-    sent: set[str] = set()
-    chance = random.Random(4)
-    for _ in range(6):
-        server = Collecting(tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="10000")
-        stop = threading.Event()
-
-        def send(server: Collecting = server, stop: threading.Event = stop) -> None:
-            with httpx.Client(
-                base_url=server.url, headers=dict(server.client.headers), timeout=WAIT_S
-            ) as client:
-                while not stop.is_set():
-                    batch = [trace() for _ in range(10)]
-                    sent.update(each["id"] for each in batch)
-                    try:
-                        answer = client.post("/api/traces", json=batch)
-                    except httpx.TransportError:
-                        return
-                    assert answer.json()["stored"] == 10
-                    answered.update(each["id"] for each in batch)
-
-        senders = [threading.Thread(target=send) for _ in range(3)]
-        before = len(answered)
-        for sender in senders:
-            sender.start()
-        wait_until(lambda before=before: len(answered) > before)
-        time.sleep(chance.uniform(0.05, 0.4))
-        assert server.end(signal.SIGKILL) == -signal.SIGKILL
-        stop.set()
-        for sender in senders:
-            sender.join(WAIT_S)
-    with collecting(tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="10000") as server:
-        stored = set(server.stored())
-    assert len(answered) > 100
-    assert answered <= stored <= sent
-
-
-@pytest.mark.slow
-@TRACE_4
-@pytest.mark.timeout(240)
-def test_concurrent_clients_store_each_trace_once(
-    tmp_path: Path,
-) -> None:
-    shared = [trace() for _ in range(120)]
-    fuller = {each["id"]: {**each, "taskResults": [task()]} for each in shared[::2]}
-
-    def send(number: int) -> list[int]:
-        chance, codes = random.Random(number), []
-        with httpx.Client(base_url=server.url, headers=dict(server.client.headers), timeout=WAIT_S) as client:
-            for _ in range(12):
-                batch = [
-                    fuller.get(each["id"], each) if chance.random() < 0.5 else each
-                    for each in chance.sample(shared, 30)
-                ]
-                answer = client.post("/api/traces", json=batch)
-                codes.append(answer.status_code)
-                assert answer.json() == {"received": 30, "stored": 30, "errors": []}
-        return codes
-
-    with collecting(tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="10000") as server:
-        with concurrent.futures.ThreadPoolExecutor(8) as clients:
-            codes = [code for each in clients.map(send, range(8)) for code in each]
-        server.post(*shared)
-        server.post(*fuller.values())
-        stored = server.stored()
-    assert set(codes) == {200}
-    assert set(stored) == {each["id"] for each in shared}
-    assert all(len(each["taskResults"]) == (each["id"] in fuller) for each in stored.values())
-
-
 @TRACE_4
 def test_a_locked_database_is_reported_as_busy(tmp_path: Path) -> None:
     path = tmp_path / "h.db"
@@ -214,25 +128,16 @@ def test_a_locked_database_is_reported_as_busy(tmp_path: Path) -> None:
 
 @TRACE_4
 def test_a_full_disk_stores_nothing_of_a_batch(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
-        with collecting(disk / "h.db") as server:
-            small = trace()
-            assert server.post(small).json()["stored"] == 1
-            batch = [
-                trace(taskResults=[task(n + 1, args="x" * 10_000) for n in range(10)]) for _ in range(40)
-            ]
-            answer = server.post(*batch)
-            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE")
-            assert "space" in answer.json()["error"]["message"]
-            assert int(answer.headers["Retry-After"]) >= 30
-            assert list(server.stored()) == [small["id"]]
-    finally:
-        subprocess.run(["umount", "-l", str(disk)], check=True)
+    with tiny_disk(tmp_path / "disk", 2048) as disk, collecting(disk / "h.db") as server:
+        small = trace()
+        assert server.post(small).json()["stored"] == 1
+        answer = server.post(
+            *[trace(taskResults=[task(n + 1, args="x" * 10_000) for n in range(10)]) for _ in range(40)]
+        )
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE")
+        assert "space" in answer.json()["error"]["message"]
+        assert int(answer.headers["Retry-After"]) >= 30
+        assert list(server.stored()) == [small["id"]]
 
 
 @pytest.mark.slow
@@ -266,3 +171,55 @@ def test_a_sent_execution_is_linked_to_its_tool_and_caller(tmp_path: Path) -> No
     assert (inner["toolId"], inner["success"]) == (2, False)
     assert "ZeroDivisionError" in inner["error"]
     assert stored[good.trace_id]["taskResults"][0]["tool"] == "vault:inner"
+
+
+def remove(path: Path) -> None:
+    """Remove the file and what lies beside it."""
+    for file in path.parent.glob(f"{path.name}*"):
+        if file.is_file():
+            file.unlink()
+
+
+def copy_of(path: Path, copy: Path) -> None:
+    """Write a whole copy of a database in use."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("VACUUM INTO ?", (str(copy),))
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("TRACE-4")
+def test_a_collector_notices_that_its_file_is_gone_and_that_it_is_back(tmp_path: Path) -> None:
+    path, copy = tmp_path / "collected.db", tmp_path / "copy"
+    kept, lost, late = trace(), trace(), trace()
+    with collecting(path) as collector:
+        assert collector.post(kept).json()["stored"] == 1
+        copy_of(path, copy)
+        remove(path)
+        answer, health = collector.post(lost), collector.client.get("/api/health")
+        assert (answer.status_code, health.status_code) == (503, 503)
+        assert "stored" not in answer.json()
+        assert "Nothing of this request was stored" in answer.text
+        assert not path.exists(), "a lost database is not made anew in silence"
+        shutil.copy(copy, path)
+        assert collector.client.get("/api/health").json() == {"status": "ok"}
+        assert collector.post(late).json()["stored"] == 1
+        assert set(collector.stored()) == {kept["id"], late["id"]}
+
+
+def test_an_execution_whose_log_was_removed_waits_and_is_brought_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path, copy = tmp_path / "healkit.db", tmp_path / "copy"
+    with Healkit(path) as healkit:
+        healkit.vault.add("one", "def one(): return 1")
+        healkit.execute("one")
+        copy_of(path, copy)
+        remove(path)
+        (result,) = healkit.trials([("def two(): return 2", {})])
+        assert result.value == 2
+        assert "was removed" in healkit.recorder.problem or "cannot be opened" in healkit.recorder.problem
+        shutil.copy(copy, path)
+        healkit.recorder.ingest()
+        assert healkit.log.by_trace(result.trace_id) is not None
+        assert healkit.recorder.problem == ""

@@ -1,7 +1,4 @@
-"""Connections that the standalone collector keeps.
-
-How many there are, and which it closes first.
-"""
+"""Connections of the collector: how many, which goes first."""
 
 from __future__ import annotations
 
@@ -9,7 +6,9 @@ import asyncio
 import contextlib
 import resource
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -20,6 +19,8 @@ from healkit.collector.limits import Connections, Stage, connection_limit
 from healkit.collector.service import CollectorService
 from healkit.collector.standalone import BoundedServer, Token, make_application
 from healkit.config import Config
+
+T = TypeVar("T")
 
 
 @contextlib.contextmanager
@@ -40,10 +41,11 @@ def stored_on_a_new_connection(url: str) -> object:
 
 
 @pytest.mark.slow
-def test_more_connections_than_files_block_nobody(tmp_path) -> None:
+def test_more_connections_than_files_block_nobody(tmp_path: Path) -> None:
     """S8: as many half-open connections as the collector may open files, without a token, and no one else was served."""
     with contextlib.ExitStack() as held:
         with open_files_at_most(256):
+            assert connection_limit() == 128
             server = held.enter_context(collecting(tmp_path / "h.db", python=True))
         host, _, port = server.url.removeprefix("http://").partition(":")
         for number in range(300):
@@ -54,67 +56,60 @@ def test_more_connections_than_files_block_nobody(tmp_path) -> None:
                 assert stored_on_a_new_connection(server.url) == 1
 
 
-def test_headers_that_do_not_come_close_the_connection(tmp_path) -> None:
+async def served(db: Path, use: Callable[[CollectorService, int], Awaitable[T]], **limits: Any) -> T:
+    """Serve a collector in this loop, and return what `use` makes of its port."""
+    collector = CollectorService(Config(), str(db))
+    server = BoundedServer(make_application(collector, Token(TOKEN), Connections(limit=10, **limits)))
+    sockets = bind_sockets(0, "127.0.0.1")
+    server.add_sockets(sockets)
+    try:
+        return await use(collector, sockets[0].getsockname()[1])
+    finally:
+        server.stop()
+        await server.close_all_connections()
+        await asyncio.to_thread(collector.close)
+
+
+def test_headers_that_do_not_come_close_the_connection(tmp_path: Path) -> None:
     """S8: a connection without headers was kept for a minute; one whose headers came stays."""
 
-    async def closed_and_kept() -> tuple[bytes, bytes]:
-        collector = CollectorService(Config(), str(tmp_path / "h.db"))
-        application = make_application(collector, Token(TOKEN), Connections(limit=10, first_headers_s=0.2))
-        server = BoundedServer(application)
-        sockets = bind_sockets(0, "127.0.0.1")
-        server.add_sockets(sockets)
-        port = sockets[0].getsockname()[1]
-        try:
-            asked, asking = await asyncio.open_connection("127.0.0.1", port)
-            asking.write(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")
-            await asked.readuntil(b'{"status":"ok"}')
-            silent, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(b"GET /api/health HTTP/1.1\r\nHost: x\r\n")
-            nothing = await asyncio.wait_for(silent.read(), WAIT_S)
-            asking.write(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")
-            again = await asked.readuntil(b'{"status":"ok"}')
-            for each in (asking, writer):
-                each.close()
-            return nothing, again
-        finally:
-            server.stop()
-            await server.close_all_connections()
-            await asyncio.to_thread(collector.close)
+    async def closed_and_kept(_: CollectorService, port: int) -> tuple[bytes, bytes]:
+        question = b"GET /api/health HTTP/1.1\r\nHost: x\r\n"
+        asked, asking = await asyncio.open_connection("127.0.0.1", port)
+        asking.write(question + b"\r\n")
+        await asked.readuntil(b'{"status":"ok"}')
+        silent, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(question)
+        nothing = await asyncio.wait_for(silent.read(), WAIT_S)
+        asking.write(question + b"\r\n")
+        again = await asked.readuntil(b'{"status":"ok"}')
+        for each in (asking, writer):
+            each.close()
+        return nothing, again
 
-    nothing, again = asyncio.run(closed_and_kept())
+    nothing, again = asyncio.run(served(tmp_path / "h.db", closed_and_kept, first_headers_s=0.2))
     assert nothing == b""
     assert b"200 OK" in again
 
 
 @pytest.mark.parametrize(
-    "head", ["POST /api/traces", "POST /api/health", f"POST /nowhere HTTP/1.1\r\nX-Token: {TOKEN}\r\nX:"]
-)
-def test_a_body_without_the_token_costs_no_memory(tmp_path, head: str) -> None:
+    "head",
+    ["POST /api/traces HTTP/1.1\r\nX:", "POST /api/health HTTP/1.1\r\nX:", f"POST /nowhere HTTP/1.1\r\nX-Token: {TOKEN}\r\nX:"],
+)  # fmt: skip
+def test_a_body_without_the_token_costs_no_memory(tmp_path: Path, head: str) -> None:
     """S9: `handlers` says so; of a body sent to `/api/health` every byte was kept."""
 
-    async def held() -> tuple[int, int]:
-        collector = CollectorService(Config(), str(tmp_path / "h.db"))
-        server = BoundedServer(make_application(collector, Token(TOKEN), Connections(limit=10)))
-        sockets = bind_sockets(0, "127.0.0.1")
-        server.add_sockets(sockets)
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", sockets[0].getsockname()[1])
-            line = head if "HTTP" in head else f"{head} HTTP/1.1\r\nX:"
-            writer.write(
-                f"{line} x\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n".encode() + b"[" * 1_000_000
-            )
-            await writer.drain()
-            # The server reads in pieces of 64 KB, each in a turn of this loop.
-            for _ in range(1000):
-                await asyncio.sleep(0)
-            writer.close()
-            return collector.in_flight, collector.held_bytes
-        finally:
-            server.stop()
-            await server.close_all_connections()
-            await asyncio.to_thread(collector.close)
+    async def held(collector: CollectorService, port: int) -> tuple[int, int]:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"{head} x\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n".encode() + b"[" * 1_000_000)
+        await writer.drain()
+        # The server reads in pieces of 64 KB, each in a turn of this loop.
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        writer.close()
+        return collector.in_flight, collector.held_bytes
 
-    assert asyncio.run(held()) == (1, 0)
+    assert asyncio.run(served(tmp_path / "h.db", held)) == (1, 0)
 
 
 class Stream:
@@ -130,9 +125,8 @@ class Stream:
 def test_a_new_connection_always_gets_in_and_the_least_useful_goes() -> None:
     async def check() -> None:
         connections = Connections(limit=4)
-        streams = {
-            name: Stream() for name in ("answered", "sending", "idle", "stranger", "next", "last", "own")
-        }
+        names = ("answered", "sending", "idle", "stranger", "next", "last", "own")
+        streams = {name: Stream() for name in names}
 
         def enter(name: str, host: str, stage: Stage = Stage.STRANGER) -> None:
             connections.opened(streams[name], host)  # type: ignore[arg-type]  # it has what is used
@@ -164,11 +158,6 @@ def test_of_equals_one_of_the_busiest_address_goes() -> None:
         assert [stream.open for stream in streams] == [True, False, True, True]
 
     asyncio.run(check())
-
-
-def test_half_of_the_files_may_be_connections() -> None:
-    with open_files_at_most(200):
-        assert connection_limit() == 100
 
 
 def test_a_token_keeps_no_text_that_could_be_shown() -> None:

@@ -8,7 +8,6 @@ import json
 import re
 import socket
 import sys
-import time
 from typing import Any
 
 import httpx
@@ -16,6 +15,7 @@ import pytest
 from collector_samples import CAPABILITY, TOKEN, Collecting, collecting, read_all, task, trace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
 from waiting import wait_until
 
 TRACE_4 = pytest.mark.requirement("TRACE-4")
@@ -192,7 +192,7 @@ def test_nan_and_lone_surrogates_are_accepted(collector: Collecting) -> None:
 
 
 @pytest.mark.requirement("TRACE-2")
-def test_secrets_are_redacted_before_storage(tmp_path) -> None:
+def test_secrets_are_redacted_before_storage_and_counted_for_prometheus(tmp_path) -> None:
     token, mail = "ghp_" + "b7Q2" * 9, "ada@lovelace.example.org"
     one = trace(
         success=False,
@@ -202,7 +202,7 @@ def test_secrets_are_redacted_before_storage(tmp_path) -> None:
         metadata={"api_key": "correct-horse-battery", "author": "Ada", "arguments": {"text": "x" * 30_000}},
     )
     with collecting(tmp_path / "h.db") as server:
-        assert server.post(one, one).json()["stored"] == 2
+        assert server.post(one, one, trace(durationMs=-1)).json()["stored"] == 2
         stored = server.client.get(f"/api/traces/{one['id']}").text
         counted = server.client.get("/api/metrics").text
     for secret in (token, mail, "tr0ub4dor", "correct-horse"):
@@ -212,6 +212,17 @@ def test_secrets_are_redacted_before_storage(tmp_path) -> None:
     assert len(stored) < 15_000
     assert '"author":"Ada"' in stored
     assert re.search(r'healkit_collect_hidden_total{rule="[a-z-]+"} [1-9]', counted)
+    samples = {
+        (sample.name, tuple(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(counted)
+        for sample in family.samples
+    }
+    for name, labels in (
+        ("traces", ("stored",)), ("traces", ("known",)), ("trace_errors", ("TRACE_INVALID",)),
+        ("requests", ("POST", "traces", "200")),
+    ):  # fmt: skip
+        assert samples[f"healkit_collect_{name}_total", labels] == 1
+    assert TOKEN not in counted
 
 
 @pytest.mark.parametrize(
@@ -289,16 +300,14 @@ def test_too_frequent_requests_get_retry_after(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_slow_and_lost_clients_are_dropped(tmp_path) -> None:
-    with collecting(tmp_path / "h.db") as server:
+    with collecting(tmp_path / "h.db", HEALKIT_COLLECT_TIMEOUT_S="0.5") as server:
         host, _, port = server.url.removeprefix("http://").partition(":")
         head = f"POST /api/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 100\r\n\r\n["
-        began = time.monotonic()
         with socket.create_connection((host, int(port)), timeout=30) as slow:
             slow.sendall(head.encode())
             with socket.create_connection((host, int(port)), timeout=30) as gone:
                 gone.sendall(head.encode())
             assert slow.recv(1000) == b""
-        assert time.monotonic() - began > 4
         alone = "requests_in_flight 1.0"  # the one that asks
         wait_until(lambda: alone in server.client.get("/api/metrics").text)
         assert 'route="traces",status="499"} 2.0' in server.client.get("/api/metrics").text
@@ -343,26 +352,6 @@ def test_clients_with_slow_bodies_block_nobody(tmp_path) -> None:
         assert (error(answer)["code"], answer.headers["Retry-After"]) == ("OVERLOADED", "1")
 
 
-@pytest.mark.slow
-def test_requests_are_counted_for_prometheus(tmp_path) -> None:
-    from prometheus_client.parser import text_string_to_metric_families
-
-    with collecting(tmp_path / "h.db") as server:
-        one = trace()
-        server.post(one, one, trace(durationMs=-1))
-        text = server.client.get("/api/metrics").text
-    samples = {
-        (sample.name, tuple(sample.labels.values())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-    assert samples["healkit_collect_traces_total", ("stored",)] == 1
-    assert samples["healkit_collect_traces_total", ("known",)] == 1
-    assert samples["healkit_collect_trace_errors_total", ("TRACE_INVALID",)] == 1
-    assert samples["healkit_collect_requests_total", ("POST", "traces", "200")] == 1
-    assert TOKEN not in text
-
-
 values = st.recursive(
     st.none()
     | st.booleans()
@@ -391,7 +380,7 @@ bodies = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, suppress_health_check=SLOW_OK)
+@settings(max_examples=150, suppress_health_check=SLOW_OK)
 @given(body=bodies, kind=st.sampled_from(["application/json", "text/html", ""]), packed=st.booleans())
 def test_no_body_makes_the_collector_fail(
     collector: Collecting, body: bytes, kind: str, packed: bool
@@ -406,17 +395,3 @@ def test_no_body_makes_the_collector_fail(
         assert all(fault["code"] and fault["message"] for fault in told["errors"])
     else:
         error(answer)
-
-
-@pytest.mark.slow
-@settings(max_examples=100, suppress_health_check=SLOW_OK)
-@given(
-    st.dictionaries(
-        st.sampled_from(["tool", "success", "since", "limit", "cursor", "x"]),
-        st.text(max_size=30),
-        max_size=4,
-    )
-)
-def test_no_query_makes_the_collector_fail(collector: Collecting, query: dict[str, str]) -> None:
-    query = {name: value.encode(errors="replace").decode() for name, value in query.items()}
-    assert collector.client.get("/api/traces", params=query).status_code in {200, 400}

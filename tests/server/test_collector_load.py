@@ -47,31 +47,23 @@ IN_FLIGHT = "healkit_collect_requests_in_flight"
 
 @pytest.mark.slow
 @pytest.mark.requirement("TRACE-4")
-def test_questions_are_answered_while_every_storing_thread_is_busy(tmp_path: Path) -> None:
+def test_questions_are_answered_and_batches_stored_while_costly_ones_are_cleaned(tmp_path: Path) -> None:
     """R8: one authorised request took 35 s, and four held up every other."""
     bodies = [costly(seed, COUNT) for seed in range(STORING_THREADS)]
     with collecting(tmp_path / "h.db", **RATE) as server, ThreadPoolExecutor(STORING_THREADS) as clients:
-        assert server.post(trace()).status_code == 200
+        batch = clients.submit(sent, server, costly(9, 2 * COUNT))
+        wait_until(lambda: running(server) == 1)
+        for _ in range(5):
+            assert server.post(trace()).json()["stored"] == 1
+        assert not batch.done()
+        assert batch.result().json()["stored"] == 2 * COUNT
         batches = [clients.submit(sent, server, body) for body in bodies]
         wait_until(lambda: running(server) == STORING_THREADS)
         for path in ("/api/health", "/api/traces", "/api/metrics", "/api/traces?limit=1"):
             assert server.client.get(path).status_code == 200
         assert not any(batch.done() for batch in batches)
         assert [batch.result().json()["stored"] for batch in batches] == [COUNT] * STORING_THREADS
-        assert len(server.stored()) == STORING_THREADS * COUNT + 1
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("TRACE-4")
-def test_other_batches_are_stored_while_a_costly_one_is_cleaned(tmp_path: Path) -> None:
-    """R8."""
-    with collecting(tmp_path / "h.db", **RATE) as server, ThreadPoolExecutor(1) as clients:
-        batch = clients.submit(sent, server, costly(1, 3 * COUNT))
-        wait_until(lambda: running(server) == 1)
-        for _ in range(5):
-            assert server.post(trace()).json()["stored"] == 1
-        assert not batch.done()
-        assert batch.result().json() == {"received": 3 * COUNT, "stored": 3 * COUNT, "errors": []}
+        assert len(server.stored()) == (STORING_THREADS + 2) * COUNT + 5
 
 
 def processor_s(server: Collecting) -> float:
@@ -82,7 +74,7 @@ def processor_s(server: Collecting) -> float:
 
 @pytest.mark.slow
 @pytest.mark.requirement("TRACE-4")
-@pytest.mark.parametrize("pattern", ["sk-", "token=", "DB_PASS=ZPxzt8Mv "])
+@pytest.mark.parametrize("pattern", ["sk-", "DB_PASS=ZPxzt8Mv "])
 def test_a_request_full_of_prefixes_costs_bounded_work_and_holds_up_nobody(
     tmp_path: Path, pattern: str
 ) -> None:

@@ -33,6 +33,7 @@ BODY: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @TRACE_4
 def test_a_client_written_from_the_seed_document_delivers(tmp_path: Path) -> None:
     """C1: it was refused for its names, its times, and the ids that it does not have."""
@@ -52,22 +53,15 @@ def test_a_client_written_from_the_seed_document_delivers(tmp_path: Path) -> Non
     assert answers[0]["ids"] == answers[1]["ids"] == answers[2]["ids"]
     assert sorted(stored) == sorted(answers[0]["ids"])
     assert {uuid.UUID(each).version for each in stored} == {8}
-    assert (first["capabilityId"], first["toolId"], first["parentId"], first["decisions"]) == (
-        capability,
-        1,
-        None,
-        [],
-    )
+    assert (first["capabilityId"], first["toolId"]) == (capability, 1)
+    assert (first["parentId"], first["decisions"]) == (None, [])
     (call,) = first["taskResults"]
     assert (call["taskId"], call["tool"], call["args"], call["result"]) == (
         "t1", "fs:read_file", {"path": "notes.txt"}, "two words",
     )  # fmt: skip
     (other,) = failed
-    assert (other["error"], other["toolId"], other["taskResults"][0]["success"]) == (
-        "ENOENT: gone",
-        None,
-        False,
-    )
+    assert (other["error"], other["toolId"]) == ("ENOENT: gone", None)
+    assert other["taskResults"][0]["success"] is False
 
 
 @TRACE_4

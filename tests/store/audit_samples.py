@@ -1,7 +1,4 @@
-"""Sample entries of the audit, and a second connection.
-
-The connection may do what healkit never does.
-"""
+"""Sample entries of the audit, and what healkit never does."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.rows import dict_row
+from side_by_side import Meet, at_once
+from sqlalchemy import event
 
 from healkit.contracts.execution import (
     CallRecord,
@@ -28,6 +30,7 @@ from healkit.contracts.execution import (
 )
 from healkit.contracts.failure import Failure, Frame, fingerprint
 from healkit.store.database import Database
+from healkit.store.log_writer import LogWriter
 
 NOBODY = 65534
 
@@ -36,17 +39,10 @@ def started(tool: str = "fibonacci", **changes: Any) -> Started:
     """Make the record of an execution that is about to run."""
     now = changes.pop("timestamp", None) or utc_now()
     values: dict[str, Any] = {
-        "trace_id": new_trace_id(),
-        "timestamp": now,
-        "tool_name": tool,
-        "persona": "default",
-        "arguments": '{"n":10}',
-        "origin": "python",
-        "host": host_identity(),
-        "deadline": now + timedelta(seconds=30),
-        "revision": 1,
+        "trace_id": new_trace_id(), "timestamp": now, "tool_name": tool, "persona": "default", "arguments": '{"n":10}',
+        "origin": "python", "host": host_identity(), "deadline": now + timedelta(seconds=30), "revision": 1,
         "isolation": "namespaces",
-    }
+    }  # fmt: skip
     return Started(**{**values, **changes})
 
 
@@ -64,15 +60,36 @@ def failed(begun: Started, line: str = "return 1 / 0", ename: str = "ZeroDivisio
     return Finished(begun.trace_id, utc_now(), 3.5, failure=failure, fingerprint=fingerprint(failure))
 
 
+def recorded(
+    writer: LogWriter, end: Callable[[Started], Finished] = failed, tool: str = "fibonacci", **changes: Any
+) -> int:
+    """Write a whole execution that ends so; return its row's id."""
+    begun = started(tool, **changes)
+    return writer.insert_finished(begun, end(begun))
+
+
 def call(begun: Started, task: int = 1, **changes: Any) -> CallRecord:
     """Make the record of a call that it made through the bridge."""
-    values: dict[str, Any] = {
-        "server": "vault",
-        "tool": "square",
-        "arguments": '{"x":2}',
-        "started_at": utc_now(),
-    }
-    return CallRecord(begun.trace_id, f"t{task}", **{**values, **changes})
+    values = {"server": "vault", "tool": "square", "arguments": '{"x":2}', "started_at": utc_now(), **changes}
+    return CallRecord(begun.trace_id, f"t{task}", **values)
+
+
+def asked_of(database: Database, ask: Callable[[], object]) -> list[tuple[str, Any, list[str]]]:
+    """Return the queries that `ask` sends to SQLite: each with its values, and what SQLite means to do for it."""
+    asked: list[tuple[str, Any]] = []
+
+    def note(_c: Any, _k: Any, sql: str, values: Any, *_: Any) -> None:
+        asked.append((sql, values))
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    ask()
+    event.remove(database.engine, "before_cursor_execute", note)
+    with database.engine.connect() as connection:
+        return [
+            (sql, values, [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)])
+            for sql, values in asked
+            if sql.lstrip().startswith(("SELECT", "WITH"))
+        ]
 
 
 def log_rows(where: Path | str | Database) -> list[dict[str, Any]]:
@@ -88,24 +105,14 @@ def log_rows(where: Path | str | Database) -> list[dict[str, Any]]:
         return [dict(row) for row in connection.execute(statement)]
 
 
-def dead_host() -> HostIdentity:
-    """Return the identity of a real process that was killed."""
-    program = "import msgspec, sys; from healkit.contracts.execution import host_identity as h;"
-    program += "sys.stdout.buffer.write(msgspec.json.encode(h())); sys.stdout.flush(); sys.stdin.read()"
-    import msgspec
+def _identity(meet: Meet) -> HostIdentity:
+    meet()
+    return host_identity()
 
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        text = process.stdout.read(1)
-        process.stdout.flush()
-        while not text.endswith(b"}"):
-            text += process.stdout.read(1)
-        process.kill()
-        process.wait(timeout=10)
-    return msgspec.json.decode(text, type=HostIdentity)
+
+def dead_host() -> HostIdentity:
+    """Return the identity of a real process that has ended."""
+    return at_once(_identity, ())[0]
 
 
 @contextlib.contextmanager
@@ -114,14 +121,10 @@ def locked_by_another_process(where: Path | str) -> Iterator[subprocess.Popen[by
 
     On SQLite that is the write lock, on PostgreSQL a lock of the log's tables; reading goes on.
     """
-    connect, lock = (
-        (
-            "psycopg",
-            "LOCK TABLE executionlog, executioncall, executiondecision, executiontrace IN EXCLUSIVE MODE",
-        )
-        if str(where).startswith("postgresql")
-        else ("sqlite3", "BEGIN IMMEDIATE")
-    )
+    connect, lock = "sqlite3", "BEGIN IMMEDIATE"
+    if str(where).startswith("postgresql"):
+        tables = "executionlog, executioncall, executiondecision, executiontrace"
+        connect, lock = "psycopg", f"LOCK TABLE {tables} IN EXCLUSIVE MODE"
     options = "timeout=5, isolation_level=None" if connect == "sqlite3" else ""
     program = (
         f"import {connect}, sys; c = {connect}.connect(sys.argv[1], {options});"
@@ -170,11 +173,8 @@ def tiny_disk(folder: Path, size_kib: int = 512) -> Iterator[Path]:
     folder.mkdir(exist_ok=True)
     if os.geteuid() != 0:
         pytest.skip("only root mounts")
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size_kib}k", "tmpfs", str(folder)],
-        capture_output=True,
-        check=False,
-    )
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size_kib}k", "tmpfs", str(folder)]
+    mounted = subprocess.run(mount, capture_output=True, check=False)
     if mounted.returncode:
         pytest.skip(f"nothing can be mounted here: {mounted.stderr.decode().strip()}")
     try:

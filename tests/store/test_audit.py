@@ -1,30 +1,31 @@
-"""Audit: numbered by the store, chained, append-only.
-
-Anybody can read it.
-"""
+"""Audit: numbered, chained, append-only; tampering is found."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sqlite3
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pandas as pd
-import psycopg
 import pytest
 from audit_samples import audit_of, filled, head_at, unguarded
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from side_by_side import Forked, Meet, at_once
 from waiting import wait_until
 
 from healkit import Healkit
-from healkit.contracts.audit import AnchoredHead, AuditHead, AuditMetadata, AuditStep
+from healkit.contracts.audit import AnchoredHead, AuditHead, AuditMetadata, AuditStep, AuditVerification
 from healkit.errors import AuditEntryInvalid, DatabaseError, DatabaseLocked
 from healkit.sanitizer.sanitizer import Sanitizer
-from healkit.store.audit import Audit
+from healkit.store.audit import COLUMNS, Audit
 from healkit.store.database import Database
 from healkit.store.requests import Requests
 from healkit.store.vault import Vault
@@ -78,16 +79,6 @@ def test_an_entry_has_the_names_of_the_contract_on_the_wire(audit: Audit) -> Non
     assert audit.get("run-1") == [entry]
 
 
-def test_a_description_is_made_where_none_is_given(audit: Audit) -> None:
-    metadata = AuditMetadata(row_count=3120, duration_ms=12.25, success=True)
-    said = audit.append("a", "decide", "execute_data_op", tool_name="join", metadata=metadata).description
-    assert said == "execute data op with join: done (3,120 rows, 12.2 ms)."
-    failed = AuditMetadata(error_message="COLUMN_MISSING: region", success=False)
-    assert audit.append("a", "decide", "gather_info", metadata=failed).description == (
-        "gather info: failed (COLUMN_MISSING: region)."
-    )
-
-
 def test_secrets_are_hidden_and_long_parameters_cut(database: Database) -> None:
     with contextlib.closing(Audit(database, Sanitizer)) as audit:
         secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -114,6 +105,8 @@ WRONG: list[dict[str, Any]] = [
     {"tool_name": 5}, {"metadata": {"rows": 1}}, {"metadata": {"rowCount": -1}}, {"metadata": [1]},
     {"metadata": AuditMetadata(row_count=-1)}, {"metadata": AuditMetadata(unique_values={"a": "b"})},  # type: ignore[dict-item]  # the point
 ]  # fmt: skip
+
+
 ODD: list[Any] = [
     {"__proto__": {"x": 1}}, {"n" * 2000: 1}, {"text": "nul \x00, surrogate \ud800, line \u2028"},
     {"big": 10**40, "nan": float("nan")}, {1: 2, None: 3}, [1, "two"], "text", 5, False, "", {},
@@ -150,38 +143,30 @@ def test_several_entries_are_appended_all_or_none(audit: Audit) -> None:
     with pytest.raises(AuditEntryInvalid):
         audit.extend([good, AuditStep("a", "heal", "No Choice")])
     assert audit.extend([]) == []
-    assert [entry.seq for entry in audit.extend([good, good, AuditStep("b", "heal", "x"), good])] == [
-        1,
-        2,
-        1,
-        3,
-    ]
+    entries = audit.extend([good, good, AuditStep("b", "heal", "x"), good])
+    assert [entry.seq for entry in entries] == [1, 2, 1, 3]
     assert audit.verify().ok
 
 
+REST = "tool_name, tool_params, metadata, description, run_id, event_seq, previous_hash, hash FROM traceauditentry WHERE id"
+
+
+FORBIDDEN = [
+    "UPDATE traceauditentry SET description = 'other' WHERE id = 2", "DELETE FROM traceauditentry WHERE id = 3",
+    "DELETE FROM traceauditentry", "UPDATE traceauditchain SET chain = 'other'", "DELETE FROM traceauditchain",
+    "INSERT INTO traceauditchain VALUES ('other')",
+    f"INSERT INTO traceauditentry SELECT id + 4, execution_id, execution_type, seq + 3, timestamp, choice_type, {REST} = 3",
+    f"INSERT INTO traceauditentry SELECT id + 1, execution_id, execution_type, seq + 2, timestamp, choice_type, {REST} = 3",
+]  # fmt: skip
+
+
 @DECIDE_3
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE traceauditentry SET description = 'other' WHERE id = 2",
-        "DELETE FROM traceauditentry WHERE id = 3",
-        "DELETE FROM traceauditentry",
-        "UPDATE traceauditchain SET chain = 'other'",
-        "DELETE FROM traceauditchain",
-        "INSERT INTO traceauditchain VALUES ('other')",
-        "INSERT INTO traceauditentry SELECT id + 4, execution_id, execution_type, seq + 3, timestamp, choice_type, tool_name,"
-        " tool_params, metadata, description, run_id, event_seq, previous_hash, hash FROM traceauditentry WHERE id = 3",
-        "INSERT INTO traceauditentry SELECT id + 1, execution_id, execution_type, seq + 2, timestamp, choice_type, tool_name,"
-        " tool_params, metadata, description, run_id, event_seq, previous_hash, hash FROM traceauditentry WHERE id = 3",
-    ],
-)  # fmt: skip
-def test_the_database_refuses_to_change_or_remove_entries(
-    audit: Audit, database: Database, statement: str
-) -> None:
+def test_the_database_refuses_to_change_or_remove_entries(audit: Audit, database: Database) -> None:
     entries = filled(audit, "a", "a", "a")
-    with pytest.raises(DatabaseError, match="append-only"), database.write() as session:
-        session.connection().exec_driver_sql(statement)
-    assert audit.get("a") == entries
+    for statement in (*FORBIDDEN, *([] if database.path else ["TRUNCATE traceauditentry"])):
+        with pytest.raises(DatabaseError, match="append-only"), database.write() as session:
+            session.connection().exec_driver_sql(statement)
+        assert audit.get("a") == entries, statement
     assert audit.verify().ok
 
 
@@ -199,19 +184,6 @@ def test_sqlites_insert_or_replace_removes_nothing(sqlite_database: Database) ->
             connection.rollback()
     assert audit.verify().entries == 3
     audit.close()
-
-
-@pytest.mark.postgres
-@pytest.mark.slow
-def test_postgresql_refuses_to_empty_the_table(audit: Audit, database: Database) -> None:
-    if database.path is not None:
-        return
-    filled(audit, "a")
-    with (
-        psycopg.connect(database.url.replace("+psycopg", "")) as server,
-        pytest.raises(psycopg.Error, match="append-only"),
-    ):
-        server.execute("TRUNCATE traceauditentry")
 
 
 def append_many(meet: Meet, url: str, count: int) -> list[int]:
@@ -306,31 +278,32 @@ def test_a_summary_counts_choices_corrections_failures_duration_and_tools(audit:
 
 
 @DECIDE_3
-def test_a_tail_that_was_cut_off_is_found_by_a_manifest(audit: Audit, database: Database) -> None:
+@pytest.mark.parametrize(
+    ("statement", "kind", "position"),
+    [
+        ("UPDATE traceauditentry SET description = 'other' WHERE id = 2", "changed", 2),
+        ("UPDATE traceauditentry SET timestamp = '2001-01-01' WHERE id = 3", "changed", 3),
+        ("DELETE FROM traceauditentry WHERE id = 2", "missing", 2),
+        ("DELETE FROM traceauditentry WHERE id = 3", "cut_off", 3),
+    ],
+)
+def test_a_changed_entry_is_found_by_the_chain_and_a_cut_off_tail_by_a_manifest(
+    audit: Audit, database: Database, statement: str, kind: str, position: int
+) -> None:
     entries = filled(audit, "one", "two", "two")
     anchor = AnchoredHead("two", head_at(audit, entries, 3))
     with unguarded(database) as connection:
-        connection.execute("DELETE FROM traceauditentry WHERE id = 3")
-    assert audit.verify().ok
-    assert str(audit.verify()) == "✓ No entry was changed or removed. Entries: 2, manifests: 0"
+        connection.execute(statement)
     found = audit_of(database, anchor).verify()
     fault = found.fault
-    assert fault is not None
+    assert (fault.kind, fault.position) == (kind, position)
     assert str(found) == f"✗ {fault.message}"
-    assert (fault.kind, fault.position) == ("cut_off", 3)
-    assert fault.message == (
-        "The audit has 2 entries, and the manifest of run 'two' says 3: the last ones were removed."
-    )
-
-
-@DECIDE_3
-def test_an_audit_that_was_emptied_is_found_by_a_manifest(audit: Audit, database: Database) -> None:
-    anchor = AnchoredHead("one", head_at(audit, filled(audit, "one"), 1))
-    with unguarded(database) as connection:
-        connection.execute("DELETE FROM traceauditentry")
-    fault = audit_of(database, anchor).verify().fault
-    assert fault is not None
-    assert (fault.kind, fault.position) == ("cut_off", 1)
+    assert audit.verify().ok == (kind == "cut_off")
+    if kind == "cut_off":
+        assert str(audit.verify()) == "✓ No entry was changed or removed. Entries: 2, manifests: 0"
+        assert fault.message == (
+            "The audit has 2 entries, and the manifest of run 'two' says 3: the last ones were removed."
+        )
 
 
 @DECIDE_3
@@ -342,32 +315,182 @@ def test_a_chain_that_was_written_anew_is_found_by_a_manifest(audit: Audit, data
     filled(audit, "one", "three", "four")
     assert audit.verify().ok
     fault = audit_of(database, anchor).verify().fault
-    assert fault is not None
     assert (fault.kind, fault.position, fault.execution_id) == ("rewritten", 2, "three")
     assert "the manifest of run 'one' has another hash for it" in fault.message
     other = AnchoredHead("one", AuditHead(chain[::-1], 1, "0" * 64))  # of a chain with another id
     fault = audit_of(database, other).verify().fault
-    assert fault is not None
     assert (fault.kind, fault.position) == ("rewritten", 1)
 
 
-def test_manifests_of_another_database_are_left_out(audit: Audit, database: Database) -> None:
+def test_manifests_of_another_database_are_left_out(audit: Audit, database: Database, tmp_path: Any) -> None:
     entries = filled(audit, "one")
-    other = AnchoredHead("elsewhere", AuditHead("f" * 64, 900, "0" * 64))
+    with contextlib.closing(Database(tmp_path / "other.db")) as another:
+        other = AnchoredHead("elsewhere", audit_of(another).head())
     found = audit_of(database, other, AnchoredHead("one", head_at(audit, entries, 1))).verify()
     assert (found.ok, found.anchors, found.foreign) == (True, 1, 1)
 
 
-def test_two_databases_have_chains_of_their_own(
-    audit: Audit, sqlite_database: Database, tmp_path: Any
-) -> None:
-    with contextlib.closing(Database(tmp_path / "other.db")) as other:
-        assert audit_of(other).head().chain != audit.head().chain
-
-
 @pytest.mark.requirement("DECIDE-3")
-@pytest.mark.parametrize("kind", ["swarm", "tree", "chat"])
-def test_an_agents_swarm_tree_or_chat_appends_its_own_entries(healkit: Healkit, kind: Any) -> None:
-    entry = healkit.audit.append("agents-1", kind, "gather_info", tool_name="lookup")
-    assert (entry.execution_type, entry.seq) == (kind, 1)
+def test_an_agents_swarm_tree_or_chat_appends_its_own_entries(healkit: Healkit) -> None:
+    for seq, kind in enumerate(("swarm", "tree", "chat"), 1):
+        entry = healkit.audit.append("agents-1", kind, "gather_info", tool_name="lookup")
+        assert (entry.execution_type, entry.seq) == (kind, seq)
     assert healkit.audit.verify().ok
+
+
+EXECUTIONS = ("one", "two", "one", "three", "two", "one", "two", "three", "one", "one")
+
+
+MANY = len(EXECUTIONS)
+
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=20)
+
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    **dict.fromkeys(COLUMNS, TEXTS),
+    "seq": st.integers(-5, 20),
+    "event_seq": st.integers(-5, 20),
+    "timestamp": st.datetimes().map(lambda moment: f"{moment:%Y-%m-%d %H:%M:%S.%f}"),
+    "hash": st.text("0123456789abcdef", min_size=64, max_size=64),
+}
+
+
+SEARCHED = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def seeded(sqlite_database: Database) -> tuple[Path, AnchoredHead]:
+    """Fill an audit; return its file, which each example copies, and the head that a manifest has."""
+    audit = audit_of(sqlite_database)
+    entries = filled(audit, *EXECUTIONS)
+    anchor = AnchoredHead("one", head_at(audit, entries, MANY))
+    audit.close()
+    path = sqlite_database.path
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path, anchor
+
+
+def verified_after(
+    seeded: tuple[Path, AnchoredHead], *statements: tuple[str, tuple[Any, ...]]
+) -> AuditVerification:
+    """Verify a copy of the audit after these statements."""
+    path, anchor = seeded
+    with contextlib.closing(Database(shutil.copy(path, path.with_name(f"{uuid.uuid4()}.db")))) as copy:
+        with unguarded(copy) as connection:
+            for statement, values in statements:
+                connection.execute(statement, values)
+        return audit_of(copy, anchor).verify()
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """Read the entries as they are stored."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        return [dict(row) for row in connection.execute("SELECT * FROM traceauditentry ORDER BY id")]
+
+
+@pytest.mark.slow
+@DECIDE_3
+@SEARCHED
+@given(place=st.integers(1, MANY), column=st.sampled_from(COLUMNS[1:]), data=st.data())
+def test_a_changed_entry_is_named(
+    seeded: tuple[Path, AnchoredHead], place: int, column: str, data: st.DataObject
+) -> None:
+    rows = rows_of(seeded[0])
+    value = data.draw(VALUES[column].filter(lambda value: value != rows[place - 1][column]))
+    changed = {**rows[place - 1], column: value}
+    taken = {(row["execution_id"], row["seq"]) for row in rows if row["id"] != place}
+    if (changed["execution_id"], changed["seq"]) in taken:
+        return  # the database refuses that
+    found = verified_after(seeded, (f"UPDATE traceauditentry SET {column} = ? WHERE id = ?", (value, place)))
+    assert found.fault.position == place
+    assert found.fault.kind == "changed"
+
+
+@pytest.mark.slow
+@DECIDE_3
+@SEARCHED
+@given(places=st.sets(st.integers(1, MANY), min_size=1))
+def test_removed_entries_are_missed(seeded: tuple[Path, AnchoredHead], places: set[int]) -> None:
+    found = verified_after(
+        seeded, *(("DELETE FROM traceauditentry WHERE id = ?", (place,)) for place in places)
+    )
+    assert found.fault.position == min(places)
+    at_the_end = min(places) > MANY - len(places)
+    assert found.fault.kind == ("cut_off" if at_the_end else "missing")
+
+
+@pytest.mark.slow
+@DECIDE_3
+@SEARCHED
+@given(places=st.sets(st.integers(1, MANY), min_size=1, max_size=MANY - 1))
+def test_removed_entries_are_missed_where_the_rest_was_numbered_anew(
+    seeded: tuple[Path, AnchoredHead], places: set[int]
+) -> None:
+    kept = [place for place in range(1, MANY + 1) if place not in places]
+    moves = [
+        ("UPDATE traceauditentry SET id = ? WHERE id = ?", (new, old))
+        for new, old in enumerate(kept, start=1)
+    ]
+    removed = [("DELETE FROM traceauditentry WHERE id = ?", (place,)) for place in places]
+    found = verified_after(seeded, *removed, *moves)
+    assert found.fault.position == min(places)
+
+
+@pytest.mark.slow
+@DECIDE_3
+@SEARCHED
+@given(
+    order=st.permutations(range(1, MANY + 1)).filter(lambda order: list(order) != list(range(1, MANY + 1)))
+)
+def test_reordered_entries_are_found(seeded: tuple[Path, AnchoredHead], order: list[int]) -> None:
+    aside = [("UPDATE traceauditentry SET id = id + 1000", ())]
+    back = [
+        ("UPDATE traceauditentry SET id = ? WHERE id = ?", (place, old + 1000))
+        for place, old in enumerate(order, 1)
+    ]
+    found = verified_after(seeded, *aside, *back)
+    first_moved = next(place for place, old in enumerate(order, 1) if place != old)
+    assert (found.fault.kind, found.fault.position) == ("reordered", first_moved)
+
+
+@DECIDE_3
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("UPDATE traceauditentry SET description = CAST(x'ff00fe' AS TEXT) WHERE id = 4", "changed"),
+        ("UPDATE traceauditentry SET tool_params = x'7b7d' WHERE id = 4", "changed"),
+        ("UPDATE traceauditentry SET id = -4 WHERE id = 4", "reordered"),
+        ("UPDATE traceauditchain SET chain = 'other'", "reordered"),
+        ("DELETE FROM traceauditchain", "reordered"),
+    ],
+)
+def test_what_no_program_would_write_is_found(
+    seeded: tuple[Path, AnchoredHead], statement: str, kind: str
+) -> None:
+    drop = [(f"DROP TRIGGER traceauditchain_{event}", ()) for event in ("update", "delete")]
+    found = verified_after(seeded, *drop, (statement, ()))
+    assert found.fault.kind == kind
+
+
+@DECIDE_3
+def test_a_head_that_was_kept_elsewhere_finds_a_chain_that_was_written_anew(
+    sqlite_database: Database,
+) -> None:
+    audit = audit_of(sqlite_database)
+    filled(audit, "one", "two")
+    kept = audit.head()
+    filled(audit, "three")
+    assert audit.verify(kept).ok
+    assert audit.verify(kept).anchors == 0
+    longer = msgspec.structs.replace(kept, entries=9)
+    fault = audit.verify(longer).fault
+    assert (fault.kind, "the head that was kept elsewhere says 9" in fault.message) == ("cut_off", True)
+    other = msgspec.structs.replace(kept, hash="0" * 64)
+    fault = audit.verify(other).fault
+    assert (fault.kind, fault.position) == ("rewritten", 2)
+    fault = audit.verify(msgspec.structs.replace(kept, chain="0" * 64)).fault
+    assert fault.kind == "rewritten"
+    audit.close()

@@ -1,7 +1,4 @@
-"""Code of the docs page on the audit.
-
-It runs, and its ten lines find what was changed.
-"""
+"""Docs page on the audit: runs, and finds what was changed."""
 
 from __future__ import annotations
 

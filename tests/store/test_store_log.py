@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from side_by_side import Meet, at_once
-from sqlalchemy import event, text
+from sqlalchemy import text
 from sqlalchemy.orm import Session
-from store_samples import call, failed, locked_by_another_process, log_rows, moment, started, succeeded
+from store_samples import (
+    asked_of,
+    call,
+    failed,
+    locked_by_another_process,
+    log_rows,
+    moment,
+    recorded,
+    started,
+    succeeded,
+)  # fmt: skip
 
 from healkit.contracts.execution import Grants, new_trace_id, utc_now
 from healkit.errors import DatabaseLocked, DatabaseMissing
@@ -34,65 +46,46 @@ def test_a_row_is_running_first_and_finished_after(database: Database, writer: L
     log_id = writer.begin(begun)
     (row,) = log_rows(database)
     assert (row["id"], row["status"], row["tool_name"], row["persona"]) == (
-        log_id,
-        "RUNNING",
-        "fibonacci",
-        "default",
-    )
+        log_id, "RUNNING", "fibonacci", "default",
+    )  # fmt: skip
     assert row["arguments"] in ('{"n":10}', {"n": 10})  # the text, or what the server's driver makes of it
     end = failed(begun)
     assert writer.finish(end) == log_id
     read = Log(database).get(log_id)
-    assert read is not None
-    assert (read.status, read.error_traceback, read.ename) == (
-        "FAILURE",
-        end.failure.traceback,
-        "ZeroDivisionError",
-    )
+    assert (read.status, read.error_traceback) == ("FAILURE", end.failure.traceback)
     assert (read.timestamp, read.finished_at, read.deadline) == (
-        begun.timestamp,
-        end.finished_at,
-        begun.deadline,
-    )
+        begun.timestamp, end.finished_at, begun.deadline,
+    )  # fmt: skip
     assert (read.arguments, read.grants, read.revision) == ({"n": 10}, {"read": ["/data"]}, 1)
-    assert (read.trace_id, read.parent_trace_id, read.fingerprint) == (
-        begun.trace_id,
-        begun.parent_trace_id,
-        end.fingerprint,
-    )
-    assert read.failure is not None
+    assert (read.trace_id, read.parent_trace_id) == (begun.trace_id, begun.parent_trace_id)
+    assert (read.ename, read.fingerprint) == ("ZeroDivisionError", end.fingerprint)
     assert read.failure["frames"][0]["line"] == "return 1 / 0"
 
 
-@LOG_1
-def test_a_call_that_was_refused_is_one_whole_row(database: Database, writer: LogWriter) -> None:
-    begun = started()
-    log_id = writer.insert_finished(begun, failed(begun))
-    read = Log(database).get(log_id)
-    assert read is not None
-    assert (read.status, read.error_code, read.arguments) == ("FAILURE", "TOOL_EXCEPTION", {"n": 10})
-    assert writer.insert_finished(begun, failed(begun)) == log_id
-
-
 @LOG_2
-def test_repeated_records_change_nothing(database: Database, writer: LogWriter) -> None:
-    begun = started()
+@LOG_5
+@LOG_6
+def test_what_is_written_twice_or_is_odd_or_long_is_one_readable_row(
+    database: Database, writer: LogWriter
+) -> None:
+    begun = started(origin="py\ud800thon", arguments='{"x":"\\ud800"}')
     first = writer.begin(begun)
-    writer.call(call(begun, success=True, result_summary="4"))
-    writer.finish(succeeded(begun))
+    for task in (10, 2, 1):
+        writer.call(call(begun, task, success=True, result_summary="4"))
+    writer.finish(succeeded(begun, "a\x00b \udfff ä 😀" + "x" * 5000))
     assert writer.begin(begun) == first
     writer.call(call(begun))
     log = Log(database)
-    assert [row.status for row in log.query()] == ["SUCCESS"]
-    assert [(c.success, c.result_summary) for c in log.calls(begun.trace_id)] == [(True, "4")]
-
-
-def test_an_end_without_a_beginning_is_refused(writer: LogWriter) -> None:
+    (row,) = log.query()
+    assert (row.status, row.origin) == ("SUCCESS", "py\\ud800thon")
+    assert "\\udfff ä 😀" in row.result_summary
+    assert len(row.result_summary) == 2000
+    assert re.search(r"\[TRUNCATED, 5,0\d\d characters\]$", row.result_summary)
+    assert [(c.task_id, c.result_summary) for c in log.calls(begun.trace_id)] == [
+        ("t1", "4"), ("t2", "4"), ("t10", "4"),
+    ]  # fmt: skip
     with pytest.raises(RowMissing, match="trace id"):
         writer.finish(succeeded(started()))
-
-
-def test_an_impossible_record_is_refused(writer: LogWriter) -> None:
     with pytest.raises(RecordRefused):
         writer.begin(started(timestamp=moment("2026-01-01T00:00:00"), deadline=moment("2026-01-01T00:00:00")))
 
@@ -107,17 +100,14 @@ def test_the_row_is_independent_of_the_callers_transaction(database: Database, w
         writer.begin(begun)
         writer.finish(succeeded(begun))
         session.rollback()
-        session.execute(
-            text("INSERT INTO mine VALUES (1)")
-        )  # uncommitted; on SQLite, the caller holds the write lock
+        # Uncommitted; on SQLite, the caller holds the write lock.
+        session.execute(text("INSERT INTO mine VALUES (1)"))
         with pytest.raises(DatabaseLocked) if database.path else contextlib.nullcontext():
             writer.begin(started("held"), wait_s=0.05)
         session.rollback()
         assert session.execute(text("SELECT count(*) FROM mine")).scalar() == 0
-    assert [row["tool_name"] for row in log_rows(database)] == [
-        "fibonacci",
-        *([] if database.path else ["held"]),
-    ]
+    names = ["fibonacci"] if database.path else ["fibonacci", "held"]
+    assert [row["tool_name"] for row in log_rows(database)] == names
 
 
 @LOG_4
@@ -129,37 +119,6 @@ def test_a_broken_session_of_the_caller_does_not_lose_the_row(database: Database
         writer.begin(begun)
         writer.finish(failed(begun))
     assert Log(database).count(status="FAILURE") == 1
-
-
-@LOG_5
-def test_odd_text_is_stored_readably(database: Database, writer: LogWriter) -> None:
-    begun = started(arguments='{"x":"\\ud800"}', origin="py\ud800thon", persona="default")
-    writer.begin(begun)
-    writer.finish(succeeded(begun, "a\x00b \udfff ä 😀"))
-    row = Log(database).by_trace(begun.trace_id)
-    assert row is not None
-    assert row.origin == "py\\ud800thon"
-    assert row.result_summary is not None
-    assert "\\udfff ä 😀" in row.result_summary
-
-
-@LOG_6
-def test_a_long_result_is_cut_at_2000_characters_with_its_size(database: Database, writer: LogWriter) -> None:
-    begun = started()
-    writer.begin(begun)
-    writer.finish(succeeded(begun, "x" * 5000))
-    row = Log(database).by_trace(begun.trace_id)
-    assert row is not None
-    assert row.result_summary is not None
-    assert len(row.result_summary) == 2000
-    assert row.result_summary.endswith("[TRUNCATED, 5,000 characters]")
-
-
-def test_calls_are_kept_in_the_order_of_their_numbers(database: Database, writer: LogWriter) -> None:
-    begun = started()
-    for task in (10, 2, 1):
-        writer.call(call(begun, task))
-    assert [c.task_id for c in Log(database).calls(begun.trace_id)] == ["t1", "t2", "t10"]
 
 
 def test_many_threads_write_through_one_writer(database: Database, writer: LogWriter) -> None:
@@ -195,17 +154,13 @@ def write_executions(meet: Meet, path: str, count: int, per_second: float = floa
 def test_eight_processes_write_one_log_without_loss(database: Database, per_second: float) -> None:
     at_once(write_executions, *[(database.url, 100, per_second)] * 8)
     log = Log(database)
-    assert {status: log.count(status=status) for status in ("SUCCESS", "FAILURE", "RUNNING")} == {
-        "SUCCESS": 640,
-        "FAILURE": 160,
-        "RUNNING": 0,
-    }
+    counted = [log.count(status=status) for status in ("SUCCESS", "FAILURE", "RUNNING")]
+    assert counted == [640, 160, 0]
     assert log.groups().rows[0].count == 160
 
 
 @LOG_4
 def test_a_locked_log_times_out(sqlite_database: Database) -> None:
-    assert sqlite_database.path is not None
     patient = Database(sqlite_database.path, wait_s=3600.0)
     with (
         contextlib.closing(patient),
@@ -284,8 +239,7 @@ def test_every_filter_alone_and_together(database: Database, writer: LogWriter) 
 
 @LOG_10
 def test_a_page_is_a_data_frame_too(database: Database, writer: LogWriter) -> None:
-    begun = started()
-    log_id = writer.insert_finished(begun, succeeded(begun))
+    log_id = recorded(writer, succeeded)
     frame = Log(database).query().to_pandas()
     assert list(frame.index) == [log_id]
     assert list(frame.columns[:3]) == ["timestamp", "tool_name", "persona"]
@@ -306,59 +260,56 @@ def test_the_last_error_is_the_newest_failure_of_all_or_of_one_tool(
         ("beta", "default", succeeded),
         ("gamma", "default", succeeded),
     ):
-        begun = started(tool, persona=persona)
-        writer.insert_finished(begun, end(begun))
+        recorded(writer, end, tool, persona=persona)
     newest, alpha, mine = log.last_error(), log.last_error("alpha"), log.last_error("alpha", "default")
-    assert newest is not None
-    assert alpha is not None
-    assert mine is not None
     assert (newest.tool_name, alpha.persona, mine.persona) == ("beta", "teacher", "default")
     assert log.last_error("gamma") is None
     assert log.tools_with_errors() == ["alpha", "beta"]
 
 
-@LOG_10
-@pytest.mark.parametrize(
-    ("ask", "index"),
-    [
-        (lambda log: log.last_error(), "ix_executionlog_own_failed_time"),
-        (lambda log: log.last_error("fibonacci"), "ix_executionlog_own_failed_tool_time"),
-        (lambda log: log.tools_with_errors(), "ix_executionlog_own_failed_tool_time"),
-        (lambda log: log.running(), "ix_executionlog_running"),
-        (lambda log: log.query(status="RUNNING", tool="fibonacci", tried=False), "ix_executionlog_running"),
-        (lambda log: log.count(tool="fibonacci", tried=False), "ix_executionlog_running"),
-        (lambda log: log.query(), "ix_executionlog_time"),
-        (lambda log: log.query(tool="fibonacci"), "ix_executionlog_tool_time"),
-        (lambda log: log.query(tried=False), "ix_executionlog_own_time"),
-        (lambda log: log.query(tool="fibonacci", tried=False), "ix_executionlog_own_tool_time"),
-        (lambda log: log.query(origin="magic"), "ix_executionlog_origin_time"),
-        (lambda log: log.query(status="FAILURE", tool="fibonacci"), "ix_executionlog_failed_tool_time"),
-        (lambda log: log.query(fingerprint="1:x"), "ix_executionlog_fingerprint"),
-    ],
-)
-def test_common_queries_use_an_index_without_a_sort(
-    sqlite_database: Database, sqlite_writer: LogWriter, ask: object, index: str
-) -> None:
+def test_reading_brings_in_waiting_records_first(database: Database, writer: LogWriter) -> None:
     begun = started()
-    sqlite_writer.insert_finished(begun, failed(begun))
-    asked: list[tuple[str, object]] = []
-    event.listen(
-        sqlite_database.engine,
-        "before_cursor_execute",
-        lambda _c, _k, sql, values, *_: asked.append((sql, values)),
-    )
-    ask(Log(sqlite_database))
-    sql, values = next((s, v) for s, v in asked if "FROM executionlog" in s)
-    plan = plan_of(sqlite_database, sql, values)
-    assert index in plan[0]
-    if "fingerprint" not in index:
-        assert not any("TEMP B-TREE" in step for step in plan)
+    log = Log(database, refresh=lambda: writer.begin(begun))
+    assert log.by_trace(begun.trace_id) is not None
 
 
-def plan_of(database: Database, sql: str, values: object) -> list[str]:
-    """Return what SQLite means to do for a statement."""
-    with database.engine.connect() as connection:
-        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
+FIBONACCI: dict[str, Any] = {"tool": "fibonacci"}
+#: A question → the index that answers it.
+INDEXED: list[tuple[Callable[[Log], object], str]] = [
+    (lambda log: log.last_error(), "ix_executionlog_own_failed_time"),
+    (lambda log: log.last_error("fibonacci"), "ix_executionlog_own_failed_tool_time"),
+    (lambda log: log.tools_with_errors(), "ix_executionlog_own_failed_tool_time"),
+    (lambda log: log.running(), "ix_executionlog_running"),
+    (lambda log: log.query(status="RUNNING", tried=False, **FIBONACCI), "ix_executionlog_running"),
+    (lambda log: log.count(tried=False, **FIBONACCI), "ix_executionlog_running"),
+    (lambda log: log.query(), "ix_executionlog_time"),
+    (lambda log: log.query(**FIBONACCI), "ix_executionlog_tool_time"),
+    (lambda log: log.query(tried=False), "ix_executionlog_own_time"),
+    (lambda log: log.query(tried=False, **FIBONACCI), "ix_executionlog_own_tool_time"),
+    (lambda log: log.query(origin="magic"), "ix_executionlog_origin_time"),
+    (lambda log: log.query(status="FAILURE", **FIBONACCI), "ix_executionlog_failed_tool_time"),
+    (lambda log: log.query(fingerprint="1:x"), "ix_executionlog_fingerprint"),
+    (lambda log: log.query(status="REFUSED"), "ix_executionlog_refused_time"),
+    (lambda log: log.count_refused(), "ix_executionlog_refused_time"),
+    (lambda log: log.groups(), "ix_failuregroup_seen"),
+]
+
+
+@LOG_10
+@pytest.mark.requirement("LOG-11")
+def test_common_queries_use_an_index_without_a_sort(
+    sqlite_database: Database, sqlite_writer: LogWriter
+) -> None:
+    recorded(sqlite_writer)
+    log = Log(sqlite_database)
+    for ask, index in INDEXED:
+        asked = asked_of(sqlite_database, lambda: ask(log))  # noqa: B023 - called at once
+        plan = next(plan for sql, _, plan in asked if "FROM executionlog" in sql or "failuregroup" in sql)
+        assert index in " ".join(plan), index
+        if index == "ix_failuregroup_seen":
+            assert all("PRIMARY KEY" in step for step in plan[1:3])
+        elif index not in {"ix_executionlog_fingerprint", "ix_executionlog_refused_time"}:
+            assert not any("TEMP B-TREE" in step for step in plan), index
 
 
 @LOG_10
@@ -376,30 +327,14 @@ def test_trials_left_out_are_counted_between_the_pages_rows_only(
 ) -> None:
     """R9: a page without trials read all rows of its tool, all matches of its text, or its time from end to end."""
     for _ in range(3):
-        begun = started()
-        if "status" in filters:
-            sqlite_writer.begin(begun)
-        else:
-            sqlite_writer.insert_finished(begun, failed(begun))
+        sqlite_writer.begin(started()) if "status" in filters else recorded(sqlite_writer)
     log = Log(sqlite_database)
-    page = log.query(tried=False, limit=1, **filters)
-    asked: list[tuple[str, Any]] = []
-    event.listen(
-        sqlite_database.engine,
-        "before_cursor_execute",
-        lambda _c, _k, sql, values, *_: asked.append((sql, values)),
-    )
-    log.query(tried=False, limit=1, before_id=page.next_before_id, **filters)
-    sql, values = asked[-1]
+    below = log.query(tried=False, limit=1, **filters).next_before_id
+    asked = asked_of(sqlite_database, lambda: log.query(tried=False, limit=1, before_id=below, **filters))
+    sql, values, plan = asked[-1]
     assert "count(*)" in sql
-    assert index in plan_of(sqlite_database, sql, values)[1]
+    assert index in plan[1]
     if "text" in filters:  # matches newer than the page's last row, not all older ones
         assert "executionlog_fts.rowid >= " in sql
     if "since" in filters:  # the times of the two rows that the page ends with, not the filter's
         assert "2026-01-01 00:00:00.000000" not in values
-
-
-def test_reading_brings_in_waiting_records_first(database: Database, writer: LogWriter) -> None:
-    begun = started()
-    log = Log(database, refresh=lambda: writer.begin(begun))
-    assert log.by_trace(begun.trace_id) is not None

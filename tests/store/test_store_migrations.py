@@ -27,20 +27,11 @@ SEED = """CREATE TABLE executionlog (
     id INTEGER NOT NULL PRIMARY KEY, timestamp DATETIME NOT NULL, tool_name VARCHAR NOT NULL, persona VARCHAR NOT NULL,
     arguments VARCHAR NOT NULL, status VARCHAR NOT NULL, result_summary VARCHAR, error_traceback VARCHAR)"""
 ROWS: list[tuple[Any, ...]] = [
-    (
-        3,
-        "2026-01-02 03:04:05.000006",
-        "fibonacci",
-        "default",
-        '{"n": 10}',
-        "FAILURE",
-        None,
-        "Traceback …\nKeyError: 'x'",
-    ),
+    (3, "2026-01-02 03:04:05.000006", "fibonacci", "default", '{"n": 10}', "FAILURE", None, "Traceback …\nKeyError: 'x'"),
     (5, "2026-01-02T03:04:05+02:00", "fibonacci", "default", '{"n": 10}', "SUCCESS", "55", None),
     (7, "2026-01-03 00:00:00", "fibonacci", "teacher", "{'n': 10}", "FAILURE", None, "KeyError: 'y'\n\n"),
     (9, "2026-01-04 00:00:00", "broken", "default", "null", "failure", None, "no traceback at all"),
-]
+]  # fmt: skip
 
 
 def seed_database(path: Path, rows: list[tuple[Any, ...]] = ROWS, *more: str) -> Path:
@@ -82,7 +73,6 @@ def test_a_foreign_log_is_adopted_with_every_row(tmp_path: Path) -> None:
         assert [rows[i].arguments for i in (3, 7, 9)] == [{"n": 10}, "{'n': 10}", None]
         assert len({row.trace_id for row in rows.values()}) == 4
         failed = execution_of(rows[3], [])
-        assert failed.failure is not None
         assert (failed.failure.summary, failed.failure.traceback) == ("KeyError: 'x'", ROWS[0][7])
         assert [row.id for row in log.query(text="KeyError")] == [7, 3]
         assert [(g.tool_name, g.count) for g in log.groups(persona="default")] == [
@@ -111,26 +101,14 @@ def test_a_foreign_log_is_adopted_with_every_row(tmp_path: Path) -> None:
     ("rows", "more", "said"),
     [
         (ROWS, ["ALTER TABLE executionlog ADD COLUMN colour TEXT"], "its columns are id, .*colour"),
-        (
-            ROWS,
-            ["CREATE VIEW failures AS SELECT * FROM executionlog WHERE status = 'FAILURE'"],
-            "the view 'failures'",
-        ),
-        (
-            ROWS,
-            ["CREATE TRIGGER t AFTER INSERT ON executionlog BEGIN DELETE FROM mine; END"],
-            "the trigger 't'",
-        ),
-        (
-            ROWS,
-            ["CREATE TABLE notes (log_id INTEGER REFERENCES executionlog (id))"],
-            "the table 'notes' refers",
-        ),
+        (ROWS, ["CREATE VIEW failures AS SELECT * FROM executionlog WHERE status = 'FAILURE'"], "the view 'failures'"),
+        (ROWS, ["CREATE TRIGGER t AFTER INSERT ON executionlog BEGIN DELETE FROM mine; END"], "the trigger 't'"),
+        (ROWS, ["CREATE TABLE notes (log_id INTEGER REFERENCES executionlog (id))"], "the table 'notes' refers"),
         (ROWS, ["CREATE TABLE codevault (mine)"], "codevault"),
         ([(1, "yesterday", *ROWS[0][2:])], [], "the time of its row 1 is 'yesterday'"),
         ([(1, ROWS[0][1], "f", "p", "{}", "DONE", None, None)], [], "the status of its row 1 is 'DONE'"),
     ],
-)
+)  # fmt: skip
 def test_a_foreign_log_that_does_not_fit_is_refused_unchanged(
     tmp_path: Path, rows: list[tuple[Any, ...]], more: list[str], said: str
 ) -> None:
@@ -202,13 +180,10 @@ def test_a_database_of_the_first_release_opens_in_a_newer_healkit_with_nothing_l
         database = opened.enter_context(contextlib.closing(Database(url)))
         entry = Vault(database).lookup("fibonacci")
         assert (entry.label, entry.code, entry.description) == (
-            "fibonacci v1",
-            "def fibonacci(n): return n",
-            "old",
-        )
+            "fibonacci v1", "def fibonacci(n): return n", "old",
+        )  # fmt: skip
         log = Log(database)
         row = log.last_error("fibonacci")
-        assert row is not None
         assert (row.arguments, row.error_traceback, row.timestamp.isoformat()) == (
             {"n": 10},
             "Traceback: ZeroDivisionError",

@@ -60,13 +60,6 @@ def accept_and_die(url: str, moment: str) -> None:
     Requests(database).accept(1)
 
 
-def pending_here(meet: Meet, url: str) -> list[PatchRequest]:
-    """Return the requests that wait."""
-    meet()
-    with contextlib.closing(Database(url)) as database:
-        return list(Requests(database).pending())
-
-
 @pytest.fixture
 def database(new_database: Callable[[str], str]) -> Iterator[Database]:
     """Open a new database with a tool."""
@@ -95,14 +88,6 @@ def test_an_accepted_request_is_the_next_revision(database: Database) -> None:
     assert (active.number, active.parent, active.author) == (2, 1, "rule")
     assert (active.reason, active.motivating_log_id) == ("no zero", 7)
     assert vault.get("share").code == FIXED
-
-
-@pytest.mark.slow
-@HEAL_4
-def test_a_request_survives_a_restart(database: Database) -> None:
-    asked = Requests(database).add("share", FIXED, author="search", reason="r", verdict="unproven")
-    [[found]] = at_once(pending_here, (database.url,))
-    assert (found.id, found.verdict, found.author, found.code) == (asked.id, "unproven", "search", FIXED)
 
 
 def test_the_same_patch_is_one_request(database: Database) -> None:
@@ -167,18 +152,6 @@ def test_concurrent_acceptance_makes_one_revision(database: Database) -> None:
 
 @pytest.mark.slow
 @HEAL_4
-def test_of_concurrent_decisions_one_wins(database: Database) -> None:
-    requests = Requests(database)
-    requests.add("share", FIXED)
-    said = set(decided_at_once(database, ("accept", 1), ("decline", 1)))
-    state, count = requests.get(1).state, len(Vault(database).history("share"))
-    assert (state, count, said) in (
-        ("accepted", 2, {"accepted 2", "PATCH_REQUEST_DECIDED"}),
-        ("declined", 1, {"declined None", "PATCH_REQUEST_DECIDED"}),
-    )
-
-
-@HEAL_4
 def test_of_two_requests_for_one_parent_the_second_is_overtaken(database: Database) -> None:
     requests = Requests(database)
     requests.add("share", FIXED)
@@ -219,17 +192,16 @@ def test_waiting_requests_come_first(database: Database) -> None:
 
 def test_a_request_with_invalid_code_is_refused(database: Database) -> None:
     requests = Requests(database)
-    for code, error in (("def share(:", CodeDoesNotParse), (BROKEN, VaultError)):
-        with pytest.raises(error):
-            requests.add("share", code)
-    with pytest.raises(ToolNotFound, match="Did you mean 'share'"):
-        requests.add("shares", FIXED)
-    with pytest.raises(RevisionNotFound):
-        requests.add("share", FIXED, parent=9)
-    with pytest.raises(VaultError, match="verdict='fine' is not known"):
-        requests.add("share", FIXED, verdict="fine")
-    with pytest.raises(VaultError, match="author='nobody' is not known"):
-        requests.add("share", FIXED, author="nobody")
+    for tool, code, options, error, said in (
+        ("share", "def share(:", {}, CodeDoesNotParse, None),
+        ("share", BROKEN, {}, VaultError, None),
+        ("shares", FIXED, {}, ToolNotFound, "Did you mean 'share'"),
+        ("share", FIXED, {"parent": 9}, RevisionNotFound, None),
+        ("share", FIXED, {"verdict": "fine"}, VaultError, "verdict='fine' is not known"),
+        ("share", FIXED, {"author": "nobody"}, VaultError, "author='nobody' is not known"),
+    ):
+        with pytest.raises(error, match=said):
+            requests.add(tool, code, **options)
     assert requests.list() == []
 
 

@@ -6,14 +6,19 @@ import contextlib
 
 import pytest
 from side_by_side import Meet, at_once
-from store_samples import failed, started, succeeded
+from store_samples import failed, recorded, started, succeeded
 from vault_samples import BROKEN, FIXED, V4, V5
 
+from healkit.contracts.execution import utc_now
 from healkit.contracts.vault import Blame
-from healkit.errors import RevisionConflict
+from healkit.errors import RevisionConflict, UsageInvalid
+from healkit.healing.case import peers_of
+from healkit.rendering import listings
+from healkit.rendering.to_text import text_of
 from healkit.store.database import Database
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
+from healkit.store.models import Revision
 from healkit.store.vault import Vault
 
 
@@ -100,10 +105,8 @@ def test_a_revert_is_a_new_revision(vault: Vault) -> None:
     entry = vault.revert("fibonacci", 1, reason="the exam needs it", author="person")
     assert (entry.revision, entry.code) == (3, BROKEN)
     assert [(i.number, i.parent, i.active) for i in vault.history("fibonacci")] == [
-        (1, None, False),
-        (2, 1, False),
-        (3, 2, True),
-    ]
+        (1, None, False), (2, 1, False), (3, 2, True),
+    ]  # fmt: skip
     assert vault.history("fibonacci")[-1].reason == "the exam needs it"
 
 
@@ -134,21 +137,125 @@ def test_blame_names_the_breaking_good_and_curing_revisions(vault: Vault, databa
         vault.patch("fibonacci", code) if n else vault.add("fibonacci", code)
     assert vault.blame("fibonacci") == Blame()
     with contextlib.closing(LogWriter(database)) as writer:
-        begun = started(revision=1)
-        writer.insert_finished(begun, succeeded(begun))
+        recorded(writer, succeeded, revision=1)
         breaking = started(revision=2)
         log_id = writer.insert_finished(breaking, failed(breaking))
-        begun = started(revision=3)
-        writer.insert_finished(begun, failed(begun))
+        recorded(writer, failed, revision=3)
         uncured = vault.blame("fibonacci")
-        begun = started(revision=4)
-        writer.insert_finished(begun, succeeded(begun))
+        recorded(writer, succeeded, revision=4)
         other = started(revision=4)
         writer.insert_finished(other, failed(other, "return other", "KeyError"))
     assert (uncured.first_failed, uncured.last_good, uncured.last_cured_by, uncured.count) == (2, 1, None, 2)
     row = Log(database).get(log_id)
-    assert row is not None
     cured = vault.blame("fibonacci", row.fingerprint)
     assert (cured.first_failed, cured.last_good, cured.last_cured_by, cured.count) == (2, 1, 4, 2)
     assert (cured.first_failed_log_id, cured.first_failed_at) == (log_id, breaking.timestamp)
     assert vault.blame("fibonacci").first_failed == 4
+
+
+@pytest.fixture
+def three(database: Database) -> Vault:
+    """Make a vault with `fibonacci` in three revisions."""
+    three = Vault(database)
+    three.add("fibonacci", "def fibonacci(n): return 1 / n")
+    three.patch("fibonacci", "def fibonacci(n): return 2 / n")
+    three.patch("fibonacci", "def fibonacci(n): return 3 / n")
+    return three
+
+
+def run(writer: LogWriter, revision: int, n: int, *, fails: bool = False) -> None:
+    recorded(writer, failed if fails else succeeded, revision=revision, arguments=f'{{"n":{n}}}')
+
+
+@pytest.mark.requirement("LOG-11")
+def test_a_revision_that_never_met_the_failure_did_not_resolve_it(
+    three: Vault, database: Database, writer: LogWriter
+) -> None:
+    """U5: revision 2 ran with other arguments, and was named as the cure."""
+    run(writer, 1, 0, fails=True)
+    run(writer, 2, 5)
+    log = Log(database)
+    (group,) = log.groups()
+    assert (three.blame("fibonacci").last_cured_by, group.cured_by) == (None, None)
+    assert log.passing_revisions("fibonacci", "default", group.fingerprint) == []
+    run(writer, 3, 0)
+    (group,) = log.groups()
+    assert (three.blame("fibonacci").last_cured_by, group.cured_by) == (3, 3)
+    assert log.passing_revisions("fibonacci", "default", group.fingerprint) == [3]
+
+
+@pytest.mark.requirement("LOG-11")
+def test_a_revision_that_passed_in_other_runs_is_named_as_good(three: Vault, writer: LogWriter) -> None:
+    """U5: the only revision had succeeded, and `blame` said that none was good."""
+    run(writer, 1, 0, fails=True)
+    assert three.blame("fibonacci").last_good is None
+    run(writer, 1, 5)
+    found = three.blame("fibonacci")
+    assert (found.first_failed, found.last_good) == (1, 1)
+    assert "v1, in other runs" in text_of(listings.blame("fibonacci", found))
+
+
+CODE = "def f(n):\n    return n\n"
+
+
+@pytest.fixture
+def five(database: Database) -> Vault:
+    """Make a vault with `f` in five revisions."""
+    five = Vault(database)
+    five.add("f", CODE)
+    for number in range(2, 6):
+        five.patch("f", f"{CODE}# {number}\n", reason=f"reason {number}")
+    return five
+
+
+def ran(writer: LogWriter, revision: int, *, fails: bool = False) -> None:
+    recorded(writer, failed if fails else succeeded, "f", revision=revision)
+
+
+@pytest.mark.requirement("VAULT-5")
+def test_the_history_is_paged(five: Vault) -> None:
+    whole = five.history("f")
+    assert [info.number for info in whole] == [1, 2, 3, 4, 5]
+    assert five.history("f", limit=2) == whole[-2:]
+    assert five.history("f", limit=2, before=4) == whole[1:3]
+    assert five.history("f", before=3) == whole[:2]
+    assert five.history("f", limit=9, before=3) == whole[:2]
+    assert five.history("f", limit=9, before=1) == []
+    with pytest.raises(UsageInvalid, match="limit=0"):
+        five.history("f", limit=0)
+
+
+@pytest.mark.requirement("VAULT-5")
+def test_a_page_counts_the_runs_of_its_own_revisions(five: Vault, database: Database) -> None:
+    with contextlib.closing(LogWriter(database)) as writer:
+        for revision, fails in ((1, True), (4, True), (4, False), (5, False)):
+            ran(writer, revision, fails=fails)
+    assert [(i.number, i.runs, i.failures) for i in five.history("f", limit=2)] == [(4, 2, 1), (5, 1, 0)]
+    assert [(i.number, i.runs, i.failures) for i in five.history("f", before=3)] == [(1, 1, 1), (2, 0, 0)]
+
+
+def long(database: Database, count: int) -> None:
+    """Make the history of `f` so many revisions long; the codes are those that it has."""
+    with database.write() as session:
+        (known, *_) = session.query(Revision.code_hash).filter(Revision.number == 1).one()
+        session.add_all(
+            Revision(tool_name="f", target_persona="default", number=number, code_hash=known, parent=1,
+                     author="person", reason="r" * 100, created_at=utc_now())
+            for number in range(6, count + 1)
+        )  # fmt: skip
+
+
+def test_earlier_code_is_found_once_in_a_long_history(five: Vault, database: Database) -> None:
+    long(database, 300)
+    found = [(peer.label, peer.code) for peer in peers_of(five, five.get("f"))]
+    assert found[0] == ("f v300", CODE)
+    assert found[1:] == [(f"f v{number}", f"{CODE}# {number}\n") for number in (4, 3, 2)]
+
+
+def test_many_revisions_leave_room_for_other_personas(five: Vault) -> None:
+    for number in range(20):
+        five.patch("g", f"{CODE}# {number}\n") if number else five.add("g", CODE)
+    five.add("g", f"{CODE}# another's\n", persona="reviewer")
+    peers = list(peers_of(five, five.get("g")))
+    assert sum(peer.label.startswith("g ") and "(" not in peer.label for peer in peers) == 8
+    assert f"{CODE}# another's\n" in [peer.code for peer in peers]

@@ -54,30 +54,14 @@ def test_one_reading_statement_is_allowed(code: str, names: list[str]) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "",
-        "SELECT 1; SELECT 2",
-        "SELECT 1; DROP TABLE t",
-        "INSERT INTO t SELECT 1",
-        "REPLACE INTO t VALUES (1)",
-        "UPDATE t SET a = 1",
-        "DELETE FROM t",
-        "CREATE TABLE x AS SELECT 1",
-        "PRAGMA writable_schema = 1",
-        "ATTACH '/etc/passwd' AS x",
-        "VACUUM INTO '/tmp/x'",
-        "EXPLAIN SELECT 1",
-        "BEGIN",
-        "SELECT load_extension('x')",
-        "SELECT writefile('/tmp/x', 'y')",
-        "SELECT readfile('/etc/passwd')",
-        "SELECT * FROM pragma_table_info('t')",
-        "SELECT * FROM sqlite_dbpage",
-        "SELECT a FROM t WHERE b = ?",
-        "SELECT a FROM t WHERE b = @b",
-        "SELEC 1",
-        "(" * 5000,
+        "", "SELECT 1; SELECT 2", "SELECT 1; DROP TABLE t", "INSERT INTO t SELECT 1", "REPLACE INTO t VALUES (1)",
+        "UPDATE t SET a = 1", "DELETE FROM t", "CREATE TABLE x AS SELECT 1", "PRAGMA writable_schema = 1",
+        "ATTACH '/etc/passwd' AS x", "VACUUM INTO '/tmp/x'", "EXPLAIN SELECT 1", "BEGIN",
+        "SELECT load_extension('x')", "SELECT writefile('/tmp/x', 'y')", "SELECT readfile('/etc/passwd')",
+        "SELECT * FROM pragma_table_info('t')", "SELECT * FROM sqlite_dbpage", "SELECT a FROM t WHERE b = ?",
+        "SELECT a FROM t WHERE b = @b", "SELEC 1", "(" * 5000,
     ],
-)
+)  # fmt: skip
 def test_other_statements_are_refused_for_sqlite(code: str) -> None:
     with pytest.raises(SqlNotAllowed, match="no SQL tool"):
         check_sql(code, "sqlite")
@@ -86,22 +70,13 @@ def test_other_statements_are_refused_for_sqlite(code: str) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d",
-        "SELECT 1 INTO x",
-        "SELECT * FROM t FOR UPDATE",
-        "SELECT * FROM t FOR SHARE",
-        "COPY t TO PROGRAM 'sh'",
-        "SELECT pg_sleep(10)",
-        "SELECT pg_read_file('/etc/passwd')",
-        "SELECT * FROM dblink('a', 'b') AS t(x int)",
-        "SELECT lo_import('/etc/passwd')",
-        "SELECT nextval('s')",
-        "SELECT set_config('a', 'b', false)",
-        "CALL f()",
-        "DO $$ BEGIN END $$",
-        "SELECT a FROM t WHERE b = $1",
+        "WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d", "SELECT 1 INTO x", "SELECT * FROM t FOR UPDATE",
+        "SELECT * FROM t FOR SHARE", "COPY t TO PROGRAM 'sh'", "SELECT pg_sleep(10)",
+        "SELECT pg_read_file('/etc/passwd')", "SELECT * FROM dblink('a', 'b') AS t(x int)",
+        "SELECT lo_import('/etc/passwd')", "SELECT nextval('s')", "SELECT set_config('a', 'b', false)", "CALL f()",
+        "DO $$ BEGIN END $$", "SELECT a FROM t WHERE b = $1",
     ],
-)
+)  # fmt: skip
 def test_other_statements_are_refused_for_postgresql(code: str) -> None:
     with pytest.raises(SqlNotAllowed):
         check_sql(code, "postgresql")
@@ -130,19 +105,12 @@ def test_values_are_never_read_as_sql(sales: Path) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "INSERT INTO sales VALUES ('x', 1)",
-        "DELETE FROM sales",
-        "CREATE TABLE x (a)",
-        "CREATE TEMP TABLE x (a)",
-        "ATTACH '/tmp/other.db' AS other",
-        "PRAGMA user_version = 5",
-        "PRAGMA query_only = OFF",
-        "SELECT * FROM pragma_table_info('sales')",
-        "SELECT load_extension('x')",
-        "VACUUM INTO '/tmp/never.db'",
+        "INSERT INTO sales VALUES ('x', 1)", "DELETE FROM sales", "CREATE TABLE x (a)", "CREATE TEMP TABLE x (a)",
+        "ATTACH '/tmp/other.db' AS other", "PRAGMA user_version = 5", "PRAGMA query_only = OFF",
+        "SELECT * FROM pragma_table_info('sales')", "SELECT load_extension('x')", "VACUUM INTO '/tmp/never.db'",
         "SELECT 1; SELECT 2",
     ],
-)
+)  # fmt: skip
 def test_the_connection_itself_cannot_write(sales: Path, code: str) -> None:
     before = sales.read_bytes()
     with pytest.raises(SqlFailed):

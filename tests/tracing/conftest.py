@@ -33,8 +33,8 @@ def sender(
     made.close()
 
 
-@pytest.fixture
-def hk(tmp_path: Path) -> Iterator[Healkit]:
-    """Open a Healkit with a tool that calls and decides."""
-    with opened(tmp_path / "healkit.db") as healkit:
+@pytest.fixture(scope="module")
+def hk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Healkit]:
+    """Open a Healkit with a tool that calls and decides, for the tests of one file."""
+    with opened(tmp_path_factory.mktemp("hk") / "healkit.db") as healkit:
         yield healkit

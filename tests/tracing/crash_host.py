@@ -1,6 +1,4 @@
-"""Host that runs tools and sends their traces.
-
-It is killed again and again.
+"""Host that runs tools and sends their traces, killed often.
 
 `python crash_host.py DATABASE COLLECTOR PROMISES KILLS SEED`. One process has everything imported and forks a host for
 each kill, so that a host is at work within milliseconds of its birth and dies in the midst of it. Whatever a host has
@@ -87,7 +85,7 @@ def main() -> None:
         validate_arguments(warm.vault.lookup("warm", "default"), {"n": 1})
     luck = random.Random(seed)
     for number in range(int(kills)):
-        sleeps = (int(kills) - number) % 8 == 1  # every eighth, and the last one
+        sleeps = (int(kills) - number) % 12 == 1  # every twelfth, and the last one
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -96,7 +94,7 @@ def main() -> None:
             wait_for(reading, b"s")
         elif number % 5:  # the fifth is killed wherever it is, most likely while it opens the database
             wait_for(reading, b"x")
-        time.sleep(luck.uniform(0.02, 0.35))
+        time.sleep(luck.uniform(0.02, 0.2))
         os.kill(pid, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         os.close(reading)

@@ -42,11 +42,8 @@ def tell(writer: RunWriter, steps: int = 1, n: int = 0) -> None:
     for number in range(1, steps + 1):
         step = f"step_{number}"
         parts: dict[str, Any] = {
-            "tool_name": "f",
-            "persona": "default",
-            "code_hash": "c" * 64,
-            "arguments": {"n": n},
-        }
+            "tool_name": "f", "persona": "default", "code_hash": "c" * 64, "arguments": {"n": n},
+        }  # fmt: skip
         before, after = sign(**parts), sign(**parts, fingerprint="v1:0")
         spec = ActionSpec(
             SCHEMA_VERSION, f"{step}.run", "run", "f", "default", 1, "c" * 64, {"n": n}, "worker", 30.0, "namespaces", "normal",

@@ -1,7 +1,4 @@
-"""Page on the run folder, executed.
-
-Its tables are compared with the code.
-"""
+"""Page on the run folder, executed; its tables and the code."""
 
 from __future__ import annotations
 
@@ -51,7 +48,6 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
 def _table(after: str) -> set[str]:
     """Return the events in the first column of the table that follows a sentence."""
     rows = re.search(r"\n\n\| event \|.*\n\|.*\n((?:\|.*\n)+)", PAGE.partition(after)[2])
-    assert rows is not None
     first = [row.split("|")[1] for row in rows[1].splitlines()]
     return set(re.findall(r"`([\w.]+)`", "".join(first)))
 

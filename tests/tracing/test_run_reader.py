@@ -1,24 +1,30 @@
-"""Reading of damaged runs.
-
-Each damage is named with its line, and the rest is there.
-"""
+"""Runs read, damaged and strange, compared, and their schemas."""
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 from run_samples import begin, tell, written
 
-from healkit.contracts.runs import Run
-from healkit.errors import RunNotFound
+from healkit import errors
+from healkit.contracts.execution import utc_now
+from healkit.contracts.runs import SCHEMA_VERSION, error_object
+from healkit.errors import RETRYABLE, RunNotFound, catalogue, is_retryable
+from healkit.rendering import runs, timeline
+from healkit.rendering.to_html import html_of
+from healkit.rendering.to_text import text_of
 from healkit.tracing import reader
-from healkit.tracing.reader import in_order, read_run, validate_run
+from healkit.tracing.reader import diff_runs, in_order, read_run, schemas, validate_run
 from healkit.tracing.run_folders import find_run, run_folders
 
 Damage = Callable[[Path], None]
@@ -224,13 +230,142 @@ def test_a_run_is_found_by_path_id_prefix_or_last(tmp_path: Path) -> None:
             find_run(tmp_path, name)
 
 
-def test_the_reader_skips_an_overlong_line_without_holding_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reader, "LINE_MAX_BYTES", 10_000)
+def changed(folder: Path, number: int, **fields: Any) -> Path:
+    """Replace fields of one line of the run."""
+    lines = (folder / "trace.jsonl").read_bytes().splitlines()
+    lines[number - 1] = msgspec.json.encode({**msgspec.json.decode(lines[number - 1]), **fields})
+    (folder / "trace.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    return folder
+
+
+def changed_last(folder: Path, **fields: Any) -> Path:
+    return changed(folder, len((folder / "trace.jsonl").read_bytes().splitlines()), **fields)
+
+
+STRANGE: dict[str, Callable[[Path], Path]] = {
+    "steps are no number": lambda folder: changed_last(folder, result={"outcome": [], "steps": "many", "failures": {}}),
+    "checks are no truths": lambda folder: changed(folder, 2, metadata={"checks": {"arguments": [], "isolation": {}}}),
+    "a duration without end": lambda folder: changed(folder, 2, metadata={"duration_ms": 1e308}),
+    "a moment before all": lambda folder: changed(folder, 1, ts_utc="0001-01-01T00:00:00+14:00"),
+    "a moment after all": lambda folder: changed_last(folder, ts_utc="9999-12-31T23:59:59-14:00"),
+    "a kind that is a list": lambda folder: changed(folder, 2, event_type="inspection_finished", result={"sentence": {}, "line": 10**15}),
+    "a patch by nobody": lambda folder: changed(folder, 2, event_type="proposal_accepted", metadata={"action": [], "verdict": {}, "revision": []}),
+}  # fmt: skip
+
+
+@pytest.mark.requirement("RUN-8")
+@pytest.mark.parametrize("damage", STRANGE.values(), ids=STRANGE)
+def test_a_strange_event_costs_itself_only(tmp_path: Path, damage: Callable[[Path], Path]) -> None:
+    """Audit R2."""
+    healthy, strange = written(tmp_path, "healthy"), damage(written(tmp_path, "strange"))
+    run = reader.validate_run(read_run(strange))
+    other = read_run(healthy)
+    documents = (
+        runs.card(run),
+        runs.listing([run, other]),
+        runs.diff(diff_runs(run, other)),
+        timeline.card(timeline.story_of(run)),
+    )
+    for document in documents:
+        assert html_of(document)
+        assert text_of(document)
+    assert "healthy" in text_of(runs.listing([run, other]))
+    assert len(timeline.story_of(run)["steps"]) > 0
+
+
+@pytest.mark.requirement("RUN-8")
+def test_two_equal_runs_do_not_differ_in_times_and_ids(tmp_path: Path) -> None:
+    found = diff_runs(read_run(written(tmp_path, "a")), read_run(written(tmp_path, "b")))
+    assert found.differences == []
+    assert found.same == 8
+    assert "✓ no difference, 8 events the same" in text_of(runs.diff(found))
+
+
+@pytest.mark.requirement("RUN-8")
+def test_a_changed_argument_is_named_by_path_with_both_values(tmp_path: Path) -> None:
+    found = diff_runs(read_run(written(tmp_path, "a", n=1)), read_run(written(tmp_path, "b", n=2)))
+    changed = next(d for d in found.differences if "action_spec.arguments.n" in d.fields)
+    assert changed.fields["action_spec.arguments.n"] == (1, 2)
+    assert "state_signature_before.arguments" in changed.fields
+    assert "state_signature_before.tool" not in changed.fields
+    text = text_of(runs.diff(found))
+    assert "action_spec.arguments.n: 1 → 2" in text
+    assert "state before: arguments differ" in text
+    assert "evidence: stdout differ" in text
+
+
+@pytest.mark.requirement("RUN-8")
+def test_an_extra_event_in_the_middle_is_one_difference(tmp_path: Path) -> None:
+    plain = read_run(written(tmp_path, "a", steps=3))
+    writer = begin(tmp_path, "b")
+    tell(writer, 1)
+    writer.append("inspection_started", step_id="step_1")
+    for step in ("step_2", "step_3"):
+        for event in plain.events:
+            if event.step_id == step and event.event_type != "evidence_captured":
+                writer.append(
+                    event.event_type, step_id=step, before=event.state_signature_before,
+                    after=event.state_signature_after, action_spec=event.action_spec, error=event.error,
+                )  # fmt: skip
+            elif event.step_id == step:
+                number = step.removeprefix("step_")
+                writer.keep(
+                    [("stdout", f"step {number}, n = 0"), ("failure", {"ename": "ValueError"})], step_id=step,
+                    before=event.state_signature_before, after=event.state_signature_after,
+                )  # fmt: skip
+    writer.finish({"outcome": "completed", "steps": 3, "failures": 3})
+    (only,) = diff_runs(plain, read_run(writer.folder)).differences
+    assert only.left is None
+    assert only.right.event_type == "inspection_started"
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "schemas"
+
+
+@pytest.mark.requirement("RUN-1", "RUN-2", "RUN-4", "RUN-5")
+@pytest.mark.parametrize("name", ["trace_event", "run_manifest", "evidence_manifest"])
+def test_the_schema_in_the_docs_is_the_codes(name: str) -> None:
+    """HEALKIT_REGENERATE=1 writes it anew; the diff is then reviewed."""
+    file = DOCS / f"{name}.json"
+    text = json.dumps(schemas()[name], indent=2, ensure_ascii=False) + "\n"
+    if os.environ.get("HEALKIT_REGENERATE"):
+        file.write_text(text)
+    assert file.read_text() == text
+    jsonschema.Draft202012Validator.check_schema(schemas()[name])
+
+
+@pytest.mark.requirement("RUN-1", "RUN-2")
+def test_written_files_fit_their_schemas(tmp_path: Path) -> None:
     folder = written(tmp_path)
-    write_lines(folder, [*lines_of(folder)[:2], b"x" * 95_000 + b"\n", *lines_of(folder)[2:]])
-    run: Run = read_run(folder)
-    assert len(run.events) == 8
-    assert [(problem.kind, problem.line) for problem in run.problems] == [("damaged_line", 3)]
-    assert run.lines == [1, 2, 4, 5, 6, 7, 8, 9]
+    found = schemas()
+    line_schema = jsonschema.Draft202012Validator(found["trace_event"])
+    for line in (folder / "trace.jsonl").read_text().splitlines():
+        line_schema.validate(json.loads(line))
+    for name in ("run_manifest", "evidence_manifest"):
+        content = json.loads((folder / f"{name}.json").read_text())
+        jsonschema.Draft202012Validator(found[name]).validate(content)
+
+
+@pytest.mark.requirement("RUN-4")
+def test_the_catalogue_holds_every_code_that_can_occur() -> None:
+    codes = set(catalogue())
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    classes = [kind for kind in kinds if issubclass(kind, errors.HealkitError)]
+    assert {kind.code for kind in classes} <= codes
+    assert set(errors.TOOL_CODES) <= codes
+    assert "POLICY_HALT" in codes
+    assert codes >= RETRYABLE
+    assert all(meaning for meaning in catalogue().values())
+    enum = schemas()["trace_event"]["$defs"]["ErrorObject"]["properties"]["error_code"]["enum"]
+    assert set(enum) == codes
+
+
+@pytest.mark.requirement("RUN-4")
+def test_an_error_object_takes_retryable_from_the_catalogue() -> None:
+    for code in catalogue():
+        error = error_object(code, "action", "m", utc_now())
+        assert error.retryable is is_retryable(code)
+        assert error.schema_version == SCHEMA_VERSION
+    assert error_object("WORKER_LOST", "action", "m", utc_now()).retryable
+    for code in ("TOOL_EXCEPTION", "TOOL_TIMEOUT", "HOST_DIED", "ARGUMENTS_INVALID", "POLICY_HALT"):
+        assert not is_retryable(code), f"{code} would be the same again, or its harm would be done twice"

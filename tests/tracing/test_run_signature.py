@@ -1,7 +1,4 @@
-"""State signatures: equal for the same state.
-
-They are different exactly where something differs.
-"""
+"""State signatures differ exactly where the state does."""
 
 from __future__ import annotations
 

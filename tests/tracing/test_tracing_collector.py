@@ -1,7 +1,4 @@
-"""Traces: one for each execution, however it ends.
-
-Each is clean and complete.
-"""
+"""Traces: one for each execution, whole and without secrets."""
 
 from __future__ import annotations
 
@@ -9,9 +6,7 @@ import contextlib
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
+import sqlite3
 import threading
 from pathlib import Path
 from typing import Any
@@ -24,11 +19,13 @@ from waiting import wait_until
 from healkit import Config, Healkit
 from healkit.contracts.execution import CallRecord, DecisionRecord, utc_now
 from healkit.contracts.traces import ExecutionTrace, read_trace
-from healkit.errors import ArgumentsInvalid, ToolNotFound
+from healkit.errors import ArgumentsInvalid, RulesInvalid, ToolNotFound
 from healkit.sanitizer.cleaner import Verbatim
 from healkit.tracing.trace_collector import Tracer
 
 GOLDEN = Path(__file__).parent / "golden" / "trace.json"
+
+
 TRACE_1, TRACE_5 = (pytest.mark.requirement(f"TRACE-{n}") for n in (1, 5))
 
 
@@ -37,7 +34,7 @@ def test_a_trace_matches_its_golden_file(hk: Healkit) -> None:
     """`HEALKIT_REGENERATE=1` writes it anew; ids, times and durations are levelled."""
     execution = hk.execute("trip", arguments={"city": "Lisbon", "days": 3, "token": KEY})
     assert execution.ok, execution
-    (row,) = trace_rows(hk.path)
+    row = trace_rows(hk.path)[-1]
     text = re.sub(r'("durationMs": )[\d.]+', r"\g<1>1.5", json.dumps(json.loads(row["wire"]), indent=2))
     text = text.replace(execution.trace_id, "01890000-0000-7000-8000-000000000000")
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "2026-01-02T03:04:05.678900Z", text)
@@ -61,7 +58,6 @@ def test_calls_and_decisions_keep_their_order(hk: Healkit, mode: Any) -> None:
         ("length", "short", "3 < 4"), ("weather", "clear", ""), ("booking", "False", "the hotel is full"),
     ]  # fmt: skip
     for seen in (execution, hk.execution(execution.log_id)):
-        assert seen is not None
         assert [(d.number, d.after_task) for d in seen.decisions] == [(1, ""), (2, "t1"), (3, "t2")]
         said = seen.to_text()
         assert said.index("length: short, because 3 < 4") < said.index("t1 host.forecast")
@@ -73,11 +69,11 @@ def test_calls_and_decisions_keep_their_order(hk: Healkit, mode: Any) -> None:
 def test_a_nested_execution_names_its_parent(hk: Healkit) -> None:
     hk.vault.add("outer", "def outer():\n    return mcp.vault.trip(city='Lisbon', days=9)\n")
     execution = hk.execute("outer")
-    traces = {trace.capability_id.split(".")[3]: trace for trace in map(read_row, trace_rows(hk.path))}
-    assert traces["trip"].parent_id == traces["outer"].id == execution.trace_id
-    assert traces["outer"].parent_id is None
-    assert traces["outer"].task_results[0].tool == "vault:trip"
-    assert [row["parent_trace_id"] for row in trace_rows(hk.path)] == [execution.trace_id, None]
+    inner, outer = trace_rows(hk.path)[-2:]
+    assert [row["parent_trace_id"] for row in (inner, outer)] == [execution.trace_id, None]
+    assert read_row(inner).parent_id == read_row(outer).id == execution.trace_id
+    assert read_row(outer).parent_id is None
+    assert read_row(outer).task_results[0].tool == "vault:trip"
 
 
 @TRACE_1
@@ -88,7 +84,7 @@ def test_a_capability_is_named_after_the_entry_that_ran(hk: Healkit) -> None:
     for tool in ("one", "two", "trip"):
         with contextlib.suppress(ArgumentsInvalid):
             hk.execute(tool, "teacher")
-    traces = [read_row(row) for row in trace_rows(hk.path)]
+    traces = [read_row(row) for row in trace_rows(hk.path)[-3:]]
     assert [t.capability_id.rpartition(".")[0] for t in traces] == [
         "local.default.default.one", "local.default.teacher.two", "local.default.default.trip",
     ]  # fmt: skip
@@ -111,6 +107,8 @@ def test_failures_refusals_queries_and_trials_have_traces(hk: Healkit) -> None:
         hk.execute("trip", arguments={"days": "many"})
     hk.trials([("def f(n):\n    trace.decision('a', 'b')\n    return n", {"n": 1})])
     traces = [read_row(row) for row in trace_rows(hk.path)]
+    assert hk.log.count() == len(traces)
+    traces = traces[-5:]
     assert [(t.capability_id.split(".")[3], t.success) for t in traces] == [
         ("fails", False), ("one", True), ("nobody", False), ("trip", False), ("trial", True),
     ]  # fmt: skip
@@ -121,7 +119,6 @@ def test_failures_refusals_queries_and_trials_have_traces(hk: Healkit) -> None:
     assert failed.metadata["lastOutput"].strip() == "almost"
     assert traces[1].metadata["result"]["columns"] == ["one"]
     assert traces[2].capability_id.endswith(".nobody.none")
-    assert hk.log.count() == len(traces)
 
 
 @TRACE_1
@@ -129,48 +126,12 @@ def test_a_stopped_execution_has_a_trace_with_its_open_call(hk: Healkit) -> None
     waiting = threading.Event()
     hk.provide(lambda: waiting.wait(30), "wait")
     hk.vault.add("waits", "def waits():\n    trace.decision('before', 'yes')\n    mcp.host.wait()\n")
-    execution = hk.execute("waits", timeout=0.5)
+    execution = hk.execute("waits", timeout=0.2)
     waiting.set()
     trace = trace_of(hk, execution.trace_id)
     assert not trace.success
     assert [d.node_id for d in trace.decisions] == ["before"]
     assert [(t.tool, t.success) for t in trace.task_results] == [("host:wait", False)]
-
-
-HOST = """
-import sys
-from healkit import Config, Healkit
-hk = Healkit(sys.argv[1], config=Config(isolation="process", start_timeout_s=30, trace_project="acme"))
-hk.provide(lambda: print("running", flush=True), "started")
-hk.vault.add("sleeper", '''
-import time
-def sleeper(n: int):
-    trace.decision("ready", "yes", "n = 7")
-    mcp.host.started()
-    trace.decision("asleep", "soon")
-    mcp.host.started()
-    time.sleep(60)
-''')
-hk.execute("sleeper", arguments={"n": 7})
-"""
-
-
-@pytest.mark.slow
-@TRACE_1
-def test_a_killed_hosts_execution_gets_its_trace_at_the_next_start(tmp_path: Path) -> None:
-    database = tmp_path / "healkit.db"
-    with subprocess.Popen([sys.executable, "-c", HOST, str(database)], stdout=subprocess.PIPE) as host:
-        assert host.stdout is not None
-        assert [host.stdout.readline() for _ in range(2)] == [b"running\n"] * 2
-        assert trace_rows(database) == []
-        host.send_signal(signal.SIGKILL)
-    with Healkit(database) as healkit:
-        row = healkit.log.last_error("sleeper")
-        trace = trace_of(healkit, row.trace_id)
-    assert trace.metadata["errorCode"] == "HOST_DIED"
-    assert [(d.node_id, d.outcome) for d in trace.decisions] == [("ready", "yes"), ("asleep", "soon")]
-    assert [t.tool for t in trace.task_results] == ["host:started", "host:started"]
-    assert trace.metadata["arguments"] == {"n": 7}
 
 
 @TRACE_1
@@ -207,46 +168,35 @@ def test_tracing_can_be_switched_off(tmp_path: Path) -> None:
     assert trace_rows(tmp_path / "healkit.db") == []
 
 
+ODD = {
+    "nan": float("nan"), "binary": b"\x00\xff" * 100, "surrogate": "\ud800 lone", "keys": {1: {2: 3}},
+    "nulls": [None] * 10, "huge": 10**30, "long": "x" * 3_000_000,
+}  # fmt: skip
+
+
 @pytest.mark.slow
 @TRACE_1
-@pytest.mark.parametrize(
-    "value",
-    [float("nan"), b"\x00\xff" * 100, "\ud800 lone", {1: {2: 3}}, [None] * 10, 10**30, "x" * 3_000_000],
-    ids=["nan", "binary", "surrogate", "keys", "nulls", "huge", "long"],
-)
-def test_any_arguments_give_a_readable_trace(tmp_path: Path, value: Any) -> None:
-    with Healkit(tmp_path / "healkit.db", config=Config(start_timeout_s=30)) as hk:
-        hk.vault.add("size", "def size(a):\n    return len(repr(a))\n")
+def test_any_arguments_give_a_readable_trace(hk: Healkit) -> None:
+    hk.vault.add("size", "def size(a):\n    return len(repr(a))\n")
+    before = len(trace_rows(hk.path))
+    for value in ODD.values():
         cyclic: list[Any] = [value]
         cyclic.append(cyclic)
         hk.execute("size", arguments={"a": value})
         hk.execute("size", arguments={"a": {"deep": [(value,), value]}})
         with pytest.raises(ArgumentsInvalid, match="refers back"):
             hk.execute("size", arguments={"a": cyclic})
-        traces = [read_row(row) for row in trace_rows(tmp_path / "healkit.db")]
-        assert len(traces) == 3
-        assert all("problem" not in trace.metadata for trace in traces)
-        with pytest.raises(ArgumentsInvalid):
-            hk.execute("size", arguments={"a": "x" * 50_000_000})
-        assert len(trace_rows(tmp_path / "healkit.db")) == 4
-
-
-@TRACE_1
-def test_a_trace_of_many_calls_stays_small(tmp_path: Path) -> None:
-    with opened(tmp_path / "healkit.db", trace_max_tasks=50) as hk:
-        hk.provide(lambda n: "word " * 1900, "page")
-        hk.vault.add("many", "def many():\n    for n in range(120):\n        mcp.host.page(n=n)\n")
-        trace = trace_of(hk, hk.execute("many").trace_id)
-    assert [t.task_id for t in trace.task_results] == [f"t{n}" for n in range(1, 51)]
-    assert trace.metadata["tasksOmitted"] == 70
+    with pytest.raises(ArgumentsInvalid):
+        hk.execute("size", arguments={"a": "x" * 50_000_000})
+    traces = [read_row(row) for row in trace_rows(hk.path)[before:]]
+    assert len(traces) == 3 * len(ODD) + 1
+    assert all("problem" not in trace.metadata for trace in traces)
 
 
 @TRACE_1
 def test_a_late_ending_brings_its_trace(tmp_path: Path) -> None:
     database = tmp_path / "healkit.db"
     with opened(database, log_wait_s=0.1, sync_url="http://127.0.0.1:9", sync_interval_s=60.0) as hk:
-        import sqlite3
-
         locker = sqlite3.connect(database, isolation_level=None, check_same_thread=False)
         locker.execute("BEGIN IMMEDIATE")
         execution = hk.execute("trip", arguments={"city": "Lisbon", "days": 3})
@@ -287,7 +237,6 @@ def test_a_trace_that_fails_says_so() -> None:
 
     begun = started()
     finished = Tracer(Config(), broken).collector(begun).conclude(failed(begun))
-    assert finished.trace is not None
     trace = read_trace(finished.trace.wire)
     assert (trace.id, trace.success, trace.error) == (begun.trace_id, False, "TOOL_EXCEPTION")
     assert trace.metadata == {"problem": "OSError"}
@@ -302,9 +251,9 @@ def test_decisions_and_calls_alone_make_no_trace_over_a_megabyte(text: str) -> N
     collector = Tracer(Config(trace_raw=True, payload_max_bytes=100_000)).collector(begun)
     for number in range(1, 1001):
         collector.add(DecisionRecord(begun.trace_id, number, "", text, text, text, utc_now()))
-        collector.add(call_record(begun.trace_id, number, text))
+        known = {"success": False, "error_code": "CALL_FAILED", "error": text}
+        collector.add(CallRecord(begun.trace_id, f"t{number}", "host", text[:400], "{}", utc_now(), **known))
     finished = collector.conclude(failed(begun))
-    assert finished.trace is not None
     assert len(finished.trace.wire.encode()) <= 1_000_000
     trace = read_trace(finished.trace.wire)
     kept = len(trace.decisions), len(trace.task_results)
@@ -313,16 +262,72 @@ def test_decisions_and_calls_alone_make_no_trace_over_a_megabyte(text: str) -> N
     assert kept[1] + trace.metadata["tasksOmitted"] == 1000
 
 
-def call_record(trace_id: str, number: int, text: str) -> CallRecord:
-    """Make a call that failed with that text."""
-    return CallRecord(
-        trace_id,
-        f"t{number}",
-        "host",
-        text[:400],
-        "{}",
-        utc_now(),
-        success=False,
-        error_code="CALL_FAILED",
-        error=text,
-    )
+TRACE_2, TRACE_5 = (pytest.mark.requirement(f"TRACE-{n}") for n in (2, 5))
+
+
+@TRACE_2
+def test_a_trace_holds_no_secrets_and_counts_them(hk: Healkit) -> None:
+    leaking = f"def leaks(password: str):\n    print('mail ann@example.com')\n    raise ValueError('{KEY}')\n"
+    hk.vault.add("leaks", leaking)
+    trip = hk.execute("trip", arguments={"city": "Lisbon", "days": 3, "token": f"tk_{KEY}hunter2"})
+    leaks = hk.execute("leaks", arguments={"password": "hunter2-hunter2"})
+    wires = {row["trace_id"]: row["wire"] for row in trace_rows(hk.path)}
+    for wire in wires.values():
+        assert "hunter2" not in wire
+        assert KEY not in wire
+        assert "ann@example.com" not in wire
+    assert sum(trace_of(hk, trip.trace_id).metadata["hidden"].values()) >= 2
+    assert "email" in trace_of(hk, leaks.trace_id).metadata["hidden"]
+    # The log is what a run is repeated from.
+    assert hk.execution(leaks.log_id).arguments == {"password": "hunter2-hunter2"}
+
+
+@TRACE_2
+def test_payloads_are_cut_after_cleaning_and_their_size_is_told(hk: Healkit) -> None:
+    hk.provide(lambda: {"rows": ["word " * 20] * 500, "end": KEY}, "much")
+    hk.vault.add("much", "def much(text: str):\n    return mcp.host.much()\n")
+    execution = hk.execute("much", arguments={"text": "word " * 4000})
+    trace = trace_of(hk, execution.trace_id)
+    places = {"metadata.arguments", "metadata.result", "taskResults[0].result"}
+    assert set(trace.metadata["truncated"]) == places
+    assert all(size > 20_000 for size in trace.metadata["truncated"].values())
+    row = trace_rows(hk.path)[-1]
+    assert row["wire"].count("[TRUNCATED]") == 3
+    assert len(row["wire"]) < 40_000
+    assert KEY[:8] not in row["wire"]
+
+
+@TRACE_2
+def test_raw_traces_need_opt_in(tmp_path: Path) -> None:
+    with opened(tmp_path / "healkit.db", trace_raw=True) as hk:
+        execution = hk.execute("trip", arguments={"city": "Lisbon", "days": 3, "token": KEY})
+        trace = trace_of(hk, execution.trace_id)
+    assert trace.metadata["arguments"]["token"] == KEY
+    assert trace.metadata["raw"] is True
+
+
+@TRACE_2
+def test_sanitize_log_cleans_the_log(tmp_path: Path) -> None:
+    with opened(tmp_path / "healkit.db", sanitize_log=True) as hk:
+        hk.vault.add(
+            "leaks", f"def leaks(password: str):\n    print('{KEY}')\n    raise ValueError('{KEY}')\n"
+        )
+        hk.vault.add("gives", "def gives():\n    return mcp.host.forecast(city='x', days=1)\n")
+        leaks = hk.execute("leaks", arguments={"password": "hunter2-hunter2"})
+        hk.execute("gives")
+        with pytest.raises(ToolNotFound):
+            hk.execute("nobody", arguments={"password": "hunter2-hunter2"})
+        assert KEY in leaks.failure.evalue  # the caller's own copy
+        path = hk.path
+    for file in (path, path.with_name(path.name + "-wal")):
+        if file.exists():
+            content = file.read_bytes()
+            assert b"hunter2" not in content
+            # The code in the vault holds it, as what it is: code.
+            assert content.count(KEY.encode()) <= 4, file
+
+
+@TRACE_5
+def test_bad_custom_rules_are_refused_at_start(tmp_path: Path) -> None:
+    with pytest.raises(RulesInvalid):
+        Healkit(tmp_path / "healkit.db", config=Config(sanitizer_allow=("(",)))

@@ -1,7 +1,4 @@
-"""Crashes by `kill -9`, and outages.
-
-No committed row is lost, and the collector has each trace exactly once.
-"""
+"""Kills and outages: no row is lost, each trace arrives once."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ from healkit import Config, Healkit
 TRACE_3 = pytest.mark.requirement("TRACE-3")
 HERE = Path(__file__).parent
 #: How many kills, at least: shared out to processes that kill side by side, on one database.
-KILLS = int(os.environ.get("HEALKIT_KILLS", "104"))
+KILLS = int(os.environ.get("HEALKIT_KILLS", "100"))
 LAUNCHERS = 4
 #: How long the collector is away at least, and until each kind of trouble was met. `make outage` takes 20 s.
 OUTAGE_S = float(os.environ.get("HEALKIT_OUTAGE_S", "1"))
@@ -66,7 +63,6 @@ def test_an_ending_and_its_trace_are_stored_together(tmp_path: Path, at: str) ->
         row = healkit.log.last_error()
         assert row.error_code == "HOST_DIED"
         trace = healkit.traces.get(row.trace_id)
-        assert trace is not None
         assert trace.metadata["errorCode"] == "HOST_DIED"
 
 

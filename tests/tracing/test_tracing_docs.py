@@ -8,23 +8,16 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from misbehaving import Collector, collecting
+from misbehaving import Collector
 
 from healkit.config import Config
 from healkit.contracts.traces import read_trace
 
 PAGE = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-
-
-@pytest.fixture
-def collector() -> Iterator[Collector]:
-    with collecting() as serving:
-        yield serving
 
 
 @pytest.mark.slow

@@ -1,7 +1,4 @@
-"""Outbox: what is lent to whom, and in which order.
-
-Also what a repetition changes.
-"""
+"""Outbox: what is lent to whom, in which order, and how often."""
 
 from __future__ import annotations
 
@@ -13,8 +10,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from misbehaving import Collector
 from sqlalchemy import event
-from tracing_samples import Sender, trace_rows
+from tracing_samples import QUICK, Sender, trace_rows
+from waiting import wait_until
 
 from healkit.config import Config
 from healkit.contracts.traces import DeliveryVerdict
@@ -63,6 +62,17 @@ def test_a_leased_trace_is_not_leased_twice(sender: Sender) -> None:
     assert claimed(sender.outbox) == claimed(other) == []
     other.release()
     assert claimed(sender.outbox) == ids[3:]
+
+
+@TRACE_3
+def test_several_senders_on_one_database_send_each_trace_once(sender: Sender, collector: Collector) -> None:
+    one, two, three = (sender.syncing(sync_url=collector.url, **QUICK) for _ in range(3))
+    with one, two, three:
+        parent = sender.begin("caller")
+        ids = sender.record(60) + sender.record(5, parent_trace_id=parent.trace_id)
+        ids.append(sender.end(parent))
+        wait_until(lambda: set(sender.states().values()) == {"sent"})
+    assert collector.taken == dict.fromkeys(ids, 1)
 
 
 @TRACE_3

@@ -1,7 +1,4 @@
-"""Wire form of a trace: exactly these names.
-
-Nothing in it is believed.
-"""
+"""Wire form of a trace: exactly these names, nothing believed."""
 
 from __future__ import annotations
 
@@ -72,19 +69,9 @@ def test_the_wire_form_has_exactly_the_names_of_the_contract() -> None:
 @TRACE_1
 def test_a_capability_has_five_parts_for_any_names() -> None:
     assert capability_id_of("a.b", "", "p é", "x/y:z", None) == "a_b._.p_é.x_y_z.none"
-    assert read_trace(damaged(capabilityId=capability_id_of("a.b", "", "p é", "x" * 999, "0" * 64)))
-
-
-@given(st.text(), st.text(), st.text(), st.text(max_size=300), st.none() | st.just("0f" * 32))
-def test_every_capability_id_can_be_read_back(
-    org: str, project: str, persona: str, tool: str, code_hash: str | None
-) -> None:
-    name = capability_id_of(org, project, persona, tool, code_hash)
-    try:
-        name.encode()
-    except UnicodeEncodeError:  # a lone surrogate is no word character, so it cannot be in there
-        pytest.fail(repr(name))
-    assert read_trace(damaged(capabilityId=name)).capability_id == name
+    for odd in ("x" * 999, "\ud800", "a\nb", "😀", ""):
+        name = capability_id_of("a.b", "", "p é", odd, "0" * 64)
+        assert read_trace(damaged(capabilityId=name)).capability_id == name
 
 
 @TRACE_1
@@ -177,11 +164,8 @@ def test_calls_of_a_batch_are_numbered_where_they_have_no_id() -> None:
     assert isinstance(read, ExecutionTrace), read
     first, second = read.task_results
     assert (first.task_id, first.tool, first.args, first.timestamp) == (
-        "t1",
-        "fs:read",
-        {"path": "a"},
-        read.timestamp,
-    )
+        "t1", "fs:read", {"path": "a"}, read.timestamp,
+    )  # fmt: skip
     assert (second.task_id, second.tool, second.args, second.duration_ms) == ("t7", "fs:stat", {}, None)
     assert second.timestamp.microsecond == 200_000
 
@@ -200,15 +184,12 @@ def test_calls_of_a_batch_are_numbered_where_they_have_no_id() -> None:
         ({"id": ""}, "$.id"),
         ({"durationMs": None}, "`durationMs`"),
         ({"success": None}, "`success`"),
-        (
-            {"taskResults": [{"tool": "fs:read", "success": True, "timestamp": 3}]},
-            "$.taskResults[0].timestamp",
-        ),
+        ({"taskResults": [{"tool": "fs:read", "success": True, "timestamp": 3}]}, "$.taskResults[0].timestamp"),
         ({"taskResults": [{"tool": "fs:read"}]}, "$.taskResults[0]"),
         ({"taskResults": [3]}, "$.taskResults[0]"),
         ({"decisions": 3}, "$.decisions"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_in_another_clients_trace_is_named_with_its_place(changes: dict[str, Any], said: str) -> None:
     (read,) = read_batch(json.dumps([SEED | changes]).encode(), 100)
     assert isinstance(read, TraceFault)

@@ -1,7 +1,4 @@
-"""Tool that calls and decides.
-
-Also what its traces should not show.
-"""
+"""Tool that calls and decides; what its traces must not show."""
 
 from __future__ import annotations
 
