@@ -158,6 +158,11 @@ ADVISORS = Option(
     metavar="WHO",
     flag="--with",
 )
+LIVE = Option(
+    "live",
+    "calls to make where they are not on record: host.price,fs.*; others are never made",
+    metavar="CALLS",
+)
 BUDGET = Option("budget", "time limit for the healing", float, metavar="SECONDS")
 AUTO = Option("auto", "keep a fix with no regressions without asking", bool, default=False)
 DRY_RUN = Option("dry_run", "show the best patch, save nothing", bool, default=False)

@@ -18,7 +18,7 @@ from healkit.cli.command import INTERRUPTED, say
 from healkit.commands.table import CODE, FAILED, OK, Answer, Command, Json
 from healkit.errors import UsageInvalid
 from healkit.options import word
-from healkit.parsing import ANSWER_PROMPT, DECISION_PROMPT, parse_decision, split_label
+from healkit.parsing import ANSWER_PROMPT, DECISION_PROMPT, parse_decision, split_commas, split_label
 from healkit.plain_files import temporary_folder
 from healkit.plain_text import untick
 
@@ -40,6 +40,7 @@ def heal(
     auto: Annotated[bool, options.AUTO] = False,
     dry_run: Annotated[bool, options.DRY_RUN] = False,
     log_id: Annotated[int | None, options.LOG_ID] = None,
+    live: Annotated[str | None, options.LIVE] = None,
     *,
     as_json: bool,
 ) -> Answer:
@@ -53,6 +54,7 @@ def heal(
         budget_s=budget,
         log_id=log_id,
         dry_run=dry_run,
+        live=split_commas(live or ""),
         ask=None if alone else _ask,
         confirm=None if alone else _confirm,
         progress=None if as_json else lambda sentence: say(f"· {untick(sentence)}"),
@@ -87,6 +89,8 @@ def report_json(report: HealReport) -> Json:
         "candidates_tried": report.candidates_tried,
         "cost": report.cost,
         "notes": list(report.notes),
+        "calls_answered": report.calls_answered,
+        "calls_live": report.calls_live,
         "diff": best.diff if best is not None else "",
         "attempts": [msgspec.to_builtins(attempt) for attempt in report.attempts],
     }

@@ -44,9 +44,9 @@ from healkit.decisions.telling import (
     words_of_choice,
 )
 from healkit.errors import HealkitError, PolicyHalted, ViewError
+from healkit.pysource.reach import effects_of
 from healkit.runtime.execution import Execution
 from healkit.runtime.executor import ExecutionRequest
-from healkit.runtime.reach import effects_of
 from healkit.runtime.runs import OpenRun
 from healkit.sanitizer.cleaner import Cleaner
 

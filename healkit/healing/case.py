@@ -12,13 +12,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from healkit.contracts.execution import SUMMARY_MAX_CHARS
+from healkit.contracts.execution import SUMMARY_MAX_CHARS, Grants
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check, CheckResult
 from healkit.contracts.tools import revision_label
@@ -289,6 +293,33 @@ def _takes(entry: VaultEntry) -> Any:
 
 def _key(check: Check) -> str:
     return check.call or json.dumps(check.arguments, sort_keys=True, default=str)
+
+
+#: Files that are named with their hash, the size of those together, and files that are looked at.
+_FILES_MAX, _FILES_MAX_BYTES, _FILES_LOOKED_AT = 5, 64 * 1024 * 1024, 1000
+
+
+def granted_files(grants: Grants, since: datetime | None) -> list[str]:
+    """Say which granted files the checks read, with their hashes as they are now, and which have changed since then."""
+    paths = [Path(path) for path in (*grants.read, *grants.write)]
+    within = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")))
+    found = sorted(file for file in itertools.islice(within, _FILES_LOOKED_AT) if file.is_file())
+    if not found:
+        return []
+    size = 0
+    told: list[str] = []
+    changed: list[str] = []
+    for file in found:
+        state = file.stat()
+        if since is not None and state.st_mtime > since.timestamp():
+            changed.append(file.name)
+        size += state.st_size
+        if len(told) < _FILES_MAX and size <= _FILES_MAX_BYTES:
+            told.append(f"{file.name} (SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()[:12]}…)")
+    more = len(found) - len(told)
+    names = ", ".join([*told, *([f"{more} more"] if more else [])])
+    later = f" Changed since the failure: {', '.join(changed[:_FILES_MAX])}." if changed else ""
+    return [f"Granted files as they are now: {names}.{later}"]
 
 
 # Diagnosis: the kind of the mistake, its line, and whether a change of the code helps.

@@ -39,7 +39,15 @@ from healkit.errors import (
     is_retryable,
 )
 from healkit.healing.advisor import Advisor, Case, advisors_for
-from healkit.healing.case import Diagnosis, diagnose, diagnosed_by_examples, gather, own_code, settled
+from healkit.healing.case import (
+    Diagnosis,
+    diagnose,
+    diagnosed_by_examples,
+    gather,
+    granted_files,
+    own_code,
+    settled,
+)
 from healkit.healing.checks import Validator, execute_check
 from healkit.healing.consent import decide
 from healkit.healing.questions import Answer, Question, answered_check, question_on
@@ -57,10 +65,10 @@ from healkit.healing.verdicts import (
     with_changes_doubted,
 )
 from healkit.healing.workbench import bench_for
+from healkit.pysource.reach import declares_effects
 from healkit.rendering import plain
 from healkit.runtime import background, views
 from healkit.runtime.cassette import cassette_of
-from healkit.runtime.reach import declares_effects
 from healkit.runtime.runs import OpenRun
 from healkit.runtime.shares import slots_of
 from healkit.runtime.trials import Fixture
@@ -116,6 +124,8 @@ class Healing:
             self._case, self._log_id = gather(
                 hk.vault, hk.log, options.tool_name, options.persona, options.log_id
             )
+        failed = None if self._log_id is None else hk.log.get(self._log_id)
+        self._failed_at = None if failed is None else failed.timestamp
         self._entry = entry = self._case.entry
         tape = Tape(cassette_of(hk.log, self._recorded_runs(), entry, hk.executor.providers))
         read = (*entry.grants.read, *entry.grants.write)
@@ -206,6 +216,7 @@ class Healing:
             self._case, self._diagnosis = diagnosed_by_examples(self._case, self._diagnosis, self._hk.log)
         self._record.inspected(step, self._diagnosis)
         self._say(self._diagnosis.sentence)
+        self._notes += granted_files(self._entry.grants, self._failed_at)
         if not self._diagnosis.fixable:
             return Ending("not_mendable", self._diagnosis.why_not)
         if not unseen:

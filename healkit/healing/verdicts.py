@@ -31,8 +31,8 @@ from healkit.healing.advisor import Case, Workbench
 from healkit.healing.checks import why_not
 from healkit.healing.inputs import accepted, known_inputs, variants
 from healkit.pysource.nodes import Function, Jump
+from healkit.pysource.reach import added_reach, told_reach
 from healkit.pysource.shapes import read_shape
-from healkit.runtime.reach import added_reach, told_reach
 
 #: Statements that a guard consists of.
 _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass

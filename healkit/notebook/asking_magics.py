@@ -91,6 +91,7 @@ def _ask_others(healkit: Healkit, tool: str, options: Namespace, names: list[str
         budget_s=options.budget,
         log_id=options.log_id,
         dry_run=options.dry_run,
+        live=split_commas(options.live or ""),
         ask=_ask,
         confirm=None if options.later else _confirm,
         progress=lambda sentence: print(f"· {untick(sentence)}"),  # noqa: T201 - a magic's progress, in its cell

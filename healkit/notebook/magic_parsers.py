@@ -207,7 +207,7 @@ def heal_parser() -> MagicParser:
         "Python twin: hk.heal(name, advisors=[…], auto=…, budget_s=…), hk.heal_panel(name)",
     )
     parser.add_argument("tool", nargs="?", help="the tool (default: the one that failed last)")
-    parser.take(o.PERSONA, o.ADVISORS, o.BUDGET, o.AUTO, o.DRY_RUN, o.LOG_ID)
+    parser.take(o.PERSONA, o.ADVISORS, o.BUDGET, o.AUTO, o.DRY_RUN, o.LOG_ID, o.LIVE)
     parser.add_argument("--later", action="store_true", help="do not ask now; the patch waits as a request")
     parser.add_argument(
         "--panel", action="store_true", help="open a panel instead; it begins when you press Start"

@@ -13,9 +13,9 @@ from healkit.contracts.execution import Grants
 from healkit.contracts.tools import ToolDefinition, is_valid_name
 from healkit.contracts.vault import DEFAULT_PERSONA
 from healkit.errors import CallRefused, ConfigError, PersonaNotFound, ToolNotFound, did_you_mean
+from healkit.pysource.reach import effects_of
 from healkit.runtime.calls import CallContext
 from healkit.runtime.history import last_error_report
-from healkit.runtime.reach import effects_of
 
 if TYPE_CHECKING:
     from healkit.contracts.vault import VaultEntry

@@ -22,6 +22,7 @@ from healkit.contracts.healing import VERDICTS, PatchRequest, RequestAuthor, Req
 from healkit.contracts.tools import EntryRef, revision_label
 from healkit.contracts.vault import DEFAULT_PERSONA, CodeChange
 from healkit.errors import PatchRequestDecided, PatchRequestNotFound, RevisionConflict, VaultError, named
+from healkit.pysource.reach import added_reach, told_reach
 from healkit.store import vault_rows
 from healkit.store.database import Database
 from healkit.store.entries import check_untampered, code_hash, describe
@@ -266,9 +267,11 @@ def _sides(session: Session, row: PatchRow) -> tuple[Revision, Revision]:
 def _record(session: Session, row: PatchRow) -> PatchRequest:
     base, proposed = _sides(session, row)
     fields: dict[str, Any] = row.model_dump(exclude={"target_persona"})
+    before, after = (vault_rows.stored_code(session, one) for one in (base, proposed))
+    reach = added_reach(before.code, after.code) if after.type == "python" else ()
     return PatchRequest(
         **fields,
         persona=row.target_persona,
-        code=vault_rows.stored_code(session, proposed).code,
-        diff=vault_rows.diff_of(session, base, proposed, "this patch"),
+        code=after.code,
+        diff=told_reach(reach) + vault_rows.diff_of(session, base, proposed, "this patch"),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,8 @@ def test_granted_files_are_read_and_never_written(shop: Shop, tmp_path: Path) ->
     shop.healkit.vault.set_grants("bill", write=[str(folder)])
     report = shop.heal()
     assert (report.outcome, report.verdict_code) == ("kept", "cured")
+    digest = hashlib.sha256(b"4").hexdigest()[:12]
+    assert f"Granted files as they are now: rates.txt (SHA-256 {digest}…)." in report.notes
     worse = code.replace("return", f"open('{folder}/rates.txt', 'w').write('9'); return")
     shop.healkit.vault.patch("bill", code)
     assert shop.heal(worse).attempts[0].verdict == "not_cured"
