@@ -23,7 +23,7 @@ from waiting import wait_until
 
 from healkit import Healkit
 from healkit.contracts.audit import AnchoredHead, AuditHead, AuditMetadata, AuditStep, AuditVerification
-from healkit.errors import AuditEntryInvalid, DatabaseError, DatabaseLocked
+from healkit.errors import AuditEntryInvalid, DatabaseError
 from healkit.sanitizer.sanitizer import Sanitizer
 from healkit.store.audit import COLUMNS, Audit
 from healkit.store.database import Database
@@ -244,17 +244,6 @@ def test_an_accepted_request_and_its_entry_are_one_transaction(audit: Audit, dat
     with pytest.raises(DatabaseError):
         requests.decline(2)
     assert [request.state for request in requests.list()] == ["pending", "accepted"]
-
-
-def test_a_locked_database_is_waited_for_as_long_as_asked(sqlite_database: Database) -> None:
-    audit = audit_of(sqlite_database)
-    with contextlib.closing(sqlite3.connect(str(sqlite_database.path), isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(DatabaseLocked):
-            audit.extend([AuditStep("a", "heal", "x")], wait_s=0.01)
-        other.execute("ROLLBACK")
-    assert filled(audit, "a")[0].seq == 1
-    audit.close()
 
 
 @DECIDE_3

@@ -193,22 +193,6 @@ def test_a_record_goes_to_the_file_that_is_there_now(sqlite_writer: LogWriter, t
     assert [tuple(row.values()) for row in rows] == [(first.trace_id, "SUCCESS"), (third.trace_id, "RUNNING")]
 
 
-def test_pages_are_newest_first(database: Database, writer: LogWriter) -> None:
-    ids = [writer.begin(started()) for _ in range(7)]
-    # It waited in the spool: a late id, an early time.
-    late = writer.begin(started(timestamp=utc_now() - timedelta(days=1)))
-    log, seen, before = Log(database), [], None
-    while True:
-        page = log.query(limit=3, before_id=before)
-        seen += [row.id for row in page]
-        before = page.next_before_id
-        if before is None:
-            break
-    assert seen == [*reversed(ids), late]
-    assert len(log.query(limit=8)) == 8
-    assert log.query(limit=8).next_before_id is None
-
-
 @LOG_10
 def test_every_filter_alone_and_together(database: Database, writer: LogWriter) -> None:
     old = started("alpha", timestamp=moment("2026-01-01T12:00:00+00:00"))

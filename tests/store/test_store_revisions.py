@@ -38,12 +38,6 @@ def test_a_patch_is_a_revision_with_its_origin(vault: Vault) -> None:
     assert second.created_at.tzinfo is not None
 
 
-def test_a_patch_with_the_active_code_adds_nothing(vault: Vault) -> None:
-    first = vault.add("fibonacci", BROKEN)
-    assert vault.patch("fibonacci", BROKEN) == first
-    assert vault.history("fibonacci")[-1].number == 1
-
-
 @V4
 def test_the_later_of_two_patches_conflicts_and_keeps_its_code(vault: Vault) -> None:
     vault.add("fibonacci", BROKEN)
