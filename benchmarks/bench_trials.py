@@ -20,8 +20,9 @@ from pathlib import Path
 from healkit import Config, Healkit
 from healkit.contracts.healing import Check, Edit
 from healkit.contracts.tools import EntryRef
-from healkit.healing.workbench import bench_for
+from healkit.healing.workbench import Bench
 from healkit.runtime import background
+from healkit.runtime.trials import Searches
 from healkit.workers.tiers import achieved_tier
 
 CODE = "def trivial(n: int):\n    return n + 1\n"
@@ -33,7 +34,7 @@ def search(healkit: Healkit) -> float:
     at = CODE.index("1")
     candidates = [[Edit(at, at + 1, str(number))] for number in range(CANDIDATES)]
     checks = [Check(origin="declared", arguments={"n": n}, known=True, expected=n + 7) for n in range(CHECKS)]
-    bench = bench_for(healkit.recorder, healkit.config, EntryRef("trivial", "default", 0, ""), 120.0)
+    bench = Bench(Searches(healkit.recorder, healkit.config), EntryRef("trivial", "default", 0, ""), 120.0)
     dict(bench.score(CODE, candidates[:50], checks, every=True))  # trial servers started, limits known
     began = time.perf_counter()
     scores = dict(bench.score(CODE, candidates, checks, every=True))

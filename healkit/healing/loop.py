@@ -64,14 +64,14 @@ from healkit.healing.verdicts import (
     uncompared,
     with_changes_doubted,
 )
-from healkit.healing.workbench import bench_for
+from healkit.healing.workbench import Bench
 from healkit.pysource.reach import declares_effects
 from healkit.rendering import plain
 from healkit.runtime import background, views
 from healkit.runtime.cassette import cassette_of
 from healkit.runtime.runs import OpenRun
 from healkit.runtime.shares import slots_of
-from healkit.runtime.trials import Fixture
+from healkit.runtime.trials import Fixture, Searches
 from healkit.workers.tiers import achieved_tier
 
 if TYPE_CHECKING:
@@ -131,9 +131,8 @@ class Healing:
         read = (*entry.grants.read, *entry.grants.write)
         self._watched = declares_effects(entry, lambda name: hk.vault.lookup(name, entry.persona))
         self._started = time.monotonic()
-        self._bench = bench_for(
-            hk.recorder,
-            hk.config,
+        self._bench = Bench(
+            Searches(hk.recorder, hk.config),
             entry.ref,
             options.budget_s,
             options.stop,

@@ -17,13 +17,11 @@ from concurrent.futures import Executor, Future
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from healkit.config import Config
 from healkit.contracts.healing import Check, CheckResult, Edit, Observed
 from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
 from healkit.healing.checks import SLOW_TIMES, CheckLimits
 from healkit.runtime import background
-from healkit.runtime.recording import Recorder
 from healkit.runtime.trials import Fixture, Held, Searches
 from healkit.workers.trialserver import Candidate, Draw, Scores
 
@@ -52,7 +50,7 @@ class _ThinkTime:
 class Bench:
     """Bench on which code is tried, a `healing.advisor.Workbench`; for one advisor's thread at a time.
 
-    submit: runs a coroutine in healkit's loop. entry: the code's name in tracebacks and on record. budget_s: seconds
+    searches: on whose record. entry: the code's name in tracebacks and on record. budget_s: seconds
     from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
     candidates tried so far. executor: its workers score candidates, instead of this machine's processors. off_record:
     arguments and results go on no record (the rows of scores and observations never hold any). fixture: what the code
@@ -61,20 +59,19 @@ class Bench:
 
     def __init__(
         self,
-        batches: Searches,
-        submit: Callable[[Coroutine[Any, Any, Any]], Future[Any]],
+        searches: Searches,
         entry: EntryRef,
-        *,
         budget_s: float,
         stop: threading.Event | None = None,
         on_progress: Callable[[int], object] = lambda _tried: None,
+        *,
         executor: Executor | None = None,
         off_record: bool = False,
         fixture: Fixture = Fixture(),
     ) -> None:
         self._off_record = off_record
         self._fixture = fixture
-        self._batches, self._submit, self._entry = batches, submit, entry
+        self._searches, self._entry = searches, entry
         self._deadline = time.monotonic() + budget_s
         self._budget_s = budget_s
         self._stop = stop or threading.Event()
@@ -100,11 +97,10 @@ class Bench:
         Time off the clock of one of them is off the clock of both.
         """
         other = Bench(
-            self._batches,
-            self._submit,
+            self._searches,
             self._entry,
-            budget_s=self._budget_s + more_s,
-            stop=self._stop,
+            self._budget_s + more_s,
+            self._stop,
             executor=self._executor,
             off_record=self._off_record,
             fixture=self._fixture,
@@ -152,8 +148,8 @@ class Bench:
         events: queue.SimpleQueue[CandidateRequest | Scores | None] = queue.SimpleQueue()
         passed = "." * len(checks)
         work = LoopTask(
-            self._submit,
-            self._batches.score(
+            background.loop.submit,
+            self._searches.score(
                 Held(self._entry, code, checks, limits_s, self._fixture), candidate_source(events.put), events.put,
                 every=every, as_code=as_code, executor=self._executor,
             ),
@@ -181,7 +177,7 @@ class Bench:
             _WATCH_HANGING_S if self._limits.hangs(check) else min(limit_s * SLOW_TIMES, _WATCH_S)
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
         ]
-        return self._wait(self._batches.observe(Held(self._entry, code, checks, limits_s, self._fixture)))
+        return self._wait(self._searches.observe(Held(self._entry, code, checks, limits_s, self._fixture)))
 
     def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
         """Do as `Workbench.values`."""
@@ -204,7 +200,7 @@ class Bench:
         if limit_s is None:
             limits_s = self._limits.lengthened(checks, limits_s)
         return self._wait(
-            self._batches.run(
+            self._searches.run(
                 self._entry, codes, checks, limits_s, off_record=self._off_record, fixture=self._fixture
             )
         )
@@ -220,12 +216,12 @@ class Bench:
 
     async def _time(self, code: str, checks: Sequence[Check], limits_s: Sequence[float]) -> list[CheckResult]:
         held = Held(self._entry, code, checks, limits_s, self._fixture)
-        return [one.result for one in await self._batches.observe(held, watch=False)]
+        return [one.result for one in await self._searches.observe(held, watch=False)]
 
     async def _run_code(
         self, code: str, checks: Sequence[Check], limits_s: Sequence[float]
     ) -> list[CheckResult]:
-        run = self._batches.run(
+        run = self._searches.run(
             self._entry, [code], checks, limits_s, off_record=self._off_record, fixture=self._fixture
         )
         return (await run)[0]
@@ -254,7 +250,7 @@ class Bench:
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Return the coroutine's result; raise `BudgetSpent` if the budget ends first."""
         done: queue.SimpleQueue[None] = queue.SimpleQueue()
-        work = LoopTask(self._submit, coroutine, lambda: done.put(None))
+        work = LoopTask(background.loop.submit, coroutine, lambda: done.put(None))
         try:
             self._next(done)
             result: T = work.result()
@@ -274,32 +270,6 @@ class Bench:
             f"The healing of {self._entry.tool_name!r} ends here: {reason}.",
             hint="What was found until then stands; give it a larger budget_s to go on.",
         )
-
-
-def bench_for(
-    recorder: Recorder,
-    config: Config,
-    entry: EntryRef,
-    budget_s: float,
-    stop: threading.Event | None = None,
-    on_progress: Callable[[int], object] = lambda _tried: None,
-    *,
-    executor: Executor | None = None,
-    off_record: bool = False,
-    fixture: Fixture = Fixture(),
-) -> Bench:
-    """Make a bench on healkit's own loop, which records there."""
-    return Bench(
-        Searches(recorder, config),
-        background.loop.submit,
-        entry,
-        budget_s=budget_s,
-        stop=stop,
-        on_progress=on_progress,
-        executor=executor,
-        off_record=off_record,
-        fixture=fixture,
-    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -184,13 +184,10 @@ class Trials:
             _init(
                 self._config,
                 EntryRef(trial.name, "default", 0, ""),
-                trial.code,
+                trial,
                 sent,
-                trial.timeout_s,
-                call=trial.call,
                 exact=exact,
                 cassette=tapes[id(trial.cassette)],
-                run=trial.run,
             )
             for trial, (sent, _, exact) in zip(chosen, packed, strict=True)
         ]
@@ -331,34 +328,31 @@ def _packed(trial: Trial) -> tuple[bytes, bytes, bool]:
 def _init(
     config: Config,
     entry: EntryRef,
-    code: str,
+    trial: Trial,
     arguments: bytes,
-    timeout_s: float | None,
     *,
-    call: str,
     exact: bool,
     watch: bool = False,
     cassette: msgspec.Raw = NO_CASSETTE,
-    run: str = "",
 ) -> Init:
-    """Return the work of one trial, with the configuration's limits."""
+    """Return the work of one trial, with the configuration's limits; arguments: as they are sent."""
     return Init(
         entry=entry,
-        code=code,
+        code=trial.code,
         arguments=msgspec.Raw(arguments),
         definitions=[],
-        timeout_s=timeout_s or config.timeout_s,
+        timeout_s=trial.timeout_s or config.timeout_s,
         rpc_timeout_s=config.rpc_timeout_s,
         memory_bytes=config.memory_mb * MIB,
         cpu_s=config.cpu_s,
         result_max_bytes=config.result_max_bytes,
         output_max_bytes=config.result_max_bytes,
         data_max_bytes=config.memory_mb * MIB,
-        call=call,
+        call=trial.call,
         watch=watch,
         exact=exact,
         cassette=cassette,
-        run=run,
+        run=trial.run,
     )
 
 
@@ -500,11 +494,16 @@ class Searches:
         config, entry, cassette = self._config, held.entry, raw(held.fixture.cassette)
         inits = [
             _init(
-                config, entry, held.code, msgspec.json.encode(_sent_arguments(check)), limit_s,
-                call=check.call, watch=watch, exact=is_exact(check), cassette=cassette, run=run_of(check),
+                config,
+                entry,
+                Trial(held.code, timeout_s=limit_s, call=check.call, run=run_of(check)),
+                msgspec.json.encode(_sent_arguments(check)),
+                exact=is_exact(check),
+                watch=watch,
+                cassette=cassette,
             )
             for check, limit_s in held.limited()
-        ]  # fmt: skip
+        ]
         found: dict[int, Observed] = {}
         servers = background.pool_for(config).trial_servers
         parallel = min(os.cpu_count() or 1, max(len(inits), 1))

@@ -15,7 +15,8 @@ from healkit.contracts.vault import VaultEntry
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Advisor, Case, Peer
 from healkit.healing.advisors.search.strategy import SearchAdvisor
-from healkit.healing.workbench import Bench, bench_for
+from healkit.healing.workbench import Bench
+from healkit.runtime.trials import Searches
 from healkit.store.entries import code_hash
 
 
@@ -32,7 +33,7 @@ def case_of(code: str, *checks: Check, peers: tuple[Peer, ...] = (), **more: Any
 
 
 def bench_of(healkit: Healkit, case: Case, budget_s: float, stop: threading.Event | None = None) -> Bench:
-    return bench_for(healkit.recorder, healkit.config, case.entry.ref, budget_s, stop)
+    return Bench(Searches(healkit.recorder, healkit.config), case.entry.ref, budget_s, stop)
 
 
 def first(healkit: Healkit, case: Case, budget_s: float = 60.0) -> Patch | None:

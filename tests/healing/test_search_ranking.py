@@ -21,7 +21,8 @@ from healkit.healing.advisors.search.patch_ranking import (
     reason_for_doubt,
 )
 from healkit.healing.advisors.search.strategy import start_search
-from healkit.healing.workbench import bench_for
+from healkit.healing.workbench import Bench
+from healkit.runtime.trials import Searches
 from healkit.store.entries import code_hash
 
 CODE = "def f(n):\n    while True:\n        if n > 3:\n            return n + 1\n        n += 1\n"
@@ -100,7 +101,7 @@ def proposed(healkit: Healkit, order: list[RankedPatch], refused: Sequence[str] 
     """Return the patches that are proposed of these, if validation refuses some codes."""
     entry = VaultEntry("f", "default", 1, CODE, code_hash(CODE))
     checks = (Check(origin="declared", arguments={"n": 3}, known=True, expected=4),)
-    bench = bench_for(healkit.recorder, healkit.config, entry.ref, 60.0)
+    bench = Bench(Searches(healkit.recorder, healkit.config), entry.ref, 60.0)
     search = start_search(Case(entry, None, checks), bench)
     assert search is not None
     search._evaluator.found = [one.patch for one in order]

@@ -12,7 +12,8 @@ from healkit.contracts.healing import Check, difference
 from healkit.contracts.tools import EntryRef
 from healkit.healing.advisors.search.edit_space import Candidate
 from healkit.healing.advisors.search.strategy import CandidateEvaluator, Evaluated, StopCriterion
-from healkit.healing.workbench import bench_for
+from healkit.healing.workbench import Bench
+from healkit.runtime.trials import Searches
 
 pytestmark = pytest.mark.requirement("HEAL-2")
 #: Longer than is looked on in any case after a success, and than is waited for at the end.
@@ -80,7 +81,7 @@ def test_a_comparison_is_whole_when_no_candidate_is_left(
     healkit: Healkit, more: int, budget_s: float, compared: bool
 ) -> None:
     """H10: a source that has ended leaves nothing to compare with; one that time ends does."""
-    bench = bench_for(healkit.recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)
+    bench = Bench(Searches(healkit.recorder, healkit.config), EntryRef("f", "default", 0, ""), 60.0)
     evaluator = CandidateEvaluator(bench, CODE, CHECKS[1:], ".", budget_s)
 
     def candidates() -> Iterator[Candidate]:

@@ -11,7 +11,8 @@ from healkit.contracts.healing import Check, Edit
 from healkit.contracts.tools import EntryRef
 from healkit.healing.advisor import Workbench
 from healkit.healing.checks import LIMIT_LEAST_S
-from healkit.healing.workbench import Bench, bench_for
+from healkit.healing.workbench import Bench
+from healkit.runtime.trials import Searches
 
 ENTRY = EntryRef("f", "default", 0, "")
 CODE = "def f(n):\n    return n + 0\n"
@@ -27,12 +28,14 @@ def returns(value: object, n: int) -> Check:
 
 
 def bench_of(healkit: Healkit, budget_s: float = 60.0, stop: threading.Event | None = None) -> Bench:
-    return bench_for(healkit.recorder, healkit.config, ENTRY, budget_s, stop)
+    return Bench(Searches(healkit.recorder, healkit.config), ENTRY, budget_s, stop)
 
 
 def test_a_bench_finds_the_candidate_that_passes(healkit: Healkit) -> None:
     tried: list[int] = []
-    bench: Workbench = bench_for(healkit.recorder, healkit.config, ENTRY, 60.0, on_progress=tried.append)
+    bench: Workbench = Bench(
+        Searches(healkit.recorder, healkit.config), ENTRY, 60.0, on_progress=tried.append
+    )
     scores = dict(bench.score(CODE, map(number, range(200)), [returns(8, 1), returns(9, 2)]))
     assert [position for position, letters in scores.items() if letters == ".."] == [7]
     assert sorted(scores) == list(range(200))
@@ -83,7 +86,7 @@ def test_codes_run_on_record_and_are_observed(healkit: Healkit) -> None:
 
 
 def test_a_sealed_tool_is_tried_off_the_record(healkit: Healkit) -> None:
-    bench = bench_for(healkit.recorder, healkit.config, ENTRY, 60.0, off_record=True)
+    bench = Bench(Searches(healkit.recorder, healkit.config), ENTRY, 60.0, off_record=True)
     code = "def f(secret):\n    print(secret)\n    return secret if secret[0] == 'o' else secret[99]\n"
     checks = [Check(origin="failing", arguments={"secret": text}) for text in ("ok-zanzibar", "no-zanzibar")]
     ((passed, raised),) = bench.run([code], checks)

@@ -17,7 +17,8 @@ from healkit import Config, Healkit
 from healkit.contracts.healing import Check, Edit
 from healkit.contracts.tools import EntryRef
 from healkit.errors import ConfigError
-from healkit.healing.workbench import bench_for
+from healkit.healing.workbench import Bench
+from healkit.runtime.trials import Searches
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("SCALE-2"), pytest.mark.timeout(300)]
 
@@ -102,8 +103,8 @@ def test_a_search_on_a_killed_worker_scores_every_candidate_and_its_row_counts_t
     candidates = [[Edit(at, at + 1, str(number))] for number in range(200)]
     checks = [Check(origin="declared", arguments={"n": 1}, known=True, expected=151)]
     with Healkit(tmp_path / "x.db", config=Config(isolation="process", start_timeout_s=60)) as healkit:
-        bench = bench_for(
-            healkit.recorder, healkit.config, EntryRef("f", "default", 0, ""), 200.0, executor=client.get_executor()
+        bench = Bench(
+            Searches(healkit.recorder, healkit.config), EntryRef("f", "default", 0, ""), 200.0, executor=client.get_executor()
         )  # fmt: skip
         scores = dict[int, str]()
         for position, letters in bench.score(code, candidates, checks, limit_s=5.0):

@@ -192,7 +192,8 @@ def test_candidates_have_no_network_no_process_and_read_nothing_outside(
         f"def f():\n    open({str(tmp_path / 'written')!r}, 'w')\n",
         "def f():\n    return mcp.host.anything()\n",
     ]
-    assert scored(at_tier, whole(*tried), [Check(origin="declared")]) == ["e"] * len(tried)
+    # The last one has no record that its call could be answered from.
+    assert scored(at_tier, whole(*tried), [Check(origin="declared")]) == [*"eeeee", "n"]
     assert not (tmp_path / "written").exists()
 
 
