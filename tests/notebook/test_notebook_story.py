@@ -7,14 +7,16 @@ from nbclient.exceptions import CellExecutionError
 from notebook_samples import BROKEN, FIXED, text_of
 
 from healkit.notebook.magic_parsers import PARSERS
+from healkit.tracing.reader import validate_run
+from healkit.tracing.run_folders import run_folders
 
 
-@pytest.mark.requirement("FACE-2", "LOG-1", "VAULT-4")
+@pytest.mark.requirement("FACE-2", "LOG-1", "RUN-1", "VAULT-4")
 def test_a_tool_fails_is_traced_is_patched_and_works(run, healkit):
     book = run(
         "%load_ext healkit",
         BROKEN,
-        "value = %run_tool fibonacci n=10",
+        "value = %run_tool fibonacci n=10 --record",
         "%trace_last_error fibonacci",
         FIXED,
         "limit = 9\nvalue = %run_tool fibonacci n=limit+1\nprint('value', value)",
@@ -25,6 +27,9 @@ def test_a_tool_fails_is_traced_is_patched_and_works(run, healkit):
     _, saved, failed, traced, patched, worked, history, executions, in_kernel = map(text_of, book.cells)
     assert "fibonacci v1 saved" in saved
     assert "ZeroDivisionError: division by zero" in failed
+    (recorded,) = map(validate_run, run_folders(healkit.runs_dir))
+    assert recorded.problems == []
+    assert f"run {recorded.run_id}" in failed
     assert "return n / 0" in traced
     assert "fibonacci v2 saved (patched from v1)" in patched
     assert "value 55" in worked
