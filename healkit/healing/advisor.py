@@ -77,6 +77,11 @@ class Workbench(Protocol):
         """Rest of the budget, in seconds; 0 once Stop was pressed."""
         ...
 
+    @property
+    def may_call(self) -> bool:
+        """True where the validation of a patch may make calls that are not on record."""
+        ...
+
     def off_the_clock(self) -> AbstractContextManager[None]:
         """Return a context whose time does not count against the budget; a person thinks in it."""
         ...
@@ -95,11 +100,11 @@ class Workbench(Protocol):
         """Run many variants of a code by the thousand; yield (position, outcomes) as they end, in no order.
 
         Candidates are drawn as they are needed, so a generator may look at earlier outcomes. The outcomes have one
-        letter a check: `.` passed, `w` wrong, `e` raised, `t` timed out, `d` died, `-` not run; a candidate that does
-        not compile is all `-`. every: go on after the first check that fails. slow: ten times the time for each check,
-        for promising candidates that timed out. as_code: where a check's right answer is unknown, the code's own result
-        there (a value or an exception) is right; where the code does not end, any value is. limit_s: each check's time,
-        instead of one measured on the code as it is.
+        letter a check: `.` passed, `w` wrong, `e` raised, `t` timed out, `d` died, `n` made a call that is not on
+        record, `-` not run; a candidate that does not compile is all `-`. every: go on after the first check that
+        fails. slow: ten times the time for each check, for promising candidates that timed out. as_code: where a
+        check's right answer is unknown, the code's own result there (a value or an exception) is right; where the code
+        does not end, any value is. limit_s: each check's time, instead of one measured on the code as it is.
         """
         ...
 

@@ -60,7 +60,6 @@ class Validator:
         self.light = is_light(entry)
         #: Name of the mode in the trace.
         self.mode = "trial" if self.light else "worker"
-        self._may_call = bool(live) or any(tool.read_only for tool in tape.cassette.definitions)
 
     def fits(self, check: Check) -> bool:
         """Return True if the check can be run: one with source to evaluate needs the light mode."""
@@ -72,7 +71,7 @@ class Validator:
             return []
         if self.light:
             results = self._bench.run([code], checks)[0]
-            if self._may_call:  # what is missing may be called, which a light trial cannot
+            if self._bench.may_call:  # what is missing may be called, which a light trial cannot
                 results = [
                     self._in_worker(code, check) if self._is_missing(check, was) else was
                     for check, was in zip(checks, results, strict=True)

@@ -68,8 +68,11 @@ class Bench:
         executor: Executor | None = None,
         off_record: bool = False,
         fixture: Fixture = Fixture(),
+        may_call: bool = False,
     ) -> None:
         self._off_record = off_record
+        #: Whether validation may make calls that are not on record, which candidates never do.
+        self.may_call = may_call
         self._fixture = fixture
         self._searches, self._entry = searches, entry
         self._deadline = time.monotonic() + budget_s
@@ -104,6 +107,7 @@ class Bench:
             executor=self._executor,
             off_record=self._off_record,
             fixture=self._fixture,
+            may_call=self.may_call,
         )
         other._limits, other._think_time = self._limits, self._think_time
         return other

@@ -125,6 +125,20 @@ def test_a_call_that_is_not_on_record_is_not_made_by_itself(
 
 
 @HEAL_7
+def test_a_mistake_in_a_calls_arguments_is_found_where_the_call_may_be_made(healkit: Healkit) -> None:
+    shop = Shop(healkit, read_only=True)
+    code = (
+        "def bill(product: str, n: int) -> float:\n    return mcp.host.price(product=product.upper()) * n\n"
+    )
+    shop.fail(code, *(example["arguments"] for example in EXAMPLES))
+    report = shop.heal()
+    assert (report.outcome, report.verdict_code) == ("kept", "cured")
+    assert report.best is not None
+    assert "upper" not in report.best.patch.code
+    assert 0 < shop.made["price"] == report.calls_live <= 2 * 12
+
+
+@HEAL_7
 def test_an_answer_that_the_log_holds_in_part_decides_nothing(shop: Shop) -> None:
     def document() -> str:
         return "x" * 20_000

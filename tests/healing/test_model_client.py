@@ -330,7 +330,7 @@ def test_a_streamed_answer_becomes_a_patch_with_its_cost(server: ModelServer, pr
     (patch,) = advisor.propose(CASE, Budget())
     assert patch.code == "def halve(n):\n    return n / 2\n"
     assert (patch.advisor, patch.author) == (advisor.name, advisor.author) == ("model", "model")
-    assert patch.reason == "It divided by zero."
+    assert patch.reason == "The model says: “It divided by zero.”"
     cost = {"requests": 1, "input_tokens": 100, "output_tokens": 20}
     assert patch.cost == cost
     assert advisor.unclaimed == {}

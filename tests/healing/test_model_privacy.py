@@ -141,7 +141,7 @@ def test_a_secret_in_the_code_is_sent_as_a_mark_and_restored(server: ModelServer
     advisor = ModelAdvisor(server.config(heal_model_attempts=1), environ=HERE)
     (patch,) = advisor.propose(case(code), Budget())
     assert patch.code == code.replace("/ 0", "/ 2")
-    assert patch.reason == "The key [REDACTED:secret-name-1] is fine."
+    assert patch.reason == "The model says: “The key [REDACTED:secret-name-1] is fine.”"
     assert "hunter2" not in server.requests[0].text
     assert "jane@" not in server.requests[0].text
     assert '   2 | TO = "[REDACTED:email-2]"' in server.requests[0].text

@@ -240,7 +240,7 @@ class Conversation:
             code=answer.code,
             advisor="model",
             author="model",
-            reason=readable(self._secret_map.text(answer.reason)),
+            reason=_quoted(readable(self._secret_map.text(answer.reason))),
             rank=float(number),  # it has seen why the ones before would not do
             cost=cost,
         )
@@ -671,6 +671,11 @@ def _unnumbered(code: str) -> str:
     if all(_NUMBERED.match(line) for line in lines if line.strip()):
         return "\n".join(_NUMBERED.sub("", line, count=1) for line in lines)
     return code
+
+
+def _quoted(reason: str) -> str:
+    """Return a model's sentence as the model's: it is no finding of healkit's."""
+    return reason if reason == NO_REASON else f"The model says: “{reason}”"
 
 
 def _reason(prose: str) -> str:

@@ -392,7 +392,7 @@ def gain(before: str, after: str, failing: int) -> float:
     passed = sum(letter == "." for letter in after[:failing])
     if passed:
         return 1.0 + passed / max(failing, 1)
-    worse = {"w": 0, "e": 1, "t": 2, "d": 2, "-": 3}
+    worse = {"w": 0, "e": 1, "t": 2, "d": 2, "n": 2, "-": 3}
     better = sum(
         worse[b] > worse[a] for b, a in zip(before[:failing], after[:failing], strict=True) if a != "."
     )

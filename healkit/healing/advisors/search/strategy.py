@@ -16,7 +16,17 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Literal
 
-from healkit.contracts.healing import Attempt, Check, Edit, Patch, apply_edits, difference
+from healkit.contracts.healing import (
+    NOT_ON_RECORD,
+    NOT_RUN,
+    PASSED,
+    Attempt,
+    Check,
+    Edit,
+    Patch,
+    apply_edits,
+    difference,
+)
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.advisors.search.edit_space import (
@@ -92,6 +102,8 @@ _PAIRS_MAX = 20_000
 _OTHER_ADVISOR_PRIOR = 0.9
 #: The most patches with the same behaviour that are proposed.
 _SAME_BEHAVIOUR_MAX = 2
+#: The most single edits that lack a call on record and are proposed all the same; outcomes of their checks.
+_UNDECIDED_MAX, _OPEN = 12, frozenset({PASSED, NOT_ON_RECORD, NOT_RUN})
 #: The most bases for which the fault is localized anew.
 _LOCALIZED_BASES_MAX = 8
 
@@ -144,10 +156,26 @@ class Search:
         while (yield from self._proposed(order)):
             evaluator.evaluate(space, first)
             order = self._ranked()
+        if not evaluator.passed and self._bench.may_call:
+            yield from self._undecided(first)
         if not evaluator.passed:
             yield from self._without_success(evaluator, space, first)
         if not evaluator.passed:
             yield from self._partial()
+
+    def _undecided(self, tried: Evaluated) -> Generator[Patch, Attempt | None, None]:
+        """Propose the likeliest single edits that only lack a call on record: the validation may make it."""
+        lacking = [
+            one
+            for one, letters in tried.with_outcomes()
+            if NOT_ON_RECORD in letters and set(letters) <= _OPEN
+        ]
+        for one in sorted(lacking, key=lambda one: -one.score)[:_UNDECIDED_MAX]:
+            patch = PlausiblePatch(apply_edits(self._code, list(one.edits)), one)
+            attempt = yield self._patch(patch, one.score, doubt="")
+            if attempt is not None and attempt.plausible:
+                self._evaluator.passed = True
+                return
 
     def _without_success(
         self, evaluator: CandidateEvaluator, space: Iterator[Candidate], first: Evaluated
