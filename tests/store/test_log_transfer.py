@@ -280,7 +280,7 @@ def test_export_and_import_use_little_memory(database: Database, other: Database
                 "INSERT INTO executionlog (timestamp, tool_name, persona, status, trace_id, origin, last_output, result_summary)"
                 " VALUES ('2026-01-01 00:00:00.000000', 'f', 'default', 'SUCCESS', :trace, 'python', '', :result)"
             ),
-            [{"trace": f"{n:036}", "result": "x" * 9_000} for n in range(1_000)],
+            [{"trace": f"{n:036}", "result": "x" * 1900} for n in range(3_500)],
         )
     for work in (
         lambda: Log(database).export(tmp_path / "log.jsonl"),
@@ -291,7 +291,7 @@ def test_export_and_import_use_little_memory(database: Database, other: Database
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert most < 6e6 < (tmp_path / "log.jsonl").stat().st_size
-    assert len(log_rows(other)) == 1_000
+    assert len(log_rows(other)) == 3_500
 
 
 @LOG_12
