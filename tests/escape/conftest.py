@@ -88,8 +88,10 @@ def running(
     request: pytest.FixtureRequest, short_folder: Path, user_named: Callable[[str], User]
 ) -> Iterator[dict[Host, Future[Facts]]]:
     """Start the hosts of the probes that this run's tests look at, all with the first of these tests."""
-    hosts = _wanted(request.session.items, "running")
-    with _started(hosts, user_named, short_folder, "escape_host.py") as found:
+    items = request.session.items
+    runs = any(isinstance(item, pytest.Function) and "runs" in item.fixturenames for item in items)
+    words = ("escape_host.py", "runs" if runs else "batch only")
+    with _started(_wanted(items, "running"), user_named, short_folder, *words) as found:
         yield found
 
 
@@ -105,14 +107,14 @@ def writing(
 
 @contextlib.contextmanager
 def _started(
-    hosts: list[Host], user_named: Callable[[str], User], folder: Path, script: str
+    hosts: list[Host], user_named: Callable[[str], User], folder: Path, *words: str
 ) -> Iterator[dict[Host, Future[Facts]]]:
     users = {name: user_named(name) for _, name in hosts}
     cores = len(os.sched_getaffinity(0))
     at_a_time = max(1, min(_AT_A_TIME, _AT_A_TIME_PER_CORE * cores // len(hosts)))
     with ThreadPoolExecutor(len(hosts)) as threads:
         yield {
-            host: threads.submit(_tried, users[host[1]], host, folder, at_a_time, script) for host in hosts
+            host: threads.submit(_tried, users[host[1]], host, folder, at_a_time, *words) for host in hosts
         }
 
 
@@ -127,9 +129,17 @@ def _wanted(items: Sequence[pytest.Item], fixture: str) -> list[Host]:
 
 
 @pytest.fixture
-def facts(host: Host, running: dict[Host, Future[Facts]]) -> Facts:
-    """Return the result of every probe and run there."""
-    return running[host].result()
+def batch(host: Host, running: dict[Host, Future[Facts]]) -> Facts:
+    """Return the result of every probe there."""
+    found: Facts = running[host].result()["batch"]
+    return found
+
+
+@pytest.fixture
+def runs(host: Host, running: dict[Host, Future[Facts]]) -> Facts:
+    """Return the result of every run there; they start some fifty workers, and belong to slow tests."""
+    found: Facts = running[host].result()["runs"]
+    return found
 
 
 @pytest.fixture
@@ -144,7 +154,7 @@ def unrestricted(running: dict[Host, Future[Facts]]) -> list[Facts]:
     return [running[host].result() for host in UNRESTRICTED]
 
 
-def _tried(user: User, host: Host, short_folder: Path, at_a_time: int, script: str) -> Facts:
+def _tried(user: User, host: Host, short_folder: Path, at_a_time: int, script: str, *words: str) -> Facts:
     """Run a host as that user; it prints one JSON object."""
     tier, name = host
     folder = short_folder / f"{tier[0]}-{name}-{script[0]}"
@@ -163,7 +173,7 @@ def _tried(user: User, host: Host, short_folder: Path, at_a_time: int, script: s
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     done = subprocess.run(
-        [user.python, str(user.probes / script), tier, str(folder), str(at_a_time)],
+        [user.python, str(user.probes / script), tier, str(folder), str(at_a_time), *words],
         env=environment,
         cwd=folder,
         capture_output=True,

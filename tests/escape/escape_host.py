@@ -2,8 +2,8 @@
 
 So it can run as any user.
 
-`python escape_host.py TIER FOLDER AT_A_TIME` sets up things worth reaching in FOLDER, runs the batch of probes and the
-separate runs at that tier, AT_A_TIME of them at once, and prints one JSON object: name → what came of it.
+`python escape_host.py TIER FOLDER AT_A_TIME runs` sets up things worth reaching in FOLDER, runs the batch of probes and,
+if asked to, the separate runs at that tier, AT_A_TIME of them at once, and prints one JSON object: name → what came of it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main() -> None:
     config = Config(isolation=tier, start_timeout_s=60, rpc_timeout_s=100, timeout_s=60, scratch_mb=64)
     with Healkit(folder / "healkit.db", config=config) as healkit:
         found = {"batch": batch(healkit, tier, folder)}
-        if tier != "process":
+        if tier != "process" and sys.argv[4] == "runs":
             found["runs"] = separate(healkit, at_a_time)
     sys.stdout.write(json.dumps(values.readable(found)[0]))
 

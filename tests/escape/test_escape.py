@@ -36,8 +36,8 @@ def listed(wrong: dict[str, str]) -> str:
 
 
 @pytest.mark.requirement("WORK-2")
-def test_every_probe_ends_as_its_tier_promises(host: Host, facts: Facts) -> None:
-    batch, tier = facts["batch"], host[0]
+def test_every_probe_ends_as_its_tier_promises(host: Host, batch: Facts) -> None:
+    tier = host[0]
     wrong = {
         probe.name: f"{batch[probe.name]} (expected: {probe.expected(tier)})"
         for probe in PROBES
@@ -47,15 +47,16 @@ def test_every_probe_ends_as_its_tier_promises(host: Host, facts: Facts) -> None
 
 
 @pytest.mark.requirement("WORK-2")
-def test_nothing_that_the_probes_left_behind_has_rights_of_its_own(facts: Facts) -> None:
-    assert facts["batch"]["what was left"] == "denied"
+def test_nothing_that_the_probes_left_behind_has_rights_of_its_own(batch: Facts) -> None:
+    assert batch["what was left"] == "denied"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
-def test_the_host_decides_how_every_run_ends(host: Host, facts: Facts) -> None:
+def test_the_host_decides_how_every_run_ends(host: Host, runs: Facts) -> None:
     wrong = {}
     for run in RUNS:
-        execution = facts["runs"][run.name]
+        execution = runs[run.name]
         expected = (run.expected(host[0]), run.value)
         if (execution["ending"], execution["value"]) != expected:
             wrong[run.name] = f"{execution!s:.4000} (expected: {expected})"
@@ -64,19 +65,20 @@ def test_the_host_decides_how_every_run_ends(host: Host, facts: Facts) -> None:
     assert not wrong, listed(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
-def test_forged_messages_change_nothing_but_what_is_shown(facts: Facts) -> None:
-    executions = facts["runs"]
-    assert executions["forged error"]["outputs"] == []
-    assert executions["forged display of another execution"]["outputs"] == []
+def test_forged_messages_change_nothing_but_what_is_shown(runs: Facts) -> None:
+    assert runs["forged error"]["outputs"] == []
+    assert runs["forged display of another execution"]["outputs"] == []
     for name in ("message with a wrong signature", "message without a parent", "message that is no message"):
-        assert "forged" not in told(executions[name])
-        assert "real" in told(executions[name]), f"{name}: what came after it was lost"
+        assert "forged" not in told(runs[name])
+        assert "real" in told(runs[name]), f"{name}: what came after it was lost"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
-def test_no_script_of_a_tools_reaches_the_page(facts: Facts) -> None:
-    outputs = facts["runs"]["script in outputs"]["outputs"]
+def test_no_script_of_a_tools_reaches_the_page(runs: Facts) -> None:
+    outputs = runs["script in outputs"]["outputs"]
     assert len(outputs) == 5
     assert "<script" in json.dumps(outputs)
     shown = json.dumps([safe_output(output) for output in outputs]).lower()

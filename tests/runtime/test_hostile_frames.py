@@ -117,6 +117,7 @@ def measured(meet: Callable[[], None], database: str, code: str) -> tuple[str, s
         return execution.failure.code, execution.failure.evalue, cost_mb
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("SAFE-2")
 def test_large_arguments_of_small_lists_never_become_objects(tmp_path: Path) -> None:
     """S2: one such call became 0.9 GB in the host, six 4.5 GB."""

@@ -101,10 +101,10 @@ def test_an_error_at_some_steps_of_a_nested_call_ends_both_rows(tools: Healkit, 
 @pytest.mark.slow
 @pytest.mark.timeout(400)  # a start that is broken off is waited for as long as a start may take
 @pytest.mark.requirement("LOG-16")
-def test_an_error_at_every_eighth_step_of_a_nested_call_ends_both_rows(
+def test_an_error_at_every_twelfth_step_of_a_nested_call_ends_both_rows(
     tools: Healkit, injected: Injection
 ) -> None:
-    raised_at_each_step(tools, injected, "outer", part=8)
+    raised_at_each_step(tools, injected, "outer", part=12)
 
 
 @leaves_sockets
