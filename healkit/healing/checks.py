@@ -86,6 +86,11 @@ class Validator:
         """Begin a replay for a check: its calls are answered as those of the execution that it came from."""
         return Replay.of(self._tape, run_of(check), self._live)
 
+    def count(self, replay: Replay) -> None:
+        """Count the calls of a replay that was run elsewhere."""
+        self.answered += replay.playback.answered
+        self.made += replay.made
+
     def _is_missing(self, check: Check, result: CheckResult) -> bool:
         return not check.call and (result.outcome == "not_on_record" or result.displaced > 0)
 

@@ -591,10 +591,13 @@ class Healing:
         )
         if chosen is None or self._may_act:
             return ""
+        replay = self._validator.replay(chosen)
         try:
-            execution = execute_check(self._hk, kept, chosen, self._validator.replay(chosen))
+            execution = execute_check(self._hk, kept, chosen, replay)
         except HealkitError as error:
             return error.message
+        finally:
+            self._validator.count(replay)
         if execution.failure is not None:
             return execution.failure.summary
         if chosen.known and not values.meets(chosen.expected, execution.value):
