@@ -24,8 +24,8 @@ NEAR_MAX, KNOWN_MAX, FACTS_MAX, FACT_MAX_CHARS = 3, 8, 12, 300
 #: Bounds of a failure's stack, and of the exceptions that it was raised from, or that a group of them holds.
 FRAMES_MAX, LINKED_MAX = 200, 8
 #: What another exception is to the one that ended the execution: the one that `raise … from` names, the one that was
-#: being handled, or a member of the group.
-Link = Literal["cause", "context", "member"]
+#: being handled, a member of the group, or the one inside the tool that was called.
+Link = Literal["cause", "context", "member", "call"]
 #: Written by Python for an exception whose text cannot be had.
 _NO_TEXT = "<exception str() failed>"
 #: An exception's own attributes, past a class that would run its own code for them.
@@ -57,7 +57,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     found, `near` are similar ones, and `known` the first that exist. `facts` are short texts that were read off the
     values at hand, by name; `about` says which sentence of the failure catalogue they are for. `linked` are the
     exceptions that it was raised from, or those that a group holds, each with what it is to this one (`link`); their
-    tracebacks stand in this one's.
+    tracebacks stand in this one's. `log_id` is the row of a linked one that ended a called tool.
     """
 
     code: str
@@ -71,6 +71,12 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     facts: dict[str, str] = {}
     linked: list[Failure] = []
     link: Link | None = None
+    log_id: int | None = None
+
+    @property
+    def called(self) -> Failure | None:
+        """Failure of the called tool that this one passes on; None where it passes on none."""
+        return next((one for one in self.linked if one.link == "call"), None)
 
     @property
     def summary(self) -> str:

@@ -66,6 +66,10 @@ _MESSAGE_MAX_CHARS = 400
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z`{])")
 #: Places that stand as a word of their own, so that the sentence needs one of them; not an ending, as in `day{count}`.
 _WORD = re.compile(r"(?<![\w}])(?:\{\w+(?::\w+)?\})+")
+#: Message of a `ToolCallError` that has the exception of a called tool in it.
+_CALL_ERROR = re.compile(
+    r"mcp\.[\w.-]+: (?P<ename>[A-Za-z_][\w.]*(?:Error|Exception|Warning)): (?P<evalue>.*)", re.DOTALL
+)
 _SUGGESTION = re.compile(r"Did you mean: '([^']+)'\?")
 
 
@@ -123,10 +127,19 @@ def explain(failure: Failure, where: str = "") -> Explanation:
 
     The exceptions that are linked to it are explained each by itself.
     """
-    explanation = _explained(failure, where)
+    inner = _passed_on(failure)
+    if inner is not None:
+        told = _explained(inner, "")
+        explanation = dataclasses.replace(
+            told, what=f"{_source(failure, inner)} failed: {told.what}", where=_where(failure, where)
+        )
+    else:
+        explanation = _explained(failure, where)
     members, number = sum(one.link == "member" for one in failure.linked), 0
     found = []
     for one in failure.linked:
+        if one.link == "call":
+            continue
         number += one.link == "member"
         title = f"Exception {number} of {members}" if one.link == "member" else _LINKS[one.link or "cause"]
         found.append(dataclasses.replace(_explained(one, ""), title=title))
@@ -145,6 +158,35 @@ def no_fix(failure: Failure) -> str:
     """Return why no change of the code helps against a failure; empty where one may."""
     reasons = (pattern.no_fix for pattern in _patterns_for(failure.code) if pattern.raises)
     return next(filter(None, reasons), "")
+
+
+def outside(failure: Failure) -> str:
+    """Say what has to change outside of the code: a file, a grant, a package; empty where the code may be wrong.
+
+    The code may still be wrong: it may have misspelt the file. The fixes of the catalogue know such mistakes.
+    """
+    if failure.code != "TOOL_EXCEPTION":
+        return ""
+    found = (pattern.no_fix for pattern, _ in matching(bare(failure.ename), failure.evalue))
+    return next(filter(None, found), "")
+
+
+def _passed_on(failure: Failure) -> Failure | None:
+    """Return the failure of a called tool that this one passes on; of a tool outside of the vault, its one line."""
+    told = _CALL_ERROR.match(failure.evalue) if failure.ename == "ToolCallError" else None
+    if failure.called is not None or told is None:
+        return failure.called
+    return Failure("TOOL_EXCEPTION", told["ename"], told["evalue"], "")
+
+
+def _source(failure: Failure, inner: Failure) -> str:
+    """Return the name of the called tool that failed, with its row of the log."""
+    called = failure.evalue.partition(": ")[0]
+    if inner.log_id is None:
+        return f"`{called}`"
+    frame = inner.tool_frame
+    name = f"`{called}`" if frame is None else f"line {frame.lineno} of {place_label(frame.filename)}"
+    return f"{name[:1].upper()}{name[1:]} (log row {inner.log_id})"
 
 
 def _explained(failure: Failure, where: str) -> Explanation:
@@ -272,8 +314,8 @@ class FailurePattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     raises: exception types by their bare names, or codes of `healkit.errors`; empty for any. message: a regular
     expression searched for in the message. texts: the first that applies is shown; a pattern may leave the explanation
     to a later, more general one. fixes: the fixes of every pattern that matches propose changes. kind: what a diagnosis
-    calls it, where this pattern decides that. no_fix: why no change of the code helps, in one sentence; empty where one
-    may.
+    calls it, where this pattern decides that. no_fix: why no change of the code helps, in one sentence, or for an
+    exception, what has to change outside of the code; empty where the code is to blame.
     """
 
     raises: tuple[str, ...] = ()

@@ -36,7 +36,7 @@ from healkit.errors import (
     VaultError,
     is_refused,
 )
-from healkit.failures.catalogue import Kind, explain, kind_of, no_fix
+from healkit.failures.catalogue import Kind, explain, kind_of, no_fix, outside
 from healkit.healing.advisor import Case, Peer
 from healkit.healing.inputs import sample
 from healkit.pysource import shapes
@@ -331,7 +331,8 @@ class Diagnosis:
 
     line: where the innermost frame in the tool's own code was (from 1), None if no line is known. function: the one
     that the line is in. sentence: the failure in one plain sentence. fixable: False if no change of the code
-    helps; then `why_not` says why in one sentence.
+    helps; then `why_not` says why in one sentence. outside: what has to change outside of the code, if not even a rule
+    knows better; empty where the code is to blame.
     """
 
     kind: Kind
@@ -340,6 +341,7 @@ class Diagnosis:
     function: str = ""
     fixable: bool = True
     why_not: str = ""
+    outside: str = ""
 
 
 def diagnose(entry: VaultEntry, failure: Failure | None, checks: Sequence[Check] = ()) -> Diagnosis:
@@ -357,6 +359,7 @@ def diagnose(entry: VaultEntry, failure: Failure | None, checks: Sequence[Check]
         frame.name.strip("<>") if frame else "",
         fixable=not why_not,
         why_not=why_not,
+        outside=outside(failure),
     )
 
 

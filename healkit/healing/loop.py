@@ -225,12 +225,27 @@ class Healing:
         self._record.measured(step, case.checks, case.base)
         if case.checks and not case.untried and all(was.outcome == "passed" for was in case.base):
             return Ending("healthy", "Every check passes as it is; nothing fails any more.")
-        self._ask_advisors()
+        outside = self._cause_outside()
+        self._ask_advisors(outside=bool(outside))
+        if outside and not any(one.plausible and one.verdict != "silenced" for one in self._case.attempts):
+            return Ending("not_mendable", outside)
         if self._validator.light:  # else it is run on its checks only
             self._keep_attempts(with_changes_doubted(self._case, self._bench))
             self._ask_questions()
         self._compared = True
         return None
+
+    def _cause_outside(self) -> str:
+        """Say what has to change outside of the code, where nothing else fails; empty where the code may be wrong.
+
+        A granted file is there for the checks too, so an example says which one is meant.
+        """
+        case, outside = self._case, self._diagnosis.outside
+        if not outside or case.failure is None or (self._entry.grants.read and is_provable(case)):
+            return ""
+        told = f"{case.failure.ename}: "
+        failed = [was.failure for was in case.base if was.outcome not in ("passed", "not_on_record")]
+        return outside if all(failure.startswith(told) for failure in failed) else ""
 
     @property
     def _may_act(self) -> bool:
@@ -292,9 +307,15 @@ class Healing:
         code = own_code(self._hk.vault, self._hk.log, self._entry, check)
         return was if code is None else self._validator.run(code, [check])[0]
 
-    def _ask_advisors(self) -> None:
+    def _ask_advisors(self, *, outside: bool) -> None:
+        """Ask the advisors; where the cause is outside of the code, only those that know of a mistake or a version."""
+        if outside:
+            peers = tuple(peer for peer in self._case.peers if peer.same_tool)
+            self._case = dataclasses.replace(self._case, peers=peers)
         for advisor in self._advisors:
-            if self._may_act and advisor.author == "search":
+            if advisor.author == "search" and self._may_act:
+                continue
+            if outside and advisor.author not in ("rule", "person"):
                 continue
             before = len(self._case.attempts)
             self._say(f"Asking {advisor.name}.")

@@ -35,6 +35,7 @@ from healkit.contracts.execution import (
     summarize_json,
     utc_now,
 )
+from healkit.contracts.failure import Failure
 from healkit.contracts.tools import ToolDefinition
 from healkit.crossing import values
 from healkit.errors import (
@@ -154,6 +155,8 @@ class CallRouter:
         self._decisions = Decisions(context.trace_id, max_decisions, record)
         self._numbers = itertools.count(1)
         self._last_task = ""
+        #: Failed vault tools, by the message with which their caller was told.
+        self._failed: dict[str, tuple[str, ToolExecutionError]] = {}
         self._allowed: set[tuple[str, str]] = set()
         self.records = CallRecords(context.trace_id, record)
         # Without a detour: a tenth of what the host does for a call is calls of functions.
@@ -197,6 +200,19 @@ class CallRouter:
         opened.answered = True
         return result
 
+    def explained(self, failure: Failure | None, leaves_out: Callable[[str], bool]) -> Failure | None:
+        """Return the failure of the code; where it passes on that of a vault tool, with that one linked to it.
+
+        Of several tools that called each other, the last is linked. leaves_out: asked for tools kept off the record.
+        """
+        tool, called = ("", None) if failure is None else self._failed.get(failure.evalue, ("", None))
+        if failure is None or called is None or failure.ename != "ToolCallError" or leaves_out(tool):
+            return failure
+        inner = called.failure.called or msgspec.structs.replace(
+            called.failure, traceback="", linked=[], link="call", log_id=called.log_id
+        )
+        return msgspec.structs.replace(failure, linked=[*failure.linked, inner])
+
     def _answer(self, call: rpc.RpcCall, number: int, opened: OpenCall) -> rpc.RpcResult:
         """Return the answer to the call; what only the host may know goes into `opened`."""
         if self._replay is not None and number <= self._max_calls:
@@ -218,6 +234,10 @@ class CallRouter:
             )
             return rpc.RpcResult(call.id, success=False, error=told)
         except HealkitError as error:
+            if isinstance(error, ToolExecutionError) and error.log_id is not None:
+                failure = error.failure
+                said = f"mcp.{call.server}.{call.tool}: {failure.ename}: {failure.evalue}"
+                self._failed[said] = call.tool, error
             if error.__cause__ is not None:  # kept from the worker
                 opened.in_full = self.records.ends_of(f"{error} Cause: {error.__cause__}")
             return rpc.RpcResult(call.id, success=False, error=_told(error))

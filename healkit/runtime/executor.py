@@ -346,6 +346,7 @@ class Executor:
                     await surely(_close_calls, router, recording)
         call.calls = router.records.calls
         value, failure = await conclude(outcome, init)
+        failure = router.explained(failure, lambda tool: self._vault.leaves_out(tool, request.persona))
         if request.replay is not None and request.replay.playback.missing:
             failure = request.replay.failure  # whatever the tool made of it
         return outcome, value, failure

@@ -232,7 +232,10 @@ def capped(failure: Failure) -> Failure:
             name[:_NAME_MAX_CHARS]: fact[:FACT_MAX_CHARS]
             for name, fact in itertools.islice(failure.facts.items(), FACTS_MAX)
         },
-        linked=[] if failure.link else [capped(one) for one in failure.linked[:LINKED_MAX] if one.link],
+        linked=[]
+        if failure.link
+        else [capped(one) for one in failure.linked[:LINKED_MAX] if one.link not in (None, "call")],
+        log_id=None,
     )
 
 
