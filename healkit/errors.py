@@ -62,6 +62,7 @@ HealkitError
 ├── CallRefused                    CALL_REFUSED       (a worker's call that the host will not make)
 ├── CallTimedOut                   CALL_TIMEOUT
 ├── CallUnanswered                 CALL_UNANSWERED    (under way when its worker ended)
+├── CallNotOnRecord                CALL_NOT_ON_RECORD (of code that is only tried, or replayed)
 ├── TraceInvalid                   TRACE_INVALID
 │   └── BatchTooLarge              BATCH_TOO_LARGE
 ├── RequestRefused                 REQUEST_REFUSED    (by the collector's server; one of REQUEST_CODES)
@@ -516,6 +517,12 @@ class CallUnanswered(HealkitError):
     code = "CALL_UNANSWERED"
 
 
+class CallNotOnRecord(HealkitError):
+    """A call that no recorded execution made, by code that was only tried or replayed: it was not made."""
+
+    code = "CALL_NOT_ON_RECORD"
+
+
 class TraceInvalid(HealkitError):
     """A trace from elsewhere that is not in the wire form."""
 
@@ -605,7 +612,6 @@ TOOL_CODES: dict[str, str] = {
     "TOOL_CRASHED": "the tool's process died of a signal",
     "TOOL_EXITED": "the tool's process ended without finishing",
     "TOOL_KILLED": "the run was stopped by the user",
-    "CALL_NOT_ON_RECORD": "the code made a call that is not on record, and was only tried",
     "TOOL_PROTOCOL": "the tool's process sent something that is not part of the protocol",
     "WORKER_LOST": "the tool's process was lost through no fault of its own",
     "HOST_DIED": "the process that had started the run died",

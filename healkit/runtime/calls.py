@@ -220,6 +220,7 @@ class CallRouter:
             if replayed is not None:
                 if _is_large_frame(replayed.result):
                     opened.shown = values.encode_for_log(values.decode(replayed.result))[0].decode()
+                    self._keep(opened.record.task_id, bytes(replayed.result))
                 return replayed
         try:
             value = self._perform(call, number)

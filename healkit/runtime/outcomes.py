@@ -32,7 +32,7 @@ from healkit.contracts.failure import (
 from healkit.contracts.healing import Check, CheckOutcome, CheckResult, same_value
 from healkit.contracts.rpc import OUTLINE_MAX_CHARS, ExecutionComplete, Init
 from healkit.crossing import values
-from healkit.errors import HealkitError, InternalError
+from healkit.errors import CallNotOnRecord, HealkitError, InternalError
 from healkit.workers.bridge import OWN_FAULT
 from healkit.workers.process import off_loop
 from healkit.workers.worker import Outcome
@@ -212,7 +212,7 @@ def _observed(code: str, ename: str, message: str, hint: str, outcome: Outcome, 
 
 def _claimed(failure: Failure, init: Init) -> Failure:
     """Return the worker's account, with its code checked and its size capped."""
-    played = failure.code == "CALL_NOT_ON_RECORD" and init.cassette != rpc.NO_CASSETTE
+    played = failure.code == CallNotOnRecord.code and init.cassette != rpc.NO_CASSETTE
     code = failure.code if failure.code in _CLAIMABLE or played else "TOOL_EXCEPTION"
     return msgspec.structs.replace(capped(failure), code=code)
 
@@ -283,7 +283,7 @@ def judged(
         outcome = "timeout"
     elif failure.code in _DEATH:
         outcome = "died"
-    elif failure.code == "CALL_NOT_ON_RECORD":
+    elif failure.code == CallNotOnRecord.code:
         outcome = "not_on_record"
     elif check.raises and check.raises in {failure.ename, failure.ename.rpartition(".")[2]}:
         outcome = "passed"
