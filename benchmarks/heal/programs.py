@@ -20,7 +20,7 @@ from healkit.gallery import LESSONS
 
 #: The sets that were written for this purpose. No healer is tuned to `fresh`, `held_out`, `sealed` or `blind`; the last
 #: three are for one measurement. `frames` belongs to `own`: its tools take frames, series and arrays.
-WRITTEN = ("own", "frames", "dev", "fresh", "held_out", "sealed", "blind")
+WRITTEN = ("own", "frames", "reported", "dev", "fresh", "held_out", "sealed", "blind")
 #: What a healer may see of each.
 _SETS = Path(__file__).parent / "sets"
 #: `{"arguments": {…}, "result": …}` or `{"call": "…", "result": …}`: for this, that is right. Values are in their kept

@@ -259,6 +259,7 @@ def cast(scene: Scene) -> Facts | None:
         "owner": f"`{named}`",
         "dtype": f"`{match[2]}`",
         "result": f"`{match[1]}`",
+        "part": scene.text(statement),
         "instead": made,
     }
     return facts if named and len(made) < 80 else None

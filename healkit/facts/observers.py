@@ -64,6 +64,7 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("TypeError", r"tz-|offset-naive|Invalid comparison between dtype=datetime64", (columns.zones,)),
     ("TypeError", r"agg function failed|to numeric|does not support|Cannot perform", (columns.not_numeric,)),
     ("TypeError", r"not supported for dtype|unsupported operand|can only concatenate", (columns.operand_of_text,)),
+    ("TypeError", r"Can only string multiply", (columns.operand_of_text,)),
     ("TypeError", r"Invalid value", (columns.wrong_fill,)),
     ("TypeError", r"with a new category", (columns.new_category,)),
     ("ValueError", r"destination is read-only", (columns.read_only,)),

@@ -75,19 +75,26 @@ def column_attribute(scene: Scene) -> Facts | None:
     if not is_frame(owner) or type(name) is not str:
         return None
     facts = {"owner": scene.name_of(owner) or "the table", "wanted": f"`{name}`"}
-    if name in _GONE:
-        return {**facts, "about": "method_gone", "instead": f"`{_GONE[name]}`"}
+    if name in GONE:
+        written = facts["owner"].strip("`") if facts["owner"] != "the table" else "…"
+        instead = GONE[name][0].format(o=written, a="…", first="…", rest="")
+        return {**facts, "about": "method_gone", "instead": f"`{instead}`"}
     found = nearest(name, owner.columns)
     if found is None:
         return {"about": "no_attribute", **facts, "kind": "a DataFrame"}
     return {**facts, "about": "attribute_column", "found": shown(found[0]), "how": found[1]}
 
 
-#: Methods of a table that pandas 1 and 2 removed, and what replaces them.
-_GONE = {
-    "append": "pd.concat([…])", "ix": ".loc[…]", "iteritems": ".items()", "as_matrix": ".to_numpy()",
-    "get_value": ".at[…]", "set_value": ".at[…]", "sort": ".sort_values(…)", "applymap": ".map(…)",
-    "swaplevel_axis": ".swaplevel()", "lookup": ".loc[…]", "mad": ".std()",
+#: Attributes of a table or a series that pandas removed, and what to write, likeliest first: `{o}` is the object,
+#: `{a}` its arguments, `{first}` the first of them, `{rest}` the others.
+GONE = {
+    "append": ("pd.concat([{o}, {first}]{rest})", "pd.concat([{o}, pd.DataFrame([{first}])]{rest})"),
+    "iteritems": ("{o}.items()",), "ix": ("{o}.loc", "{o}.iloc"), "as_matrix": ("{o}.to_numpy()",),
+    "get_value": ("{o}.at[{a}]",), "set_value": ("{o}.at[{a}]",), "sort": ("{o}.sort_values({a})",),
+    "order": ("{o}.sort_values({a})",), "applymap": ("{o}.map({a})",), "swaplevel_axis": ("{o}.swaplevel()",),
+    "lookup": ("{o}.loc[{a}]",), "mad": ("({o} - {o}.mean()).abs().mean()",), "get_values": ("{o}.to_numpy()",),
+    "is_monotonic": ("{o}.is_monotonic_increasing",), "pad": ("{o}.ffill({a})",), "backfill": ("{o}.bfill({a})",),
+    "get_dtype_counts": ("{o}.dtypes.value_counts()",), "irow": ("{o}.iloc[{a}]",), "from_csv": ("pd.read_csv({a})",),
 }  # fmt: skip
 
 
@@ -129,7 +136,8 @@ def text_position(scene: Scene) -> Facts | None:
     if not all(facts.values()):
         return None
     if asked in owner.columns:
-        return {**facts, "about": "iloc_of_column", "instead": f"`{facts['owner'].strip('`')}[{asked!r}]`"}
+        instead = f"`{facts['owner'].strip('`')}[{asked!r}]`"
+        return {**facts, "about": "iloc_of_column", "part": scene.text(node), "instead": instead}
     return {**facts, "about": "iloc_of_label"}
 
 
@@ -234,7 +242,10 @@ def _row(owner: pd.DataFrame | pd.Series[Any], labels: pd.Index[Any], wanted: ob
             "how": near[1],
         }
     if type(wanted) is int and isinstance(scene.node, ast.Subscript) and -len(labels) <= wanted < len(labels):
-        return {"about": "label_for_position", "instead": f"`.iloc[{wanted}]`"}
+        base, asked = scene.text(scene.node.value).strip("`"), scene.text(scene.node.slice).strip("`")
+        if base and asked:
+            part, instead = scene.text(scene.node), f"`{base}.iloc[{asked}]`"
+            return {"about": "label_for_position", "part": part, "instead": instead}
     return {"about": "row_missing"}
 
 
@@ -341,7 +352,12 @@ def concat_without_list(scene: Scene) -> Facts | None:
     if not all(is_column_or_frame(value) for value in values) or not all(names):
         return None
     together = ", ".join(name.strip("`") for name in names)
-    return {"about": "concat_without_list", "tables": spoken(names), "instead": f"`[{together}]`"}
+    return {
+        "about": "concat_without_list",
+        "tables": spoken(names),
+        "given": f"`{together}`",
+        "instead": f"`[{together}]`",
+    }
 
 
 def pivot_duplicates(scene: Scene) -> Facts | None:

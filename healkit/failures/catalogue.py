@@ -154,6 +154,34 @@ def kind_of(failure: Failure) -> Kind:
     return next(filter(None, kinds), "other")
 
 
+@dataclasses.dataclass(frozen=True)
+class ToldEdit:
+    """Change of the failing statement that an explanation names: a piece of its text, what replaces it, and why.
+
+    Without a piece, the text is a line that is put above the statement.
+    """
+
+    piece: str
+    text: str
+    reason: str
+
+
+def told_edits(failure: Failure) -> Iterator[ToldEdit]:
+    """Yield the changes that the rows for a failure name, filled in; those of the explanation that is shown first."""
+    for text, groups in _texts_for(failure, _near(failure)):
+        fields = _fields(groups, failure, _near(failure))
+        for piece, instead in text.edits:
+            made = ToldEdit(filled_in(piece, fields), filled_in(instead, fields), filled_in(text.fix, fields))
+            if made.text and (made.piece or not piece):
+                yield made
+
+
+def told_fixes(failure: Failure) -> Iterator[str]:
+    """Yield the names of the fixes that go with what the objects of a failure show."""
+    shown = _facts().get(failure.facts.get("about", ""))
+    yield from shown.fixes if shown is not None else ()
+
+
 def no_fix(failure: Failure) -> str:
     """Return why no change of the code helps against a failure; empty where one may."""
     reasons = (pattern.no_fix for pattern in _patterns_for(failure.code) if pattern.raises)
@@ -193,12 +221,16 @@ def _explained(failure: Failure, where: str) -> Explanation:
     if is_refused(failure.code):
         why = "healkit refused the call before the tool was run."
         return Explanation("refused", _short(failure.evalue, _MESSAGE_MAX_CHARS), why=why, hint=failure.hint)
-    near = list(failure.near) or _SUGGESTION.findall(failure.traceback)[-1:]
+    near = _near(failure)
     for text, groups in _texts_for(failure, near):
         for explanation in spared(_filled(text, groups, failure, near, where), text.name):
             return explanation
     message = _short(failure.evalue, _MESSAGE_MAX_CHARS)
     return Explanation("unexplained", f"{bare(failure.ename)}: {message}".rstrip(": "))
+
+
+def _near(failure: Failure) -> list[str]:
+    return list(failure.near) or _SUGGESTION.findall(failure.traceback)[-1:]
 
 
 def _texts_for(
@@ -228,16 +260,21 @@ def _filled(
     where: str,
 ) -> Iterator[Explanation]:
     """Yield the explanation that a text makes of the failure."""
-    fields = {
+    fields = _fields(groups, failure, near)
+    what, why, hint, fix = (filled_in(step, fields) for step in (text.what, text.why, text.hint, text.fix))
+    if what:
+        yield Explanation(text.name, what[:1].upper() + what[1:], _where(failure, where), why, hint, fix)
+
+
+def _fields(groups: Mapping[str, str | None], failure: Failure, near: list[str]) -> dict[str, str]:
+    """Return what can stand in the sentences about a failure."""
+    return {
         "ename": bare(failure.ename),
         "message": _short(failure.evalue, _MESSAGE_MAX_CHARS).rstrip("."),
         "near": " or ".join(f"`{_short(name)}`" for name in near),
         **{name: _short(piece or "") for name, piece in groups.items()},
         **{name: _short(fact, FACT_MAX_CHARS) for name, fact in failure.facts.items()},
     }
-    what, why, hint, fix = (filled_in(step, fields) for step in (text.what, text.why, text.hint, text.fix))
-    if what:
-        yield Explanation(text.name, what[:1].upper() + what[1:], _where(failure, where), why, hint, fix)
 
 
 class _Piece(str):
@@ -295,7 +332,9 @@ class ExplanationText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     in them, as can `{ename}`, `{message}` and `{near}` (names like the one that was not found), and the facts in those of
     `[[facts]]`. A sentence is left out where the failure has nothing for one of its places. near: used only where there
     are such names. only: a narrower regular expression, where not all of the pattern's messages are meant. example: code
-    that fails so; the tests run it and expect this explanation.
+    that fails so; the tests run it and expect this explanation. edits: what `fix` says, as changes of the failing
+    statement that healing tries, likeliest first: a piece of its text and what replaces it, with the same places. fixes:
+    the same for a row of `[[facts]]` whose change is more than a text (`[fix.NAME]`).
     """
 
     name: str
@@ -306,6 +345,8 @@ class ExplanationText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     near: bool = False
     only: str = ""
     example: str = ""
+    edits: tuple[tuple[str, str], ...] = ()
+    fixes: tuple[str, ...] = ()
 
 
 class FailurePattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"texts": "text"}):

@@ -18,14 +18,25 @@ from healkit.failures import (
     names,
     none_values,
     operands,
+    tables,
     wrong_results,
 )
-from healkit.failures.catalogue import NO_EXCEPTION, Fix, bare, matching, spared, subjects
+from healkit.failures.catalogue import (
+    NO_EXCEPTION,
+    Fix,
+    bare,
+    matching,
+    spared,
+    subjects,
+    told_edits,
+    told_fixes,
+)
 from healkit.failures.site import Proposal, Propose, Site
 from healkit.failures.syntax_repair.draft import compiler_message
 
 #: The code of each fix, by the name of its row.
 FIXES: dict[str, Propose] = {
+    **tables.FIXES,
     **imports.FIXES,
     **names.FIXES,
     **attributes.FIXES,
@@ -39,6 +50,8 @@ FIXES: dict[str, Propose] = {
     **wrong_results.FIXES,
     **general.FIXES,
 }
+#: The match of a fix that goes with facts, whose names stand in the failure.
+_ANY = next(re.finditer("", ""))
 #: The row of each fix, by its name.
 ROWS: dict[str, Fix] = {name: fix for subject in subjects().values() for name, fix in subject.fix.items()}
 
@@ -56,10 +69,16 @@ def fixes_for(site: Site) -> Iterator[tuple[str, re.Match[str]]]:
     """Yield the fixes for the failure at a site, each with the match of its pattern."""
     failure = site.failure
     label, message = (NO_EXCEPTION, "") if failure is None else (bare(failure.ename), failure.evalue)
+    found: dict[str, re.Match[str]] = {}
     for pattern, match in matching(label, message):
         for name in pattern.fixes:
             if re.search(ROWS[name].only, message, re.DOTALL):
-                yield name, match
+                found.setdefault(name, match)
+    if failure is not None:
+        told = ["as_explained"] if any(told_edits(failure)) else []
+        for name in (*told, *told_fixes(failure)):
+            found.setdefault(name, _ANY)
+    yield from found.items()
 
 
 def proposals_of(name: str, match: re.Match[str], site: Site) -> Iterator[tuple[Proposal, str]]:

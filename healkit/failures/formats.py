@@ -24,7 +24,7 @@ def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in site.calls("int", "float")[:2]:
         given = call.args[0]
         shown, base = source.segment(given), source.atom(given)
-        for reason, new in _cleaned(text, base, shown):
+        for reason, new in cleaned(text, base, shown):
             yield Proposal(reason, source.replace(given, new))
     for call in _mapped(site)[:1]:
         if re.fullmatch(r"-?\d+\.\d*", text):
@@ -37,7 +37,7 @@ def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _cleaned(text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
+def cleaned(text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
     """Yield a reason and an expression that cleans the text so that it is a number."""
     if re.fullmatch(r"\s*-?\d+\.\d*\s*", text):
         yield f"{text!r} has a decimal point: convert it with `float` first.", f"float({shown})"

@@ -12,7 +12,7 @@ from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import type_of
 
 _COLUMN = re.compile(
-    r"Column not found: '?(?P<a>.+?)'?\Z|\['(?P<b>[^']+)'\] not in index|None of \[Index\(\['(?P<c>[^']+)'|\A'(?!Column not found)(?P<d>.+)'\Z"
+    r"Column not found: '?(?P<a>.+?)'?\Z|\['(?P<b>[^']+)'\] (?:not in index|do not exist|not found in axis)|None of \[Index\(\['(?P<c>[^']+)'|\A'(?!Column not found)(?P<d>.+)'\Z"
 )
 
 
@@ -138,9 +138,12 @@ def _other_kind_of_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     known = [*(site.failure.known if site.failure else ()), *site.data_keys()]
     if number and known and wanted not in known:
         return
-    for node in _subscripts(site)[:2]:
+    rows = [
+        n.slice.elts[0] for n in site.nodes(ast.Subscript) if isinstance(n.slice, ast.Tuple) and n.slice.elts
+    ]
+    for key in [*(node.slice for node in _subscripts(site)[:2]), *rows[:1]]:
         kind = "str" if number else "int"
-        edits = site.source.replace(node.slice, f"{kind}({site.source.segment(node.slice)})")
+        edits = site.source.replace(key, f"{kind}({site.source.segment(key)})")
         yield Proposal(f"The keys have another type: convert with `{kind}(…)`.", edits)
 
 

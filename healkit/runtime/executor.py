@@ -66,7 +66,7 @@ from healkit.runtime.views import ViewKeeper
 from healkit.sanitizer.cleaner import HEAD_CHARS, WHOLE_MAX_CHARS
 from healkit.store.arguments import PackedArguments, pack_arguments, validate_arguments
 from healkit.store.entries import EntryLookup
-from healkit.store.sql_tools import READ_LOG, run_sql
+from healkit.store.sql_tools import READ_LOG, SqlFailed, run_sql
 from healkit.workers.process import library_of, off_loop, surely
 from healkit.workers.sandbox import Tier
 from healkit.workers.tiers import achieved_tier
@@ -365,7 +365,9 @@ class Executor:
             )
         except HealkitError as error:
             text = f"{error.message}\n\n{entry.ref.filename}\n{entry.code}"
-            failure = Failure(error.code, type(error).__name__, error.message, text, hint=error.hint)
+            near, known = (error.near, error.known) if isinstance(error, SqlFailed) else ([], [])
+            kind = type(error).__name__
+            failure = Failure(error.code, kind, error.message, text, hint=error.hint, near=near, known=known)
             return Outcome("complete"), None, failure
         value, conversions = to_jsonable(rows)
         encoded = msgspec.Raw(msgspec.json.encode(value))

@@ -19,11 +19,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from healkit.errors import HealkitError, SqlNotAllowed
+from healkit.contracts.failure import KNOWN_MAX, NEAR_MAX
+from healkit.errors import HealkitError, SqlNotAllowed, near_misses
 from healkit.plain_text import shown_url
 from healkit.store.locations import CONNECT_TIMEOUT_S, server_engine, sqlite_path, sqlite_uri
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 #: The longest text or blob that SQLite may build, and all that one result may hold together, in bytes.
 VALUE_MAX_BYTES = 10 * 1024 * 1024
@@ -65,9 +69,19 @@ class SqlTimeout(HealkitError):
 
 
 class SqlFailed(HealkitError):
-    """Raised when the database refuses the statement."""
+    """Raised when the database refuses the statement.
+
+    Where it asks for a table, column or function that does not exist, `near` are similar names, and `known` the first
+    that exist.
+    """
 
     code = "SQL_ERROR"
+
+    def __init__(
+        self, message: str, *, hint: str = "", names: tuple[list[str], list[str]] = ([], [])
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.near, self.known = names
 
 
 def check_sql(code: str, dialect: str = "sqlite") -> list[str]:
@@ -123,9 +137,97 @@ def run_sql(
             raise _timed_out(timeout_s) from None
         if authorizer.denied:
             raise _own_table(authorizer.denied) from None
-        raise SqlFailed(f"The database rejected the statement: {error}.", hint=_hint(str(error))) from None
+        names = _names(
+            code, str(error), "sqlite", _schema_of_file(sqlite_uri(path, "ro")), log_of is not None
+        )
+        raise SqlFailed(
+            f"The database rejected the statement: {error}.", hint=_hint(str(error)), names=names
+        ) from None
     except OverflowError:
         raise SqlFailed("An integer argument does not fit into 64 bits.", hint="Pass it as text.") from None
+
+
+#: A name that a database does not know, as SQLite and PostgreSQL say it.
+MISSING_NAME = re.compile(
+    r'no such (?P<kind>table|column|function): "?(?P<name>[\w.$]+?)"?(?=\.?\Z| - )'
+    r'|\b(?P<what>relation|column|function) "?(?P<which>[\w.$]+)"?(?:\(.*?\))? does not exist'
+)
+_SCHEMA = "SELECT m.name, p.name FROM sqlite_master m, pragma_table_info(m.name) p WHERE m.type IN ('table', 'view')"
+_SCHEMA_OF_SERVER = (
+    "SELECT table_name, column_name FROM information_schema.columns"
+    " WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY ordinal_position"
+)
+_FUNCTIONS = (
+    "SELECT DISTINCT '', name FROM pragma_function_list",
+    "SELECT DISTINCT '', proname FROM pg_proc",
+)
+
+
+def _names(
+    code: str, said: str, dialect: str, read: Callable[[bool], list[tuple[str, str]]], log: bool
+) -> tuple[list[str], list[str]]:
+    """Return names like the one that the database does not know, and the first that it knows there."""
+    match = MISSING_NAME.search(said.partition("\n")[0])
+    if match is None:
+        return [], []
+    owner, _, wanted = (match["name"] or match["which"]).rpartition(".")
+    kind = match["kind"] or match["what"]
+    rows = [
+        (table, name)
+        for table, name in read(kind == "function")
+        if not OWN_TABLES.fullmatch(table) or (log and table == "executionlog")
+    ]
+    if kind in ("table", "relation"):
+        found = [table for table, _ in rows]
+    elif kind == "function":
+        found = [name for _, name in rows]
+    else:
+        tables, named = _named_in(code, dialect)
+        asked = {tables.get(owner.lower(), owner.lower())} if owner else set(tables.values())
+        found = [name for table, name in rows if table.lower() in asked] + ([] if owner else named)
+    known = [name for name in dict.fromkeys(found) if name.lower() != wanted.lower()]
+    return near_misses(wanted, known, NEAR_MAX), [] if kind == "function" else known[:KNOWN_MAX]
+
+
+def _named_in(code: str, dialect: str) -> tuple[dict[str, str], list[str]]:
+    """Return the tables of a statement by the names that it has for them, and the names that it gives to columns."""
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        with _quiet():
+            trees = [tree for tree in sqlglot.parse(code, dialect=dialect) if tree is not None]
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        return {}, []
+    tables = [table for tree in trees for table in tree.find_all(exp.Table)]
+    named = [alias.alias for tree in trees for alias in tree.find_all(exp.Alias)]
+    return {table.alias_or_name.lower(): table.name.lower() for table in tables}, named
+
+
+def _schema_of_file(uri: str) -> Callable[[bool], list[tuple[str, str]]]:
+    def read(functions: bool) -> list[tuple[str, str]]:
+        try:
+            with closing(sqlite3.connect(uri, uri=True)) as connection:
+                return connection.execute(_FUNCTIONS[0] if functions else _SCHEMA).fetchall()
+        except sqlite3.Error:
+            return []
+
+    return read
+
+
+def _schema_of_server(engine: Engine) -> Callable[[bool], list[tuple[str, str]]]:
+    from sqlalchemy import text
+    from sqlalchemy.exc import SQLAlchemyError
+
+    def read(functions: bool) -> list[tuple[str, str]]:
+        try:
+            with engine.connect() as connection:
+                rows = connection.execute(text(_FUNCTIONS[1] if functions else _SCHEMA_OF_SERVER))
+                return [(str(table), str(name)) for table, name in rows]
+        except SQLAlchemyError:
+            return []
+
+    return read
 
 
 def _check_node(node: object) -> None:
@@ -288,7 +390,8 @@ def _run_elsewhere(
             raise SqlFailed(
                 f"The database of this tool cannot be reached: {said}.", hint="Is its server running?"
             ) from None
-        raise SqlFailed(f"The database rejected the statement: {said}.") from None
+        names = _names(code, said, "postgres", _schema_of_server(engine), log_of is not None)
+        raise SqlFailed(f"The database rejected the statement: {said}.", names=names) from None
     finally:
         engine.dispose()
 

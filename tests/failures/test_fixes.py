@@ -10,7 +10,17 @@ import msgspec
 import pytest
 from failing_tools import case_of, declared, run
 
-from healkit.failures.catalogue import NO_EXCEPTION, FixExample, bare, explain, matching, patterns, subjects
+from healkit.failures.catalogue import (
+    NO_EXCEPTION,
+    FixExample,
+    bare,
+    explain,
+    matching,
+    patterns,
+    subjects,
+    told_edits,
+    told_fixes,
+)
 from healkit.failures.fixes import FIXES, ROWS, fixes_for, proposals_of
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.simple import PATCHES_MAX, RulesAdvisor, site_of
@@ -63,7 +73,12 @@ def test_each_fix_repairs_its_example(name, folder):
     case = case_for(name, example, folder)
     failure = case.failure
     label, message = (NO_EXCEPTION, "") if failure is None else (bare(failure.ename), failure.evalue)
-    assert any(name in pattern.fixes for pattern, _ in matching(label, message))
+    told = (
+        []
+        if failure is None
+        else [*told_fixes(failure), *(["as_explained"] if any(told_edits(failure)) else [])]
+    )
+    assert name in [*told, *(fix for pattern, _ in matching(label, message) for fix in pattern.fixes)]
     assert failure is None or explain(failure).what
     assert example.after in made_by(name, case)
     patches = list(RulesAdvisor().propose(case))
@@ -93,7 +108,9 @@ def test_a_fixed_example_no_longer_fails_the_same_way(name, folder):
 def test_fixes_have_unique_names_and_name_their_mistake():
     named = [name for subject in subjects().values() for name in subject.fix]
     assert len(named) == len(ROWS) > 80
-    assert ROWS.keys() == FIXES.keys() == {name for pattern in patterns() for name in pattern.fixes}
+    told = {name for subject in subjects().values() for text in subject.facts for name in text.fixes}
+    named = {name for pattern in patterns() for name in pattern.fixes}
+    assert ROWS.keys() == FIXES.keys() == named | told | {"as_explained"}
     assert all(fix.mistake and not fix.mistake.endswith(".") for fix in ROWS.values())
     assert all(0 < fix.priority < 1 for fix in ROWS.values())
 

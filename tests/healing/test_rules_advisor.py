@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 from failing_tools import case_of, declared, entry_of, run
 
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import Attempt, Check
+from healkit.crossing import values
 from healkit.failures.site import holds
 from healkit.gallery import LESSONS
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.simple import RulesAdvisor
+from healkit.pysource.reach import added_reach
 
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 COUNT = "def tool(a):\n    found = {}\n    for n in a:\n        found[n] += 1\n    return found\n"
 FIXED = COUNT.replace("found[n] += 1", "found[n] = found.get(n, 0) + 1")
 
@@ -118,3 +124,55 @@ def test_the_sql_lesson_asks_for_null_as_sql_does():
     case = Case(entry_of(lesson.code, lesson.name, type="sql"), None, ())
     (patch,) = RulesAdvisor().propose(case)
     assert patch.code == lesson.code.replace("= NULL", "IS NULL")
+
+
+@pytest.mark.requirement("HEAL-8")
+def test_what_an_explanation_of_a_table_names_is_tried_first_and_is_right():
+    """Forty-eight reported mistakes: the first patch that meets the visible example meets the unseen ones too."""
+    programs, scoring = benchmark_modules()
+    unseen, wrong = scoring.hidden_examples("reported"), []
+    for program in programs.written("reported"):
+        arguments = values.remade(program.examples[0]["arguments"])
+        _, failure = run(program.code, arguments, program.name)
+        checks = [declared(example["arguments"], example["result"]) for example in program.examples]
+        case = Case(entry_of(program.code, program.name), failure, tuple(checks))
+        codes = [patch.code for patch in RulesAdvisor().propose(case)]
+        fitting = [code for code in codes if meets(code, program.name, program.examples)]
+        first = next(iter(fitting), program.code)
+        if added_reach(program.code, first) or not meets(first, program.name, unseen[program.name]):
+            wrong.append(program.name)
+    assert wrong == []
+
+
+def meets(code: str, name: str, examples: list[dict]) -> bool:
+    found = [run(code, values.remade(example["arguments"]), name) for example in examples]
+    return all(
+        failure is None and values.meets(example["result"], value)
+        for example, (value, failure) in zip(examples, found, strict=True)
+    )
+
+
+def benchmark_modules():
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        from heal import programs, scoring
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    return programs, scoring
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "near", "after"),
+    [
+        ("SELECT amout FROM t -- amout", "no such column: amout.", ["amount"], "SELECT amount FROM t -- amout"),
+        ("SELECT o.amuont FROM t o WHERE x = 'amuont'", "no such column: o.amuont.", ["amount"], "SELECT o.amount FROM t o WHERE x = 'amuont'"),
+        ("SELECT a FROM custmers WHERE b = :custmers", "no such table: custmers.", ["customers"], "SELECT a FROM customers WHERE b = :custmers"),
+        ("SELECT Ful_name FROM t", 'column "ful_name" does not exist\nLINE 1: SELECT', ["full name"], 'SELECT "full name" FROM t'),
+        ("SELECT a FROM t", "no such column: b.", ["c"], ""),
+    ],
+)  # fmt: skip
+def test_a_name_that_the_database_does_not_know_is_replaced_in_the_statement_alone(code, said, near, after):
+    message = f"The database rejected the statement: {said}"
+    failure = Failure("SQL_ERROR", "SqlFailed", message, message, near=near)
+    found = codes(Case(entry_of(code, type="sql"), failure, ()))
+    assert found == [after] * bool(after)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Literal
 
 from healkit.contracts.healing import Attempt, Edit, Patch, apply_edits
 from healkit.contracts.vault import VaultEntry
-from healkit.errors import ToolShapeError
+from healkit.errors import ToolShapeError, near_misses
 from healkit.failures.fixes import proposals
 from healkit.failures.site import Site
 from healkit.failures.syntax_repair.draft import compiler_message
@@ -21,6 +21,7 @@ from healkit.healing.advisor import Case, Peer, Workbench
 from healkit.pysource.nodes import Function
 from healkit.pysource.shapes import read_shape
 from healkit.pysource.source import Source
+from healkit.store.sql_tools import MISSING_NAME
 
 PATCHES_MAX = 12
 #: Of those, at most so many that only keep the failure from happening.
@@ -37,8 +38,11 @@ class RulesAdvisor:
     name = "rules"
     author: Literal["person", "rule", "search", "model", "agent"] = "rule"
 
-    def propose(self, case: Case, bench: Workbench | None = None) -> Iterator[Patch]:
+    def propose(self, case: Case, bench: Workbench | None = None) -> Generator[Patch, Attempt | None, None]:
         """Yield at most `PATCHES_MAX` patches, likeliest first, without what was tried in this run already."""
+        if case.entry.type == "sql":
+            yield from self._of_statement(case)
+            return
         seen = {case.entry.code, *(attempt.patch.code for attempt in case.attempts)}
         for patch in sorted(self._all(case), key=lambda patch: (patch.guard, -patch.rank)):
             if len(seen) > PATCHES_MAX + len(case.attempts):
@@ -47,10 +51,23 @@ class RulesAdvisor:
                 seen.add(patch.code)
                 yield patch
 
+    def _of_statement(self, case: Case) -> Generator[Patch, Attempt | None, None]:
+        """Yield patches of a SQL statement; where the database then misses another name, that is corrected too."""
+        failure, seen = case.failure, {case.entry.code}
+        known = [] if failure is None else [*failure.near, *failure.known]
+        pending = [(case.entry.code, "" if failure is None else failure.evalue)]
+        while pending:
+            code, said = pending.pop(0)
+            for text, reason in [*_known_to_database(code, said, known), *_compared_with_null(code)]:
+                if text in seen or len(seen) > PATCHES_MAX:
+                    continue
+                seen.add(text)
+                attempt = yield self._patch(text, reason, 0.9 - 0.05 * len(seen))
+                told = [] if attempt is None else [result.failure for result in attempt.results]
+                pending += [(text, one) for one in told if MISSING_NAME.search(one)][:1]
+
     def _all(self, case: Case) -> list[Patch]:
         code = case.entry.code
-        if case.entry.type == "sql":
-            return [self._patch(text, reason, 0.9) for text, reason in _compared_with_null(code)]
         if compiler_message(code) is not None:
             return [self._patch(text, reason, rank) for text, reason, rank in repairs(code)]
         patches = [
@@ -70,6 +87,24 @@ def site_of(case: Case) -> Site:
     """Return the place of a case's failure; raises `SyntaxError` or `ValueError` if its code does not parse."""
     entry = case.entry
     return Site(Source(entry.code), entry.tool_name, case.failure, case.checks, entry.grants.read)
+
+
+def _known_to_database(code: str, said: str, known: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the statement with a known name for the one that the database does not know, and what was changed."""
+    match = MISSING_NAME.search(said)
+    if match is None:
+        return
+    wrong = (match["name"] or match["which"]).rpartition(".")[2]
+    quoted = [match.span() for match in _SQL_TEXT.finditer(code)]
+    places = [
+        found.span()
+        for found in re.finditer(rf"(?<![\w$:]){re.escape(wrong)}(?![\w$])", code, re.IGNORECASE)
+        if not any(start <= found.start() < end for start, end in quoted)
+    ]
+    for right in near_misses(wrong, known, 3) if places else ():
+        written = right if re.fullmatch(r"[A-Za-z_]\w*", right) else '"' + right.replace('"', '""') + '"'
+        edits = [Edit(*place, written) for place in places]
+        yield apply_edits(code, edits), f"The database has no `{wrong}`; it has `{right}`."
 
 
 def _compared_with_null(code: str) -> Iterator[tuple[str, str]]:
