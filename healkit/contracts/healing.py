@@ -90,7 +90,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     arguments: what the tool is called with. call: Python source instead, evaluated beside the tool's code: statements
     and a last expression, whose value counts (a doctest's line). known: the right outcome is known; then `expected` is
     the value as JSON, or `raises` the name of the right exception. Otherwise the tool only has to return. sampled: the
-    part of a long frame that is in the arguments, `1,000 of 200,000 rows`; empty for all of it.
+    part of a long frame that is in the arguments, `1,000 of 200,000 rows`; empty for all of it. shown: the call in few
+    words, where its source is more than that, as a caller of the tool is run beside it.
     """
 
     origin: CheckOrigin
@@ -101,6 +102,12 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     raises: str = ""
     log_id: int | None = None
     sampled: str = ""
+    shown: str = ""
+
+    @property
+    def told(self) -> str:
+        """Source of its call as a person reads it; empty where it has arguments."""
+        return self.shown or self.call
 
     @property
     def binding(self) -> bool:

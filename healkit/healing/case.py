@@ -38,6 +38,7 @@ from healkit.errors import (
 )
 from healkit.failures.catalogue import Kind, explain, kind_of, no_fix, outside
 from healkit.healing.advisor import Case, Peer
+from healkit.healing.callers import Blamed, blamed, caller_checks
 from healkit.healing.inputs import sample
 from healkit.pysource import shapes
 from healkit.runtime.execution import arguments_of, execution_of, logged, result_of
@@ -60,17 +61,23 @@ _CUT = "[TRUNCATED, "
 
 def gather(
     vault: Vault, log: Log, tool: str, persona: str, log_id: int | None = None
-) -> tuple[Case, int | None]:
-    """Gather the case of a tool and the log row of its failure.
+) -> tuple[Case, int | None, Blamed | None]:
+    """Gather the case of a tool and the log row of its failure; where another tool failed in it, the case of that one.
 
     log_id: the failure that is meant; by default the tool's newest. Raises `HealError` where the tool has
     neither a failure nor an example, and as `vault.lookup` does.
     """
     entry = vault.lookup(tool, persona)
     row = _failure_row(log, entry, log_id)
+    found = blamed(log, row)
+    if found is not None:
+        row = found.row
+        entry = vault.lookup(row.tool_name, row.persona)
+    callers = () if found is None else found.callers
     failure: Failure | None = None if row is None else execution_of(row, []).failure
     failing = failing_inputs(log, row)
-    checks = merged(checks_of(entry), failing, passing_runs(log, entry))
+    declared = [*checks_of(entry), *caller_checks(vault, entry, callers)]
+    checks = merged(declared, failing, passing_runs(log, entry))
     if row is None and not any(check.binding for check in checks):
         raise HealError(
             f"There is no failure of {entry.label} on record, and it has no examples.",
@@ -78,8 +85,10 @@ def gather(
             f"hk.vault.add_example({entry.tool_name!r}, {{…}}).",
         )
     trace_id, untried = "" if row is None else row.trace_id, row is not None and not failing
-    case = Case(entry, failure, checks, (), tuple(peers_of(vault, entry)), trace_id, untried)
-    return case, None if row is None else row.id
+    above = {one.tool_name for one in callers}
+    peers = tuple(one for one in peers_of(vault, entry) if one.label.partition(" ")[0] not in above)
+    case = Case(entry, failure, checks, (), peers, trace_id, untried)
+    return case, None if row is None else row.id, found
 
 
 def checks_of(entry: VaultEntry) -> list[Check]:

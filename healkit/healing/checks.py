@@ -209,7 +209,7 @@ def why_not(checks: Sequence[Check], results: Sequence[CheckResult]) -> str:
 
 def describe(check: Check) -> str:
     """Describe the check in a few words: its input and its origin."""
-    given = check.call or ", ".join(f"{name}={_short(value)}" for name, value in check.arguments.items())
+    given = check.told or ", ".join(f"{name}={_short(value)}" for name, value in check.arguments.items())
     words = {
         "declared": "the example",
         "answered": "your answer for",

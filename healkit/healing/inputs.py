@@ -49,7 +49,7 @@ def accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
 
 def known_inputs(entry: VaultEntry, checks: Iterable[Check]) -> list[dict[str, Any]]:
     """Return the arguments of the checks; of one that is Python source, those of its call of the tool, if plain."""
-    found = (_called_with(entry, check.call) if check.call else check.arguments for check in checks)
+    found = (_called_with(entry, check.told) if check.call else check.arguments for check in checks)
     return [arguments for arguments in found if arguments is not None]
 
 
@@ -332,7 +332,7 @@ def edges(checks: Sequence[Check], most: int) -> list[Check]:
                 if (key := _check_key(made)) not in given:
                     given.add(key)
                     found.append(made)
-        if check.call:
+        if check.call and not check.shown:
             for made in _edge_calls(check.call):
                 if (key := _check_key(made)) not in given:
                     given.add(key)
@@ -380,6 +380,8 @@ def _check_key(check: Check) -> str:
 
 def _near_one(check: Check, chance: random.Random) -> Iterator[Check]:
     for _ in range(24):
+        if check.shown:
+            return
         if check.call:
             call = _other_call(check.call, chance)
             if call is not None:

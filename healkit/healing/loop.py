@@ -121,9 +121,11 @@ class Healing:
         self._advisors, notes = advisors_for(options.advisors, hk.config)
         self._notes = notes if options.advisors_named else []
         with views.noting() as self._read:
-            self._case, self._log_id = gather(
+            self._case, self._log_id, self._blamed = gather(
                 hk.vault, hk.log, options.tool_name, options.persona, options.log_id
             )
+        if self._blamed is not None:
+            self._notes.append(self._blamed.sentence)
         failed = None if self._log_id is None else hk.log.get(self._log_id)
         self._failed_at = None if failed is None else failed.timestamp
         self._entry = entry = self._case.entry
@@ -174,7 +176,7 @@ class Healing:
         is_clean = not self._hk.config.trace_raw
         audited = heal_steps(entry.tool_name, contents=entry.logged, is_clean=is_clean)
         with self._hk.runs.begin(
-            "heal", allow=options.tool_name, policy=policy, mode=mode, parameters=asked, audited=audited
+            "heal", allow=entry.tool_name, policy=policy, mode=mode, parameters=asked, audited=audited
         ) as run:
             self._record = HealRecord(run, policy, self._case, self._read)
             ending = self._search() or self._decide()
@@ -215,6 +217,8 @@ class Healing:
             self._settle()
             self._case, self._diagnosis = diagnosed_by_examples(self._case, self._diagnosis, self._hk.log)
         self._record.inspected(step, self._diagnosis)
+        if self._blamed is not None:
+            self._say(self._blamed.sentence)
         self._say(self._diagnosis.sentence)
         self._notes += granted_files(self._entry.grants, self._failed_at)
         if not self._diagnosis.fixable:
@@ -254,9 +258,11 @@ class Healing:
 
     def _recorded_runs(self) -> Iterator[ExecutionLog]:
         """Yield the executions whose calls answer those of checks: those that are checks, then other recent ones."""
+        log, own = self._hk.log, [check.log_id for check in self._case.checks] + [self._log_id]
+        if self._blamed is not None:
+            yield from self._blamed.callers
         if "mcp" not in self._entry.code:
             return
-        log, own = self._hk.log, [check.log_id for check in self._case.checks] + [self._log_id]
         known = list(dict.fromkeys(log_id for log_id in own if log_id is not None))
         yield from filter(None, map(log.get, known))
         entry = self._entry

@@ -311,7 +311,7 @@ class HealRecord:
     ) -> None:
         for number, (check, result) in enumerate(zip(checks, results, strict=True), 1):
             came: dict[str, Any] = {"check": number, "origin": check.origin, "outcome": result.outcome}
-            came |= {"call": check.call} if check.call else {"arguments": values.shown(check.arguments)}
+            came |= {"call": check.told} if check.call else {"arguments": values.shown(check.arguments)}
             if check.known:
                 came["wanted"] = check.raises or values.shown(check.expected)
             if result.outcome in ("passed", "wrong") and not result.failure:

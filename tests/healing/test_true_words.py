@@ -1,4 +1,4 @@
-"""True words: causes outside of the code, and tools that another one called."""
+"""True words: causes outside of the code, inner failures."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ def test_what_a_rule_or_a_version_knows_is_tried_all_the_same(
     assert report.best.patch.code.startswith(mended)
 
 
-PRICE = "def price(product: str) -> float:\n    return {'tea': 2.5, 'rice': 4.0}[product.upper()]\n"
+PRICE = (
+    "def price(product: str) -> float:\n    prices = {'tea': 2.5, 'rice': 4.0}\n"
+    "    return prices[product.upper()]\n"
+)
 BILL = "def bill(product: str, n: int) -> float:\n    return mcp.vault.price(product=product) * n\n"
 
 
@@ -127,6 +130,60 @@ def test_the_contents_of_a_tool_that_is_kept_off_the_record_are_not_linked(heali
     failed = healing.execute("bill", arguments={"product": "tea", "n": 2})
     assert failed.failure is not None
     assert failed.failure.called is None
+
+
+@pytest.mark.requirement("HEAL-9")
+@pytest.mark.parametrize("asked", ["bill", "bills"], ids=["its caller", "the caller of its caller"])
+def test_the_called_tool_that_failed_is_healed(healing: Healkit, asked: str) -> None:
+    """E5: `bill` was healed by `if n: return 7`; now what its examples say is a check of `price`."""
+    healing.vault.add("price", PRICE)
+    known = [("rice", 1, 4.0), ("tea", 2, 5.0)]
+    examples = [{"arguments": {"product": one, "n": n}, "result": right} for one, n, right in known]
+    healing.vault.add("bill", BILL, examples=examples)
+    healing.vault.add("bills", "def bills(product: str) -> float:\n    return mcp.vault.bill(product, 2)\n")
+    arguments = {"product": "tea", "n": 2} if asked == "bill" else {"product": "tea"}
+    assert healing.execute(asked, arguments=arguments).failure is not None
+    (inner,) = (one for one in healing.executions() if one.tool_name == "price")
+
+    report = healing.heal(asked, auto=True)
+    assert (report.tool_name, report.outcome) == ("price", "kept"), str(report)
+    assert (
+        f"{asked} failed in price, which it called (log row {inner.log_id}), so price is healed."
+        in report.notes
+    )
+    assert [check.told for check in report.checks] == [
+        "bill(product='rice', n=1)",
+        "bill(product='tea', n=2)",
+        "",
+    ]
+    assert report.best is not None
+    assert "product.lower()" in report.best.patch.code
+    assert healing.vault.get("bill").revision == 1
+    assert "_Beside" not in str(report) + (report.folder / "trace.jsonl").read_text()
+    assert healing.execute(asked, arguments=arguments).value == 5.0
+
+
+@pytest.mark.parametrize(
+    ("inner", "said"),
+    [
+        ("def price(product: str) -> float:\n    raise ValueError(f'no {product}')\n", "no tea"),
+        ("def price(name: str) -> float:\n    return 2.5\n", "product"),
+    ],
+    ids=["by a raise of its own", "by its schema"],
+)
+def test_a_called_tool_that_refuses_what_it_got_is_not_to_blame(
+    healing: Healkit, inner: str, said: str
+) -> None:
+    healing.vault.add("price", inner)
+    healing.vault.add("bill", BILL)
+    failed = healing.execute("bill", arguments={"product": "tea", "n": 2})
+    assert failed.failure is not None
+    assert said in failed.failure.evalue
+    report = healing.heal("bill", advisors=["rules"])
+    assert (report.tool_name, report.notes[:1]) == (
+        "bill",
+        ("1 call answered from the record, 0 live.",),
+    )
 
 
 def test_a_rejected_statement_is_told_once(healing: Healkit) -> None:

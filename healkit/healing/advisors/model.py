@@ -474,7 +474,7 @@ class Briefing:
 
     def _call(self, check: Check) -> str:
         if check.call:
-            return f"{cut_text(self._secret_map.text(check.call), _MESSAGE_MAX_CHARS)}\n"
+            return f"{cut_text(self._secret_map.text(check.told), _MESSAGE_MAX_CHARS)}\n"
         return f"called with {self._secret_map.value(values.shown(check.arguments), _VALUE_MAX_BYTES)} it"
 
     def _peer(self, peer: Peer) -> str:
