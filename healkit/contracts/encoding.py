@@ -19,6 +19,7 @@ import fractions
 import itertools
 import math
 import pathlib
+import re
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Set
@@ -52,6 +53,8 @@ _KEY_MAX_CHARS, _PATH_MAX_CHARS = 100, 400
 _PLAIN_TYPES = (bool, int, float, str)
 #: Depth of a value's outline, and how many items of each container it looks at.
 _OUTLINE_DEPTH, _OUTLINE_ITEMS = 4, 50
+#: In an outline, numbers and None are keys of a dict: as values they are plain.
+_BEYOND_JSON = re.compile(r"\b(?:set|frozenset|int|float|bool|NoneType)\b")
 _PLAIN = (
     datetime.datetime, datetime.date, datetime.time, decimal.Decimal, uuid.UUID, pathlib.PurePath, datetime.timedelta,
 )  # fmt: skip
@@ -173,6 +176,11 @@ def type_outline(value: object, depth: int = 0) -> str:
     if kind in (list, dict) and not parts:
         return ""
     return f"{kind.__name__}[{', '.join(parts)}]" if parts else kind.__name__
+
+
+def is_beyond_json(outline: str) -> bool:
+    """Return True if an outline tells of a set, or of a dict with keys that are no texts: JSON shows them as others."""
+    return bool(_BEYOND_JSON.search(outline))
 
 
 def is_plain(value: Any, depth: int = 0) -> bool:

@@ -408,7 +408,8 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Check as a trial server gets it (`contracts.healing.Check`), with its time limit in seconds.
 
     Arguments travel as JSON, because they are decoded afresh for each candidate. `exact` says that arguments and
-    expected value hold tags (`values.kept`), and that the result is compared as it is. `run` is the execution whose own
+    expected value hold tags (`values.kept`), and that the result is compared as it is; `typed`, that
+    a set or a dict with other keys than texts is wrong (`encoding.is_beyond_json`). `run` is the execution whose own
     calls the batch's cassette answers with first.
     """
 
@@ -419,6 +420,7 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     raises: str = ""
     timeout_s: float = 1.0
     exact: bool = False
+    typed: bool = False
     run: str = ""
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from healkit.contracts.cassette import Tape
-from healkit.contracts.encoding import to_jsonable, type_outline
+from healkit.contracts.encoding import is_beyond_json, to_jsonable, type_outline
 from healkit.contracts.healing import Check, CheckResult
 from healkit.contracts.vault import NO_GRANTS, VaultEntry
 from healkit.crossing import values
@@ -27,7 +27,7 @@ from healkit.runtime.background import Stop
 from healkit.runtime.cassette import Replay
 from healkit.runtime.execution import Execution, arguments_of, nested_grants
 from healkit.runtime.executor import ExecutionRequest
-from healkit.runtime.outcomes import is_exact
+from healkit.runtime.outcomes import is_exact, is_typed
 from healkit.runtime.trials import run_of
 
 if TYPE_CHECKING:
@@ -172,12 +172,14 @@ def result_of(check: Check, execution: Execution, duration_s: float) -> CheckRes
     """Convert an execution to a check's result."""
     failure = execution.failure
     if failure is None:
+        outline = type_outline(execution.value)
         right = not check.known or (not check.raises and values.meets(check.expected, execution.value))
+        right = right and not (is_typed(check) and is_beyond_json(outline))
         kept = values.kept if is_exact(check) else _as_json  # what the example or the record is written in
         return CheckResult(
             outcome="passed" if right else "wrong",
             value=kept(execution.value),
-            outline=type_outline(execution.value),
+            outline=outline,
             duration_s=duration_s,
             trace_id=execution.trace_id,
         )
@@ -225,6 +227,8 @@ def _outcome_text(check: Check, result: CheckResult) -> str:
         if differs := "" if check.raises else values.why_different(check.expected, result.value):
             return f"gives something else: {differs}"
         wanted = check.raises or _short(check.expected)
+        if is_typed(check) and is_beyond_json(result.outline):
+            return f"gives {_short(result.value)}, a {result.outline}, where {wanted} is right"
         return f"gives {result.failure or _short(result.value)} where {wanted} is right"
     if result.outcome == "not_on_record":
         return f"cannot be told: {_short_text(result.failure.removeprefix('NotOnRecord: '), 200)}"

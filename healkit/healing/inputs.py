@@ -105,6 +105,16 @@ def variants(
     return list(itertools.islice(filter(accepts, sorted(found, key=size)), limit))
 
 
+def one_change_away(known: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield inputs that differ from a known one in one small change, from each in turn; none twice."""
+    seen = {_key(arguments) for arguments in known}
+    for row in itertools.zip_longest(*map(_changed, known)):
+        for other in row:
+            if other is not None and (key := _key(other)) not in seen:
+                seen.add(key)
+                yield other
+
+
 def size(arguments: object) -> tuple[int, str]:
     """Return a sort key by how much there is to read in an input; equal inputs have equal keys."""
     text = json.dumps(arguments, sort_keys=True, default=str)
@@ -394,7 +404,7 @@ def _other_arguments(arguments: dict[str, Any], chance: random.Random) -> dict[s
     """Return the arguments with one of them changed; a scalar often to one found in the others."""
     name = chance.choice(sorted(arguments))
     value = arguments[name]
-    of_its_type = [one for one in _scalars(arguments) if type(one) is type(value) and one != value]
+    of_its_type = [one for one in scalars(arguments) if type(one) is type(value) and one != value]
     if of_its_type and chance.random() < 0.5:
         return {**arguments, name: chance.choice(of_its_type)}
     if value in ([], "", {}):
@@ -402,12 +412,13 @@ def _other_arguments(arguments: dict[str, Any], chance: random.Random) -> dict[s
     return {**arguments, name: _other_value(value, chance)}
 
 
-def _scalars(value: object) -> Iterator[object]:
+def scalars(value: object) -> Iterator[object]:
+    """Yield what is in a kept value and neither a list nor a dict; nothing of a frame."""
     if isinstance(value, dict) and values.TAG in value:
         return
     if isinstance(value, dict | list):
         for inside in value.values() if isinstance(value, dict) else value:
-            yield from _scalars(inside)
+            yield from scalars(inside)
     else:
         yield value
 

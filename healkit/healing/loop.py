@@ -39,6 +39,7 @@ from healkit.errors import (
     is_retryable,
 )
 from healkit.healing.advisor import Advisor, Case, advisors_for
+from healkit.healing.advisors.search.patch_ranking import doubt_by_new_parts
 from healkit.healing.case import (
     Diagnosis,
     diagnose,
@@ -56,6 +57,8 @@ from healkit.healing.report import HealReport, nothing_cures, total_cost
 from healkit.healing.run_policy import HEAL_CAPS, RunPolicy
 from healkit.healing.verdicts import (
     disputed,
+    doubt_by_other_inputs,
+    doubted,
     is_provable,
     judged,
     place_of,
@@ -157,7 +160,7 @@ class Healing:
         self._silenced: list[str] = []
         self._spent = False
         #: False until each plausible patch was compared with the others.
-        self._compared = False
+        self._compared = self._cut_short = False
         self._diagnosis: Diagnosis
         self._record: HealRecord
 
@@ -236,7 +239,7 @@ class Healing:
         if self._validator.light:  # else it is run on its checks only
             self._keep_attempts(with_changes_doubted(self._case, self._bench))
             self._ask_questions()
-        self._compared = True
+        self._compared = not self._cut_short
         return None
 
     def _cause_outside(self) -> str:
@@ -394,7 +397,7 @@ class Healing:
         self._record.validating(
             step, patch, self._bench.left_s, self._isolation, self._validator.mode, case.checks
         )
-        attempt = judged(case, patch, self._validate(step, patch))
+        attempt = self._compared_with_code(judged(case, patch, self._validate(step, patch)))
         duration_s = time.perf_counter() - started
         attempt = msgspec.structs.replace(attempt, step_id=step, duration_s=duration_s)
         self._keep_attempts([*case.attempts, attempt])
@@ -406,6 +409,18 @@ class Healing:
         else:
             self._say(said)
         return attempt
+
+    def _compared_with_code(self, attempt: Attempt) -> Attempt:
+        """Doubt another advisor's cured patch as the search doubts its own; a person vouches for theirs."""
+        case, patch, bench = self._case, attempt.patch, self._bench
+        own = patch.advisor == "search" or patch.author == "person"
+        if own or attempt.verdict != "cured" or not self._validator.light:
+            return attempt
+        try:
+            doubt = doubt_by_other_inputs(case, attempt, bench) or doubt_by_new_parts(case, patch, bench)
+        except BudgetSpent:
+            self._cut_short, doubt = True, ""
+        return doubted(case, attempt, doubt)
 
     def _validate(self, step: str, patch: Patch) -> list[CheckResult]:
         """Run the checks; retry those that failed through no fault of the patch, as the policy allows."""

@@ -4,11 +4,13 @@ The verdicts promise no more than is known. A patch that passes all checks is
 
 - *cured* if an example or an answer says what is right for an input that the broken code got wrong;
 - *unproven* if none does, or if the patch is doubted (`Patch.doubt`) and no answer has settled that;
-- *silenced* if it only keeps the failure from happening, returns an example's result as a constant, or makes code
-  idle: a condition that decides nothing, statements that are never reached.
+- *silenced* if it only keeps the failure from happening, returns an example's result as a constant, returns any
+  constant from a handler or a guard of its own where one example alone asks for that, or makes code idle: a condition
+  that decides nothing, statements that are never reached.
 
-Two doubts come from results. Checks compare values as JSON, which has neither tuples nor sets, so a patch that passes
-with another type than the tool returned is doubted. And where no example says what a failing input should give, a patch
+Some doubts come from results. Checks compare numbers by value and lists with tuples, so a patch that passes with
+another type than the tool returned, or than the example has, is doubted. Where an exception was in an argument, a patch
+that only removes the argument is doubted. And where no example says what a failing input should give, a patch
 that changes another result may be right, but nothing speaks for it: it comes after those that keep them.
 """
 
@@ -17,7 +19,9 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -29,11 +33,13 @@ from healkit.crossing import values
 from healkit.errors import HealkitError
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.checks import why_not
-from healkit.healing.inputs import accepted, known_inputs, variants
+from healkit.healing.inputs import accepted, edges, known_inputs, one_change_away, variants
 from healkit.pysource.nodes import Function, Jump
 from healkit.pysource.reach import added_reach, told_reach
 from healkit.pysource.shapes import read_shape
 
+#: Names that an exception's message quotes.
+_QUOTED = re.compile(r"""['"`](\w+)['"`]""")
 #: Statements that a guard consists of.
 _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
 
@@ -42,7 +48,7 @@ UNCOMPARED = "There was no time left to compare it with other patches."
 _ORDER: dict[Verdict, int] = {"cured": 0, "unproven": 1, "silenced": 2, "undecided": 4, "not_cured": 5}
 _UNASKED = 3
 #: How many other inputs are tried for changes that no check asks for, and the time limit of each in seconds.
-_PROBES_MAX, _PROBE_S = 32, 0.1
+_PROBES_MAX, _EDGES_MAX, _PROBE_S = 32, 6, 0.1
 
 
 # A verdict is given when a patch was tried; what is seen later may only change it in the order of these functions.
@@ -61,6 +67,7 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
             _displaced(rows)
             or _change_of_type(case.entry, rows)
             or _new_none(case.entry.code, patch.code, case.checks)
+            or _removed_argument(case.entry.code, patch.code, rows)
         )
         patch = _doubted(patch, doubt)
         verdict = _verdict(case, patch, results)
@@ -89,13 +96,33 @@ def with_changes_doubted(case: Case, bench: Workbench) -> tuple[Attempt, ...]:
     if is_provable(case) or not plausible:
         return case.attempts
     fitting = returned_types(case.entry.code, case.entry.tool_name)
-    changed = dict(_changed_inputs(case, plausible, bench))
+    made = variants(
+        known_inputs(case.entry, case.checks), lambda given: accepted(case.entry, given), _PROBES_MAX
+    )
+    probes = [Check(origin="passing", arguments=arguments) for arguments in made]
+    changed = dict(_changed_inputs(case, plausible, bench, probes))
     return tuple(
         attempt
         if not attempt.plausible
         else _with_change_doubted(attempt, case.entry, changed.get(attempt.number), fitting)
         for attempt in case.attempts
     )
+
+
+def doubt_by_other_inputs(case: Case, attempt: Attempt, bench: Workbench) -> str:
+    """Return a doubt about a cured patch that changes a result, where the tool only ever raised; empty for any other.
+
+    Raises `BudgetSpent`.
+    """
+    outcomes = {was.outcome for was in case.base}
+    if "passed" not in outcomes or not outcomes <= {"passed", "raised", "died"}:
+        return ""
+    near = [one.arguments for one in edges(case.checks, _EDGES_MAX) if not one.call]
+    others = one_change_away(known_inputs(case.entry, case.checks))
+    allowed = (one for one in itertools.chain(near, others) if accepted(case.entry, one))
+    probes = [Check(origin="passing", arguments=one) for one in itertools.islice(allowed, _PROBES_MAX)]
+    found = next(_changed_inputs(case, [attempt], bench, probes), None)
+    return "" if found is None else _change(case.entry, found[1])
 
 
 def disputed(attempt: Attempt, call: str) -> Attempt:
@@ -121,10 +148,15 @@ def rejudged(case: Case, attempt: Attempt, result: CheckResult) -> Attempt:
 
 
 def uncompared(case: Case, attempt: Attempt) -> Attempt:
-    """Return a cured attempt as one whose comparison with others was cut short; answers may still settle the doubt."""
-    if attempt.verdict != "cured":
+    """Return a cured attempt as one whose comparison with others was cut short."""
+    return doubted(case, attempt, UNCOMPARED)
+
+
+def doubted(case: Case, attempt: Attempt, doubt: str) -> Attempt:
+    """Return a cured attempt with a doubt, if there is one; answers may still settle it."""
+    if attempt.verdict != "cured" or not doubt:
         return attempt
-    patch = _doubted(attempt.patch, UNCOMPARED)
+    patch = _doubted(attempt.patch, doubt)
     return msgspec.structs.replace(attempt, patch=patch, verdict=_verdict(case, patch, attempt.results))
 
 
@@ -154,6 +186,8 @@ def _verdict(case: Case, patch: Patch, results: Sequence[CheckResult]) -> Verdic
         return "undecided" if _is_undecided(results) else "not_cured"
     if is_provable(case):
         if _copies_answer(code, patch.code, case.checks) or _makes_idle(code, patch.code):
+            return "silenced"
+        if _makes_up_answer(code, patch.code, case):
             return "silenced"
         return "unproven" if patch.doubt and not _is_settled(case) else "cured"
     return "silenced" if patch.guard or _adds_guard(code, patch.code) else "unproven"
@@ -273,6 +307,76 @@ def _constant_answers(tree: ast.Module) -> list[tuple[Any, bool]]:
     return found
 
 
+def _makes_up_answer(before: str, after: str, case: Case) -> bool:
+    """Return True if only the new code has a handler or a guard that gives an example's answer as a constant.
+
+    Two examples that raised and have that answer ask for it. A single one asks for a guard where its input is at an
+    edge (empty, zero, negative, one item, two equal arguments): a special case; elsewhere, the constant hides the step
+    that failed.
+    """
+    trees = _trees(before, after)
+    if trees is None:
+        return False
+    raised = [
+        check
+        for check, was in zip(case.checks, case.base, strict=True)
+        if check.binding and not check.raises and was.outcome in ("raised", "timeout", "died")
+    ]
+    for handled, found in ((True, _handled_answers), (False, _guarded_answers)):
+        old, new = map(found, trees)
+        for value in new:
+            if any(same_value(value, other) for other in old):
+                continue
+            asking = [check for check in raised if same_value(values.as_parts(check.expected), value)]
+            if len(asking) == 1 and (handled or not (asking[0].call or _is_edge(asking[0].arguments))):
+                return True
+    return False
+
+
+def _handled_answers(tree: ast.Module) -> list[Any]:
+    """Return the constants that exception handlers return or assign, as JSON data."""
+    places = [
+        part.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Return | ast.Assign | ast.AnnAssign)
+    ]
+    return _literals(places)
+
+
+def _guarded_answers(tree: ast.Module) -> list[Any]:
+    """Return the constants that an `if` only returns, or that a conditional expression gives, as JSON data."""
+    places: list[ast.expr | None] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and len(node.body) == 1 and isinstance(node.body[0], ast.Return):
+            places.append(node.body[0].value)
+        elif isinstance(node, ast.IfExp):
+            places += [node.body, node.orelse]
+    return _literals(places)
+
+
+def _literals(places: Sequence[ast.expr | None]) -> list[Any]:
+    found = []
+    for place in places:
+        with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            found.append(None if place is None else to_jsonable(ast.literal_eval(_content(place)))[0])
+    return found
+
+
+def _is_edge(arguments: Mapping[str, Any]) -> bool:
+    """Return True if some value in an input is empty, zero, negative, of one item, or twice the same argument."""
+
+    def at_edge(value: object) -> bool:
+        if isinstance(value, list | str | dict):
+            inside = value.values() if isinstance(value, dict) else value
+            return len(value) < 2 or (not isinstance(value, str) and any(map(at_edge, inside)))
+        return not value or (isinstance(value, int | float) and value < 0)
+
+    given = list(arguments.values())
+    return any(map(at_edge, given)) or any(one == other for one, other in itertools.combinations(given, 2))
+
+
 def _content(place: ast.expr) -> ast.expr:
     """Return what a frame, a series or an array is made of, where that is written out; else the expression itself."""
     if isinstance(place, ast.Call) and len(place.args) == 1:
@@ -367,6 +471,8 @@ def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:
         if was.outcome == "passed" and old != new and not (asks_float and {old, new} == {"int", "float"}):
             return f"It returns {_a(new)} where the tool returned {_a(old)}."
     for check, was, now in returned:
+        if check.binding and was.outcome != "passed" and _has_int_for_float(check.expected, now.value):
+            return "It returns an int where the example has a float."
         new = type_name(now)
         outer = new.partition("[")[0]
         if was.outcome == "passed":
@@ -394,6 +500,38 @@ def _new_none(before: str, after: str, checks: Sequence[Check]) -> str:
     if any(isinstance(node, ast.Return) and _is_none(node.value) for node in ast.walk(new)):
         return "It returns None, which the tool never did."
     return ""
+
+
+def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:
+    """Say that only an argument is gone in which the exception was: removed, it raises nothing and says nothing."""
+    trees = _trees(before, after)
+    if trees is None:
+        return ""
+    said = " ".join(
+        was.failure for _, was, now in rows if was.outcome == "raised" and now.outcome == "passed"
+    )
+    named = set(_QUOTED.findall(said))
+    old, new = ([node for node in ast.walk(tree) if isinstance(node, ast.Call)] for tree in trees)
+    kept = Counter(map(ast.dump, new)) & Counter(map(ast.dump, old))
+    changed = [call for call in new if ast.dump(call) not in kept]
+    for call in old if named else ():
+        for other in changed if ast.dump(call) not in kept else ():
+            if ast.dump(call.func) != ast.dump(other.func):
+                continue
+            stay = {ast.dump(one) for one in (*other.args, *other.keywords)}
+            gone = [one for one in (*call.args, *call.keywords) if ast.dump(one) not in stay]
+            if len(call.args) + len(call.keywords) - len(gone) == len(stay) and named & _names(gone):
+                return f"It removes the argument `{ast.unparse(gone[0])}`, in which the error was."
+    return ""
+
+
+def _names(parts: Sequence[ast.AST]) -> set[str]:
+    """Return the names, attributes, keywords and texts in some expressions."""
+    found: set[str] = set()
+    for node in itertools.chain.from_iterable(map(ast.walk, parts)):
+        one = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "arg", None)
+        found.add(str(one or getattr(node, "value", "")))
+    return found
 
 
 def _is_none(value: ast.expr | None) -> bool:
@@ -449,6 +587,15 @@ def _allowed(node: ast.expr) -> frozenset[str]:
     return frozenset()
 
 
+def _has_int_for_float(expected: object, found: object) -> bool:
+    """Return True if a float of an example was met by an int; a float may meet what somebody wrote as an int."""
+    if isinstance(expected, list) and isinstance(found, list):
+        return any(map(_has_int_for_float, expected, found))
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return any(_has_int_for_float(value, found.get(key)) for key, value in expected.items())
+    return type(expected) is float and type(found) is int
+
+
 def _has_float(value: object) -> bool:
     if isinstance(value, list | dict):
         return any(map(_has_float, value.values() if isinstance(value, dict) else value))
@@ -471,20 +618,20 @@ def _with_change_doubted(
     unfit = bool(fitting) and not names <= fitting
     if changed is None:
         return msgspec.structs.replace(attempt, unasked=unfit)
-    call = values.call_text(entry.tool_name, changed)
-    doubt = f"It changes what {call} returns, and no example says what is right there."
-    return msgspec.structs.replace(attempt, patch=_doubted(attempt.patch, doubt), unasked=True)
+    patch = _doubted(attempt.patch, _change(entry, changed))
+    return msgspec.structs.replace(attempt, patch=patch, unasked=True)
+
+
+def _change(entry: VaultEntry, arguments: dict[str, Any]) -> str:
+    call = values.call_text(entry.tool_name, arguments)
+    return f"It changes what {call} returns, and no example says what is right there."
 
 
 def _changed_inputs(
-    case: Case, plausible: Sequence[Attempt], bench: Workbench
+    case: Case, plausible: Sequence[Attempt], bench: Workbench, probes: Sequence[Check]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number of each attempt that changes another result, and an input with such a result."""
     entry = case.entry
-    made = variants(
-        known_inputs(entry, case.checks), lambda arguments: accepted(entry, arguments), _PROBES_MAX
-    )
-    probes = [Check(origin="passing", arguments=arguments) for arguments in made]
     own = dict(bench.score(entry.code, [()], probes, every=True, limit_s=_PROBE_S)).get(0, "")
     probes = [probe for probe, letter in zip(probes, own, strict=False) if letter == "."]
     if not probes:

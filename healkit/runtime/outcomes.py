@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from healkit.contracts import claims, rpc
-from healkit.contracts.encoding import type_outline
+from healkit.contracts.encoding import is_beyond_json, type_outline
 from healkit.contracts.execution import Finished, Started, summarize, summarize_json, utc_now
 from healkit.contracts.failure import (
     FACT_MAX_CHARS,
@@ -260,6 +260,14 @@ def is_exact(check: Check) -> bool:
     return values.has_tags(check.arguments) or values.has_tags(check.expected)
 
 
+def is_typed(check: Check) -> bool:
+    """Return whether a value has to have the types of a check's plain JSON; a record may have been a set.
+
+    A tuple may meet a list.
+    """
+    return check.binding and not check.raises and not values.has_tags(check.expected)
+
+
 def judged(
     check: Check,
     value: object,
@@ -274,6 +282,7 @@ def judged(
         exact = is_exact(check)
         met = values.meets if exact else same_value
         wrong = check.raises or (check.known and not met(check.expected, value))
+        wrong = wrong or (is_typed(check) and is_beyond_json(outline))
         outcome = "wrong" if wrong else "passed"
         found = values.kept(value) if exact else value
         return CheckResult(

@@ -48,6 +48,7 @@ from healkit.runtime.outcomes import (
     fault_of,
     interruption_of,
     is_exact,
+    is_typed,
     judged,
     outline_of,
     refusal_of,
@@ -619,6 +620,7 @@ def _as_sent(check: Check, limit_s: float) -> BatchCheck:
     return BatchCheck(
         arguments=raw(_sent_arguments(check)),
         exact=is_exact(check),
+        typed=is_typed(check),
         call=check.call,
         known=check.known,
         expected=raw(check.expected),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from healing_samples import PASSED, RAISED, verdict_on
 from healing_samples import WRONG_RESULT as WRONG
@@ -104,6 +106,53 @@ def test_a_copied_answer_is_no_cure(after: str, expected: object, copied: bool) 
     assert verdict_on(BEFORE, patch(after), [check], [RAISED], [PASSED]) == (
         "silenced" if copied else "cured"
     )
+
+
+@pytest.mark.requirement("HEAL-3")
+@pytest.mark.parametrize(
+    ("inputs", "after", "verdict"),
+    [
+        ([5], "def f(x):\n    try:\n        return 1 / x\n    except TypeError:\n        return 1\n", "silenced"),
+        ([0], "def f(x):\n    try:\n        return 1 / x\n    except TypeError:\n        y = 1\n    return y\n", "silenced"),
+        ([5], "def f(x):\n    if x == 5:\n        return 1\n    return 1 / x\n", "silenced"),
+        ([5], "def f(x):\n    return 1 if x > 3 else 1 / x\n", "silenced"),
+        # Two examples ask for it; so does one whose input is a special case.
+        ([5, 6], "def f(x):\n    try:\n        return 1 / x\n    except TypeError:\n        return 1\n", "cured"),
+        ([[]], "def f(x):\n    return 1 if not x else 1 / x\n", "cured"),
+        ([-2], "def f(x):\n    if x < 0:\n        return 1\n    return 1 / x\n", "cured"),
+        ([5], "def f(x):\n    try:\n        return 1 / x\n    except TypeError:\n        return x - 4\n", "cured"),
+    ],
+)  # fmt: skip
+def test_a_constant_from_a_handler_or_a_guard_only_hides_the_error(
+    inputs: list[Any], after: str, verdict: str
+) -> None:
+    """E12: `except TypeError: return 1` was called unverified, as 1 is a constant that much code returns."""
+    checks = [Check(origin="declared", arguments={"x": one}, known=True, expected=1) for one in inputs]
+    assert verdict_on(BEFORE, patch(after), checks, [RAISED] * len(inputs), [PASSED] * len(inputs)) == verdict
+
+
+@pytest.mark.requirement("HEAL-3")
+@pytest.mark.parametrize(
+    ("before", "after", "said", "value", "verdict"),
+    [
+        ("g(x, dtype=np.float)", "g(x)", "AttributeError: module 'np' has no attribute 'float'", 3.0, "unproven"),
+        ("sorted(x, reversed=True)", "sorted(x)", "TypeError: got an unexpected keyword argument 'reversed'", 3.0, "unproven"),
+        ("h(g(x, nme))", "h(g(x))", "NameError: name 'nme' is not defined", 3.0, "unproven"),
+        ("g(x, 1)", "g(x)", "TypeError: g() takes 1 positional argument but 2 were given", 3.0, "cured"),
+        ("g(x, dtype=np.float)", "g(x, dtype=float)", "AttributeError: module 'np' has no attribute 'float'", 3.0, "cured"),
+        ("g(y)", "g(x)", "NameError: name 'y' is not defined", 3, "unproven"),
+        ("g(y)", "g(x)", "NameError: name 'y' is not defined", [3.0, 2], "unproven"),
+    ],
+)  # fmt: skip
+def test_an_argument_removed_and_another_type_are_no_proof(
+    before: str, after: str, said: str, value: object, verdict: str
+) -> None:
+    """E14: the search deleted `dtype=np.float`, and got the int 3 for the example's 3.0."""
+    expected = [3.0, 2.0] if isinstance(value, list) else 3.0
+    check = Check(origin="declared", arguments={"x": [1]}, known=True, expected=expected)
+    codes = [f"def f(x):\n    return {one}\n" for one in (before, after)]
+    base, result = CheckResult(outcome="raised", failure=said), CheckResult(outcome="passed", value=value)
+    assert verdict_on(codes[0], patch(codes[1]), [check], [base], [result]) == verdict
 
 
 @pytest.mark.parametrize(

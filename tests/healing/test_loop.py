@@ -133,3 +133,54 @@ def test_a_tool_that_calls_others_is_validated_in_a_worker(healing: Healkit) -> 
     assert last is not None
     assert (last.revision, last.ename) == (1, "NameError")
     assert [info.failures for info in healing.vault.history("share")] == [1, 0]
+
+
+TOTAL = "def total(price, qty):\n    return price * qtyy\n"
+TOTALS = [
+    {"arguments": {"price": 2.5, "qty": 4}, "result": 10.0},
+    {"arguments": {"price": 5.0, "qty": 1}, "result": 5.0},
+]
+
+
+@pytest.mark.requirement("HEAL-3", "HEAL-9")
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return price * qty", ""),
+        ("total = price\n    for _ in range(qty - 1):\n        total += price\n    return total", ""),
+        ("if price == 777.77:\n        return 0.0\n    return price * qty", "the number 777.77"),
+        ("return price * qty * (price != 99)", "the number 99"),
+        ("return {'7': 0.0}.get(str(qty), price * qty)", "the text '7'"),
+        ("if price > 5.0:\n        return 0.0\n    return price * qty", "`price > 5.0` comes out the same"),
+        ("return 0.0 if qty == 2 else price * qty", "`qty == 2` comes out the same"),
+        ("return price * qty if qty else 0.0", "`qty` comes out the same"),
+        ("return price * qty if qty > 0 and not price.is_integer() or price else 0.0", "comes out the same"),
+        ("try:\n        return price * qty\n    except OverflowError:\n        price = 0.0\n    return price", "is not reached"),
+        ("match qty:\n        case 2:\n            return 0.0\n    return price * qty", "is not reached"),
+    ],
+)  # fmt: skip
+def test_a_models_patch_that_does_more_than_the_checks_see_is_not_kept_by_itself(
+    healing: Healkit, body: str, said: str
+) -> None:
+    """E2, E4: `if price == 777.77: …` passed every check, was called fixed, and was kept by auto."""
+    healing.vault.add("total", TOTAL, examples=TOTALS)
+    idea = Idea(f"def total(price, qty):\n    {body}\n", author="model")
+    report = healing.heal("total", advisors=[idea], auto=True)
+    assert report.best is not None
+    assert report.outcome == ("pending" if said else "kept"), str(report)
+    assert said in report.best.patch.doubt
+
+
+@pytest.mark.requirement("HEAL-3")
+def test_another_advisors_patch_that_changes_right_results_is_doubted(healing: Healkit) -> None:
+    """E4: where the tool only ever raised, what it returned elsewhere counts, whoever proposes."""
+    code = "def share(part, whole):\n    return part / whole\n"
+    examples = [
+        {"arguments": {"part": 3, "whole": 0}, "result": 3.0},
+        {"arguments": {"part": 3, "whole": 2}, "result": 1.5},
+    ]
+    healing.vault.add("share", code, examples=examples)
+    ideas = code.replace("whole\n", "max(whole, 1)\n"), code.replace("/ whole\n", "/ (whole or 1)\n")
+    report = healing.heal("share", advisors=[Idea(*ideas)], auto=True)
+    assert [attempt.verdict for attempt in report.attempts] == ["cured", "unproven"]
+    assert "It changes what share(part=" in report.attempts[1].patch.doubt

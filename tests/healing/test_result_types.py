@@ -8,7 +8,9 @@ import pytest
 from healing_samples import Idea
 
 from healkit import Healkit
+from healkit.contracts.healing import difference
 from healkit.healing.verdicts import returned_types
+from healkit.healing.workbench import bench_for
 
 LETTERS = "def letters(text):\n    return sorted(set(text[1:]))\n"
 EXAMPLES = [
@@ -23,14 +25,33 @@ def healed(healkit: Healkit, name: str, code: str, examples: list[dict[str, Any]
     return healkit.heal(name, advisors=[Idea(*ideas)])
 
 
-def test_a_set_for_a_list_is_doubted_and_the_report_says_so(healkit: Healkit) -> None:
-    """H7: a returned set equals a sorted list to the checks, which see JSON: the types are compared too."""
-    unordered = LETTERS.replace("sorted(set(text[1:]))", "set(text)")
-    report = healed(healkit, "letters", LETTERS, EXAMPLES, unordered)
-    assert report.verdict_code == "unproven"
-    assert report.best.patch.doubt == "It returns a set where the tool returned a list."
-    assert "It returns a set where the tool returned a list." in str(report)
-    assert report.best.results[1].outline == "set"
+@pytest.mark.requirement("HEAL-3")
+@pytest.mark.parametrize(
+    ("right", "code", "wrong", "said"),
+    [
+        (["a", "b"], "sorted(set(text[1:]))", "set(text)", "a set, where ['a', 'b'] is right"),
+        (
+            {"2": "ab"},
+            "{str(len(text[1:])): text}",
+            "{len(text): text}",
+            "a dict[int], where {'2': 'ab'} is right",
+        ),
+    ],
+)
+def test_what_only_its_json_makes_equal_is_wrong(
+    healkit: Healkit, right: object, code: str, wrong: str, said: str
+) -> None:
+    """E10: checks and the search compare types too: a set is no sorted list, and 2 is no '2'."""
+    code = f"def letters(text):\n    return {code}\n"
+    examples = [{"arguments": {"text": "ab"}, "result": right}]
+    bad = f"def letters(text):\n    return {wrong}\n"
+    good = code.replace("text[1:]", "text")
+    report = healed(healkit, "letters", code, examples, bad, good)
+    assert (report.verdict_code, report.best.patch.code) == ("cured", good)
+    assert report.attempts[1].why.endswith(said)
+    bench = bench_for(healkit.recorder, healkit.config, healkit.vault.get("letters").ref, 60.0)
+    letters = dict(bench.score(code, [[difference(code, one)] for one in (bad, good)], report.checks))
+    assert letters == {0: "w", 1: "."}
 
 
 def test_a_patch_that_keeps_the_types_comes_before_one_that_changes_them(healkit: Healkit) -> None:
@@ -57,7 +78,7 @@ def test_a_tool_that_calls_others_is_told_of_a_changed_type_too(healkit: Healkit
     code = LETTERS.replace("set(text[1:])", "set(mcp.vault.chars(text=text)[1:])")
     unordered = "def letters(text):\n    return set(mcp.vault.chars(text=text))\n"
     report = healed(healkit, "letters", code, EXAMPLES, unordered)
-    assert report.best.patch.doubt == "It returns a set where the tool returned a list."
+    assert report.attempts[0].why.endswith("a set, where ['a', 'b', 'c'] is right")
 
 
 def test_a_float_that_an_example_asks_for_is_no_change_of_type(healkit: Healkit) -> None:

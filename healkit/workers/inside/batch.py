@@ -35,7 +35,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from healkit.contracts.cassette import Tape
-from healkit.contracts.encoding import ValueTooLarge, to_jsonable
+from healkit.contracts.encoding import ValueTooLarge, is_beyond_json, to_jsonable, type_outline
 from healkit.contracts.healing import (
     DIED,
     LETTERS,
@@ -208,7 +208,7 @@ class _Prepared:
     def __init__(self, check: BatchCheck, result_max_bytes: int) -> None:
         self.arguments, self.raises, self.known = bytes(check.arguments), check.raises, check.known
         self.timeout_s, self.run = check.timeout_s, check.run
-        self.exact = check.exact
+        self.exact, self.typed = check.exact, check.typed
         self.expected = _decode(check.expected)
         #: The expected value itself, where it is more than plain JSON (`read`).
         self.wanted: object = None
@@ -380,7 +380,7 @@ class Candidates:
         except ValueTooLarge:
             return WRONG if check.known else RAISED
         if not check.known or same_value(check.expected, self._found):
-            return PASSED
+            return WRONG if check.typed and is_beyond_json(type_outline(value)) else PASSED
         return PASSED if check.exact and values.meets(check.expected, value) else WRONG
 
     def _compiled(self, edits: Sequence[Edit]) -> CodeType | None:

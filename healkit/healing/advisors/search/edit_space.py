@@ -229,7 +229,7 @@ def observe_baseline(case: Case, bench: Workbench, code: str) -> Baseline | None
 
 def _wrong_results(watched: Sequence[Check], failed: Sequence[Observed]) -> list[Check]:
     return [
-        msgspec.structs.replace(check, known=True, expected=one.result.value)
+        msgspec.structs.replace(check, origin="passing", known=True, expected=one.result.value)
         for check, one in zip(watched, failed, strict=True)
         if one.result.outcome == "wrong" and not one.result.failure
     ]

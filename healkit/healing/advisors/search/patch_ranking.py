@@ -25,11 +25,11 @@ from itertools import compress
 
 import msgspec
 
-from healkit.contracts.healing import Check, CheckResult, Edit, difference
-from healkit.healing.advisor import Workbench
+from healkit.contracts.healing import Check, CheckResult, Edit, Patch, difference
+from healkit.healing.advisor import Case, Workbench
 from healkit.healing.advisors.search.edit_space import Baseline, Candidate
 from healkit.healing.advisors.search.program import Program
-from healkit.healing.inputs import Accepts, edges, nearby
+from healkit.healing.inputs import Accepts, edges, nearby, scalars
 from healkit.pysource.nodes import Function, dump_without_names
 
 #: How many patches are compared by behaviour; the others follow in the order of their scores.
@@ -711,4 +711,89 @@ def _doubt_by_one(one: RankedPatch, loudly: bool, uneven: int) -> str:
         )
     if uneven:
         return "It changes one of several similar places, and only one check speaks for it."
+    return ""
+
+
+# Patches of other advisors, which may be any code.
+
+#: The most new conditions and blocks of a patch that are tried, and an expression that fails.
+_PARTS_MAX, _FAILING = 16, "[].pop()"
+
+
+def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
+    """Return why a patch of another advisor is doubted, in a sentence; empty if it is not. Raises `BudgetSpent`.
+
+    What is new in it has to matter on some check: a condition that comes out the same on all of them, or a block that
+    none reaches, may do anything for other inputs. Rules are healkit's own, and so are the literals that they add.
+    """
+    before, after = case.entry.code, patch.code
+    if not _is_python(after) or (patch.author == "rule" and not _is_python(before)):
+        return ""
+    if patch.author != "rule" and (unexplained := _unexplained(before, after, case.checks)):
+        return f"It contains {unexplained}, which neither the tool nor an example explains."
+    program = Program(after)
+    known = {ast.dump(node) for node in ast.walk(ast.parse(before))} if _is_python(before) else set()
+    parts = [(part, decides) for part, decides in _parts(program) if ast.dump(part) not in known][:_PARTS_MAX]
+    tried: list[tuple[ast.expr | ast.stmt, bool, Edit]] = []
+    for part, decides in parts:
+        if isinstance(part, ast.expr):
+            texts = ("True", "False") if decides else (_FAILING,)
+            tried += [(part, decides, program.replace(part, text)) for text in texts]
+        elif isinstance(part, ast.stmt) and (edit := program.insert(part, _FAILS)) is not None:
+            tried.append((part, decides, edit))
+    letters = dict(bench.score(after, [[edit] for _, _, edit in tried], case.checks))
+    for number, (part, decides, _) in enumerate(tried):
+        if set(letters.get(number, "-")) == {"."}:
+            text = ast.unparse(part).partition("\n")[0]
+            if decides:
+                return f"Its new condition `{text}` comes out the same on every check."
+            return f"Its new part `{text}` is not reached on any check."
+    return ""
+
+
+def _is_python(code: str) -> bool:
+    try:
+        ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _parts(program: Program) -> Iterator[tuple[ast.expr | ast.stmt, bool]]:
+    """Yield the conditions of a program, with True; with False what some condition, handler or case has to reach."""
+    for node in program.nodes:
+        match node:
+            case ast.If() | ast.While() | ast.IfExp():
+                yield node.test, True
+            case ast.comprehension():
+                yield from ((test, True) for test in node.ifs)
+            case ast.Compare():
+                yield node, True
+            case ast.BoolOp():
+                yield from ((value, False) for value in node.values[1:])
+            case ast.ExceptHandler() | ast.match_case():
+                yield node.body[0], False
+
+
+def _unexplained(before: str, after: str, checks: Sequence[Check]) -> str:
+    """Return a literal that only the new code has, and that is in no example; empty if there is none."""
+    seen = [one for check in checks for one in scalars([check.arguments, check.call, check.expected])]
+    texts = " ".join([before, *(one for one in seen if isinstance(one, str))])
+    tree = ast.parse(after)
+    said = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise | ast.Expr | ast.JoinedStr)
+        for part in ast.walk(node)
+    }
+    numbers = {one for one in seen if isinstance(one, int | float)}
+    for node in ast.walk(tree):
+        value = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
+        if isinstance(value, bool) or value is None or value is ... or id(node) in said or value in _USUAL:
+            continue
+        if isinstance(value, int | float | complex):
+            if value not in numbers and str(value) not in texts:
+                return f"the number {value}"
+        elif str(value) not in texts:
+            return f"the text {value!r}"
     return ""
