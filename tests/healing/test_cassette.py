@@ -188,7 +188,9 @@ def test_granted_files_are_read_and_never_written(shop: Shop, tmp_path: Path) ->
     assert f"Granted files as they are now: rates.txt (SHA-256 {digest}…)." in report.notes
     worse = code.replace("return", f"open('{folder}/rates.txt', 'w').write('9'); return")
     shop.healkit.vault.patch("bill", code)
-    assert shop.heal(worse).attempts[0].verdict == "not_cured"
+    attempt = shop.heal(worse).attempts[0]
+    assert attempt.verdict == "undecided"
+    assert attempt.why.endswith("cannot be told: what the tool writes to a granted folder is not repeated")
     assert (folder / "rates.txt").read_text() == "4"
 
 
