@@ -56,6 +56,23 @@ def _unquoted_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         )
 
 
+def _quoted_annotation(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Quote the annotations with a name that nothing else reads: quoted, they are not evaluated."""
+    name = match["name"]
+    places = [getattr(node, field, None) for node in site.all(ast.AST) for field in ("annotation", "returns")]
+    found = [place for place in places if place is not None and _reads(place, name)]
+    if found and _reads(site.source.tree, name) == sum(_reads(place, name) for place in found):
+        edits = [site.source.replace(place, repr(site.source.segment(place))) for place in found]
+        yield Proposal(
+            f"`{name}` stands in annotations only; in quotes they are not evaluated.",
+            [edit for made in edits for edit in made],
+        )
+
+
+def _reads(tree: ast.AST, name: str) -> int:
+    return sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
+
+
 def _class_of(site: Site) -> ast.ClassDef | None:
     parent = site.source.parents.get(site.function) if site.function else None
     return parent if isinstance(parent, ast.ClassDef) else None
@@ -294,6 +311,7 @@ FIXES: dict[str, Propose] = {
     "of_self": _of_self,
     "no_self": _no_self,
     "accumulator": _accumulator,
+    "quoted_annotation": _quoted_annotation,
     "outer_variable": _outer_variable,
     "own_copy": _own_copy,
     "not_begun": _not_begun,

@@ -111,6 +111,17 @@ def test_another_tool_is_a_replacement_that_is_asked_about(healing: Healkit) -> 
     assert healing.execute_tool("ratio", arguments={"a": 1, "b": 0}) == 0.0
 
 
+@pytest.mark.requirement("HEAL-2")
+def test_another_tool_is_no_proposal_where_no_example_says_what_is_right(healing: Healkit) -> None:
+    """E11: `Replace the tool by b_gen v1, another program` was offered for whatever took the same arguments."""
+    healing.vault.add("first", "def first(items: list):\n    return items[0]\n")
+    healing.vault.add("b_gen", "def b_gen(items: list):\n    return (item for item in items)\n")
+    assert healing.execute("first", arguments={"items": []}).failure is not None
+    assert healing.heal("first", advisors=["peers"]).attempts == ()
+    healing.vault.add_example("first", {"arguments": {"items": []}, "result": []})
+    assert len(healing.heal("first", advisors=["peers"]).attempts) == 1
+
+
 def test_an_earlier_revision_of_the_tool_is_proposed(healing: Healkit) -> None:
     healing.vault.patch("ratio", FIXED)
     healing.vault.patch("ratio", BROKEN, reason="broken again")

@@ -10,7 +10,9 @@ from healing_samples import Idea
 from healkit import Healkit
 from healkit.contracts.healing import difference
 from healkit.healing.verdicts import returned_types
-from healkit.healing.workbench import bench_for
+from healkit.healing.workbench import Bench
+from healkit.runtime.trials import Searches
+from healkit.workers.inside.capture import describe
 
 LETTERS = "def letters(text):\n    return sorted(set(text[1:]))\n"
 EXAMPLES = [
@@ -49,7 +51,7 @@ def test_what_only_its_json_makes_equal_is_wrong(
     report = healed(healkit, "letters", code, examples, bad, good)
     assert (report.verdict_code, report.best.patch.code) == ("cured", good)
     assert report.attempts[1].why.endswith(said)
-    bench = bench_for(healkit.recorder, healkit.config, healkit.vault.get("letters").ref, 60.0)
+    bench = Bench(Searches(healkit.recorder, healkit.config), healkit.vault.get("letters").ref, 60.0)
     letters = dict(bench.score(code, [[difference(code, one)] for one in (bad, good)], report.checks))
     assert letters == {0: "w", 1: "."}
 
@@ -123,3 +125,9 @@ def test_a_change_is_said_with_the_call_that_it_changes(healkit: Healkit) -> Non
 def test_an_annotation_says_which_types_fit(annotation: str, names: set[str]) -> None:
     """H8: annotations count."""
     assert returned_types(f"def f(x) -> {annotation}:\n    return x\n", "f") == names
+
+
+def test_an_address_is_no_part_of_a_value() -> None:
+    """E11: two patches seemed to disagree, as each run has its own `<generator object … at 0x7f…>`."""
+    assert describe(iter(())) == "<tuple_iterator object>"
+    assert describe("at 0x7f> is text") == "'at 0x7f> is text'"

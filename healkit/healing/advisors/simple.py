@@ -18,6 +18,7 @@ from healkit.failures.site import Site
 from healkit.failures.syntax_repair.draft import compiler_message
 from healkit.failures.syntax_repair.nearest_text import repairs
 from healkit.healing.advisor import Case, Peer, Workbench
+from healkit.healing.verdicts import is_provable
 from healkit.pysource.nodes import Function
 from healkit.pysource.shapes import read_shape
 from healkit.pysource.source import Source
@@ -126,7 +127,10 @@ def _compared_with_null(code: str) -> Iterator[tuple[str, str]]:
 
 
 class PeersAdvisor:
-    """Advisor that proposes other versions of the tool, newest first, then tools with the same arguments."""
+    """Advisor that proposes other versions of the tool, newest first, then tools with the same arguments.
+
+    Another tool is proposed only where some check says what is right for a failing input: else any program would do.
+    """
 
     name = "peers"
     author: Literal["rule"] = "rule"
@@ -136,6 +140,8 @@ class PeersAdvisor:
         if case.entry.type != "python":
             return
         for place, peer in enumerate(case.peers):
+            if not peer.same_tool and not is_provable(case):
+                continue
             code = peer.code if peer.same_tool else _as_this_tool(peer, case.entry)
             if code is None:
                 continue

@@ -15,6 +15,7 @@ import faulthandler
 import io
 import linecache
 import os
+import re
 import resource
 import signal
 import time
@@ -52,6 +53,8 @@ _MESSAGE_MAX_CHARS = 10_000
 _NAME_MAX_CHARS = 500
 _LAST_WORDS_CHARS = 4000
 _DESCRIBE_S = 0.5
+#: Address in a repr: another one in each run, and so no part of a value.
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 #: Time to read an exception's message, or its traceback, and to read those that it is linked to.
 _TEXT_S, _LINKED_S = 2.0, 1.0
 
@@ -131,7 +134,7 @@ def show_source(entry: EntryRef, code: str) -> None:
 
 
 def describe(value: object) -> str:
-    """`repr(value)` in at most half a second and 2,000 characters; never raises."""
+    """`repr(value)` without addresses, in at most half a second and 2,000 characters; never raises."""
     if type(value) is int:
         return int_text(value)
     try:
@@ -141,7 +144,7 @@ def describe(value: object) -> str:
         return f"<{type(value).__qualname__} object, its repr takes too long>"
     except BaseException as error:  # noqa: BLE001 - whatever a foreign __repr__ raises
         return f"<{type(value).__qualname__} object, its repr raises {type(error).__name__}>"
-    return text if len(text) <= 2000 else f"{text[:2000]}… [{len(text):,} characters]"
+    return _ADDRESS.sub("", text) if len(text) <= 2000 else f"{text[:2000]}… [{len(text):,} characters]"
 
 
 def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failure:
