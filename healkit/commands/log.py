@@ -93,7 +93,7 @@ def _refused(left_out: int) -> Sequence[str]:
 
 def export(
     healkit: Healkit,
-    file: Annotated[str, word("its name ends in .jsonl or .parquet", "FILE")],
+    file: Annotated[str, word("its name ends in .jsonl or .parquet; with --cassette it is JSON", "FILE")],
     *,
     filters: FilterOptions,
     force: Annotated[bool, Option("force", "overwrite the file")] = False,

@@ -229,8 +229,13 @@ def _calls(execution: ExecutionData) -> Table:
     for call in execution.calls:
         mark = call_mark(call)
         sign, name = Span(mark, "strong", _CALL_TONES[mark]), Span(f"{call.server}.{call.tool}", "code")
-        rows.append((call.task_id, sign, name, plain.duration(call.duration_ms), call_outcome(call)))
+        rows.append((call.task_id, sign, name, _took(call), call_outcome(call)))
     return Table((), rows)
+
+
+def _took(call: CallRecord) -> str:
+    """Return how long a call took; one that was answered from the record was not made."""
+    return "from the record" if call.answered_from else plain.duration(call.duration_ms)
 
 
 def _decisions(execution: ExecutionData) -> Table:
@@ -251,7 +256,7 @@ def _steps(execution: ExecutionData) -> Iterator[tuple[str, Fact]]:
 
     yield from decided("")
     for call in execution.calls:
-        came = f"{plain.duration(call.duration_ms)}  {call_outcome(call)}".rstrip()
+        came = f"{_took(call)}  {call_outcome(call)}".rstrip()
         yield "call", f"{call.task_id} {call.server}.{call.tool} {call_mark(call)} {came}"
         yield from decided(call.task_id)
 

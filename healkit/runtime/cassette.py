@@ -136,7 +136,9 @@ def cassette_of(
     definitions, listed = _definitions(entry, providers)
     known = {(one.server, one.name) for one in definitions}
     for call in calls:
-        if call.server not in listed and (call.server, call.tool) not in known:
+        # One that was answered was there; of a server that is not here now, a refused one may be too.
+        was_there = call.success or call.error_code != "CALL_REFUSED"
+        if (was_there or call.server not in listed) and (call.server, call.tool) not in known:
             known.add((call.server, call.tool))
             definitions.append(_definition_from(call))
     return Cassette(definitions, listed, calls, runs)
@@ -213,7 +215,7 @@ def _definitions(
             tools = ask() if ask is not None else provider.definitions(entry.persona)
         except HealkitError:
             continue
-        if tools or ask is None:
+        if tools:  # a server that has not begun, or functions that another process provided, are not known
             listed.append(server)
             found += [one for one in tools if allows(patterns, f"{one.server}.{one.name}")]
     return found, listed

@@ -210,9 +210,11 @@ class Runner:
         they are not on record, as patterns (`["host.price"]`). Of a file, a tool that the vault does not have is added
         to it, without grants.
 
-        A call that is not on record ends it with `CALL_NOT_ON_RECORD`. Raises `UsageInvalid` where there is no such
-        row, `LogFileError` for another file, `ArgumentsInvalid` where the log does not hold the arguments whole, and as
-        `execute` does.
+        Like a trial, it counts neither as a run of the tool nor as a failure of its. A call that is not on record ends
+        it with `CALL_NOT_ON_RECORD`.
+
+        Raises `UsageInvalid` where there is no such row, `LogFileError` for another file, `ArgumentsInvalid` where the
+        log does not hold the arguments whole, and as `execute` does.
         """
         from healkit.runtime.cassette import Replay, read_reproduction, reproduction_of
 
@@ -231,7 +233,7 @@ class Runner:
                 found.persona,
                 values.remade(found.arguments),
                 timeout_s=timeout,
-                origin="replay",
+                origin="trial",
                 on_output=on_output,
                 code=None if active or entry.code == found.code else found.code,
                 within=nested_grants(self._log().get(what)) if isinstance(what, int) else None,

@@ -239,7 +239,8 @@ def test_a_replay_repeats_what_happened_and_makes_no_call(recorded: Shop) -> Non
     assert [call.answered_from for call in again.calls] == [failed.trace_id] * 2
     stored = healkit.execution(again.log_id)
     assert stored is not None
-    assert (stored.origin, [call.answered_from for call in stored.calls]) == ("replay", [failed.trace_id] * 2)
+    assert (stored.origin, [call.answered_from for call in stored.calls]) == ("trial", [failed.trace_id] * 2)
+    assert healkit.last_error() == failed
     healkit.vault.patch("bill", BILL.replace("host.price(product=product)", "host.price(product='tea')"))
     changed = healkit.replay(failed.log_id, active=True)
     assert changed.failure is not None
@@ -251,6 +252,15 @@ def test_a_replay_repeats_what_happened_and_makes_no_call(recorded: Shop) -> Non
     assert not recorded.made
     live = healkit.replay(failed.log_id, active=True, live=["host.price"])
     assert (live.value, dict(recorded.made)) == (5.0, {"price": 1})
+
+
+@HEAL_7
+def test_another_process_heals_from_the_record_what_it_does_not_provide(shop: Shop) -> None:
+    shop.fail(BILL, *(example["arguments"] for example in EXAMPLES))
+    for name in ("price", "send", "stock"):
+        shop.healkit.withdraw(name)
+    report = shop.heal()
+    assert (report.outcome, report.verdict_code) == ("kept", "cured")
 
 
 @HEAL_7
