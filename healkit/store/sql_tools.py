@@ -72,7 +72,7 @@ class SqlFailed(HealkitError):
     """Raised when the database refuses the statement.
 
     Where it asks for a table, column or function that does not exist, `near` are similar names, and `known` the first
-    that exist.
+    that exist; after the tables come the columns of a similar one.
     """
 
     code = "SQL_ERROR"
@@ -178,15 +178,19 @@ def _names(
         if not OWN_TABLES.fullmatch(table) or (log and table == "executionlog")
     ]
     if kind in ("table", "relation"):
-        found = [table for table, _ in rows]
-    elif kind == "function":
-        found = [name for _, name in rows]
-    else:
-        tables, named = _named_in(code, dialect)
-        asked = {tables.get(owner.lower(), owner.lower())} if owner else set(tables.values())
-        found = [name for table, name in rows if table.lower() in asked] + ([] if owner else named)
+        tables = list(dict.fromkeys(table for table, _ in rows))
+        similar = near_misses(wanted, tables, NEAR_MAX)
+        # The columns of the likeliest table may be misspelt too.
+        return similar, tables[: KNOWN_MAX // 2] + [name for table, name in rows if table in similar[:1]][
+            :KNOWN_MAX
+        ]
+    if kind == "function":
+        return near_misses(wanted, [name for _, name in rows], NEAR_MAX), []
+    by_name, named = _named_in(code, dialect)
+    asked = {by_name.get(owner.lower(), owner.lower())} if owner else set(by_name.values())
+    found = [name for table, name in rows if table.lower() in asked] + ([] if owner else named)
     known = [name for name in dict.fromkeys(found) if name.lower() != wanted.lower()]
-    return near_misses(wanted, known, NEAR_MAX), [] if kind == "function" else known[:KNOWN_MAX]
+    return near_misses(wanted, known, NEAR_MAX), known[:KNOWN_MAX]
 
 
 def _named_in(code: str, dialect: str) -> tuple[dict[str, str], list[str]]:

@@ -23,7 +23,7 @@ from healkit.store.database import Database
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
 from healkit.store.models import TableBase
-from healkit.store.sql_tools import run_sql
+from healkit.store.sql_tools import SqlFailed, run_sql
 
 
 @pytest.fixture
@@ -107,3 +107,18 @@ def test_a_sql_tool_reads_its_personas_rows_where_it_may_and_nothing_else_of_hea
     for source in (*tables, *(f"public.{name}" for name in tables), *odd):
         with pytest.raises(SqlNotAllowed):
             run(f"SELECT count(*) FROM {source}", None if source == "executionlog" else "alice")
+
+
+def test_a_name_that_the_server_lacks_comes_with_those_that_it_has(database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE sales (region TEXT, amount INTEGER)")
+    for code, near in (
+        ("SELECT amout FROM sales", ["amount"]),
+        ("SELECT s.regoin FROM sales s", ["region"]),
+        ("SELECT count(*) FROM slaes", ["sales"]),
+        ("SELECT lenght(region) FROM sales", ["length"]),
+        ("SELECT * FROM executionlgo", []),
+    ):
+        with pytest.raises(SqlFailed, match="does not exist") as raised:
+            run_sql(database.url, code, {}, row_limit=9, timeout_s=5)
+        assert raised.value.near[:1] == near

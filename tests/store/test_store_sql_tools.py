@@ -164,6 +164,31 @@ def test_a_refused_statement_raises(sales: Path, code: str, arguments: dict[str,
         run(sales, code, **arguments)
 
 
+@pytest.mark.parametrize(
+    ("code", "near", "known"),
+    [
+        ("SELECT amout FROM sales", ["amount"], ["region", "amount"]),
+        ("SELECT s.regoin FROM sales s", ["region"], ["region", "amount"]),
+        ("SELECT count(*) FROM slaes", ["sales"], ["sales", "region", "amount"]),
+        ("SELECT lenght(region) FROM sales", ["length"], []),
+        ("SELECT sum(amount) AS total FROM sales HAVING totl > 1", ["total"], ["region", "amount", "total"]),
+        ("SELECT zzyzx FROM sales", [], ["region", "amount"]),
+        ("SELECT * FROM executionlgo", [], ["sales"]),
+        ("SELECT amount FROM sales WHERE", [], []),
+    ],
+)
+def test_a_name_that_the_database_lacks_comes_with_those_that_it_has(
+    sales: Path, code: str, near: list[str], known: list[str]
+) -> None:
+    with contextlib.closing(sqlite3.connect(sales)) as connection:
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS executionlog (id INTEGER)"
+        )  # healkit's own: never named
+    with pytest.raises(SqlFailed) as raised:
+        run(sales, code)
+    assert (raised.value.near[:1], raised.value.known) == (near, known)
+
+
 @pytest.mark.requirement("SAFE-1")
 @pytest.mark.parametrize("log_of", [None, "default"], ids=["not granted", "granted"])
 def test_no_statement_reads_a_table_of_healkits_own(
