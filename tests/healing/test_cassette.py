@@ -213,7 +213,7 @@ def test_a_patch_that_reaches_further_waits_for_a_person(shop: Shop, patch: str,
     """E2: a patch that called, or imported, what the old code did not was kept by `auto=True`."""
     shop.fail(BILL, *(example["arguments"] for example in EXAMPLES))
     report = shop.heal(patch)
-    assert (report.outcome, report.verdict_code) == ("pending", "cured")
+    assert report.outcome == "pending"
     assert report.attempts[0].diff.startswith(f"! Reaches further than the code it replaces: {reach}\n")
     assert f"Reaches further than the code it replaces: {reach}" in str(report)
 
