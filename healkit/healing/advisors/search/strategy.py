@@ -49,6 +49,7 @@ from healkit.healing.advisors.search.patch_ranking import (
     PARTIAL,
     PlausiblePatch,
     RankedPatch,
+    is_telling,
     rank_patches,
     reason_for_doubt,
 )
@@ -225,7 +226,10 @@ class Search:
                 continue
             edits = len(self._made_by) + len(one.patch.candidate.made_by)
             fixed, loudly = self._baseline.evidence, self._baseline.fails_loudly
-            why = reason_for_doubt(self._code, one, edits, fixed, loudly=loudly)
+            tells = any(map(is_telling, self._baseline.failing))
+            why = reason_for_doubt(
+                self._code, one, edits, fixed, loudly=loudly, alone=not self._baseline.passing, tells=tells
+            )
             why = why or ("" if self._evaluator.compared else UNCOMPARED) or (OVERTAKEN if doubted else "")
             attempt = yield self._patch(one.patch, one.rank, doubt=why)
             stands = attempt is None or attempt.plausible
