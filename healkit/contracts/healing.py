@@ -245,12 +245,12 @@ def _alike(one: str, other: str) -> int:
 
 #: `kept`: a patch is the tool's active revision now. `shown`: a dry run's. `pending`: it waits for consent. `declined`:
 #: the person said no. `denied`: the policy forbids it. `rolled_back`: it was kept, failed when it ran, and was taken
-#: back. `not_cured`: no attempt passes. `healthy`: the tool does not fail any more. `not_mendable`: no change
-#: of the code helps. `halted`: the policy ended the run; a patch that failed once it was active may still be there.
-#: `stopped`: Stop was pressed.
+#: back. `not_cured`: no attempt passes. `healthy`: the tool does not fail any more. `by_chance`: it passes and fails
+#: with the same code and arguments. `not_mendable`: no change of the code helps. `halted`: the policy ended the run; a
+#: patch that failed once it was active may still be there. `stopped`: Stop was pressed.
 Outcome = Literal[
-    "kept", "shown", "pending", "declined", "denied", "rolled_back", "not_cured", "healthy", "not_mendable", "halted",
-    "stopped",
+    "kept", "shown", "pending", "declined", "denied", "rolled_back", "not_cured", "healthy", "by_chance",
+    "not_mendable", "halted", "stopped",
 ]  # fmt: skip
 #: Each in words.
 HEAL_ENDINGS: dict[str, str] = {
@@ -262,6 +262,7 @@ HEAL_ENDINGS: dict[str, str] = {
     "rolled_back": "patch rolled back",
     "not_cured": "no fix found",
     "healthy": "nothing fails any more",
+    "by_chance": "it passes and fails by chance",
     "not_mendable": "changing the code does not help",
     "halted": "halted by the policy",
     "stopped": "stopped",

@@ -380,6 +380,8 @@ def diagnosed_by_examples(case: Case, diagnosis: Diagnosis, log: Log) -> tuple[C
         if result.failure and result.outcome not in ("passed", "wrong"):
             failure = _failure_of(case, result, log)
             return dataclasses.replace(case, failure=failure), diagnose(case.entry, failure, case.checks)
+    if all(result.outcome == "passed" for result in case.base):
+        return case, dataclasses.replace(diagnosis, sentence="Every check passes as it is.")
     return case, diagnosis
 
 

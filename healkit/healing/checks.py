@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from healkit.config import Mode
 from healkit.contracts.cassette import Tape
 from healkit.contracts.encoding import is_beyond_json, to_jsonable, type_outline
 from healkit.contracts.healing import Check, CheckResult
@@ -63,6 +64,10 @@ class Validator:
         #: Name of the mode in the trace.
         self.mode = "trial" if self.light else "worker"
 
+    def use_workers(self) -> None:
+        """Run all checks in workers from now on."""
+        self.light, self.mode = False, "worker"
+
     def fits(self, check: Check) -> bool:
         """Return True if the check can be run: one with source to evaluate needs the light mode."""
         return self.light or not check.call
@@ -75,16 +80,22 @@ class Validator:
             results = self._bench.run([code], checks)[0]
             if self._bench.may_call:  # what is missing may be called, which a light trial cannot
                 results = [
-                    self._in_worker(code, check) if self._is_missing(check, was) else was
+                    self.in_worker(code, check) if self._is_missing(check, was) else was
                     for check, was in zip(checks, results, strict=True)
                 ]
         else:
-            results = [self._in_worker(code, check) for check in checks]
+            results = [self.in_worker(code, check) for check in checks]
         if self._entry.grants.write:
             results = [_without_writing(result) for result in results]
         self.answered += sum(result.answered for result in results)
         self.made += sum(result.live for result in results)
         return results
+
+    def repeat(self, code: str, check: Check, times: int, *, fresh: bool = False) -> list[CheckResult]:
+        """Run one check so often; fresh: each in an interpreter of its own, in which a set has another order."""
+        if fresh and not check.call:
+            return [self.in_worker(code, check, mode="subprocess") for _ in range(times)]
+        return self.run(code, [check] * times)
 
     def replay(self, check: Check) -> Replay:
         """Begin a replay for a check: its calls are answered as those of the execution that it came from."""
@@ -98,14 +109,15 @@ class Validator:
     def _is_missing(self, check: Check, result: CheckResult) -> bool:
         return not check.call and (result.outcome == "not_on_record" or result.displaced > 0)
 
-    def _in_worker(self, code: str, check: Check) -> CheckResult:
+    def in_worker(self, code: str, check: Check, mode: Mode = "worker") -> CheckResult:
+        """Run one check on the path of any execution; raise `BudgetSpent`."""
         if self._bench.left_s <= 0:
             raise BudgetSpent("The healing's time is up.", hint="Give it more: budget_s=….")
         started = time.perf_counter()
         replay = self.replay(check)
         try:
             with _stopped_by(self._stop):
-                execution = execute_check(self._hk, self._entry, check, replay, code)
+                execution = execute_check(self._hk, self._entry, check, replay, code, mode)
         except HealkitError as error:
             return CheckResult(outcome="raised", failure=str(error.message), error_code=str(error.code))
         result = result_of(check, execution, time.perf_counter() - started)
@@ -130,7 +142,12 @@ def is_light(entry: VaultEntry) -> bool:
 
 
 def execute_check(
-    hk: Healkit, entry: VaultEntry, check: Check, replay: Replay, code: str | None = None
+    hk: Healkit,
+    entry: VaultEntry,
+    check: Check,
+    replay: Replay,
+    code: str | None = None,
+    mode: Mode = "worker",
 ) -> Execution:
     """Run a tool on the execution path with a check's arguments; raise as `Healkit.execute` does.
 
@@ -150,7 +167,7 @@ def execute_check(
             entry.tool_name,
             persona,
             arguments,
-            mode="worker",
+            mode=mode,
             origin="heal" if code is None else "trial",
             on_output=lambda _output: None,
             code=code,

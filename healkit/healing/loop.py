@@ -49,6 +49,16 @@ from healkit.healing.case import (
     own_code,
     settled,
 )
+from healkit.healing.chance import (
+    FRESH_RUNS,
+    PASSING_RUNS,
+    RUNS,
+    SET_ORDER,
+    Chance,
+    chance_in,
+    chance_of,
+    on_record,
+)
 from healkit.healing.checks import Validator, execute_check
 from healkit.healing.consent import decide
 from healkit.healing.questions import Answer, Question, answered_check, question_on
@@ -89,6 +99,8 @@ _MORE_S, _MORE_PATCHES = 3.0, 5
 #: Characters of an advisor's own error that the report quotes.
 _SAID_CHARS = 200
 _QUESTIONS_MAX = 3
+#: Time that a run in an interpreter of its own takes about.
+_FRESH_S = 0.7
 #: Number of recent executions whose calls are at hand besides those of the checks.
 _RUNS_MAX = 50
 _log = logging.getLogger(__name__)
@@ -215,10 +227,14 @@ class Healing:
 
     def _try_patches(self, step: str) -> Ending | None:
         # Nothing is on record of a wrong value: its examples tell what happens.
-        unseen = self._diagnosis.kind == "wrong_value"
+        unseen, chance = self._diagnosis.kind == "wrong_value", None
         if unseen:
             self._settle()
+            chance = self._leave_out_chance()
             self._case, self._diagnosis = diagnosed_by_examples(self._case, self._diagnosis, self._hk.log)
+            if chance is not None:
+                told = "It passes and fails with the same arguments."
+                self._diagnosis = dataclasses.replace(self._diagnosis, sentence=told)
         self._record.inspected(step, self._diagnosis)
         if self._blamed is not None:
             self._say(self._blamed.sentence)
@@ -228,10 +244,13 @@ class Healing:
             return Ending("not_mendable", self._diagnosis.why_not)
         if not unseen:
             self._settle()
+            chance = self._leave_out_chance()
         case = self._case
         self._record.measured(step, case.checks, case.base)
+        if chance is not None:
+            return chance
         if case.checks and not case.untried and all(was.outcome == "passed" for was in case.base):
-            return Ending("healthy", "Every check passes as it is; nothing fails any more.")
+            return Ending("healthy", self._healthy())
         outside = self._cause_outside()
         self._ask_advisors(outside=bool(outside))
         if outside and not any(one.plausible and one.verdict != "silenced" for one in self._case.attempts):
@@ -241,6 +260,80 @@ class Healing:
             self._ask_questions()
         self._compared = not self._cut_short
         return None
+
+    def _fails_in_worker_only(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> bool:
+        """Return True where a recorded run of the same code failed, and so it does in a worker, but not in a trial."""
+        code = self._entry.code
+        if not self._validator.light or chance_in(code) not in ("", SET_ORDER):
+            return False
+        passed = (check for check, was in zip(checks, base, strict=True) if was.outcome == "passed")
+        suspects = [check for check in passed if not check.call and self._own_failure(check) is not None]
+        again = (self._validator.in_worker(code, check) for check in suspects)
+        return any(result.outcome not in ("passed", "not_on_record") for result in again)
+
+    def _leave_out_chance(self) -> Ending | None:
+        """Repeat the checks that chance may decide, and leave those out; return the ending where no other fails."""
+        case, kept, found = self._case, list[tuple[Check, CheckResult]](), list[Chance]()
+        source = chance_in(self._entry.code) if self._entry.type == "python" else ""
+        for check, was in zip(case.checks, case.base, strict=True):
+            chance = self._chance_of(check, was, source)
+            if chance is None:
+                kept.append((check, was))
+            elif check.origin != "passing":
+                found.append(chance)
+                self._notes.append(chance.sentence)
+        if len(kept) < len(case.checks):
+            untried = case.untried or any(one.check.origin == "failing" for one in found)
+            checks, base = tuple(check for check, _ in kept), tuple(was for _, was in kept)
+            self._case = dataclasses.replace(case, checks=checks, base=base, untried=untried)
+        if not found or any(was.outcome != "passed" for _, was in kept):
+            return None
+        self._notes.remove(found[0].sentence)
+        reason = f"{found[0].sentence} No patch can be checked against that. {found[0].advice}"
+        return Ending("by_chance", reason)
+
+    def _chance_of(self, check: Check, was: CheckResult, source: str) -> Chance | None:
+        """Repeat a check that chance may decide; return how often it failed, None where it does not vary."""
+        clear, own = "" if source == SET_ORDER else source, check.origin != "passing"
+        recorded = on_record(self._hk.log, self._entry, check) if own else None
+        row = self._own_failure(check) if own else None
+        fresh = (source == SET_ORDER or recorded is not None) and not clear and not was.answered
+        if not own:
+            runs = PASSING_RUNS if clear and self._validator.light else 1
+        elif not (clear or recorded or (row is not None and was.outcome == "passed")):
+            runs = 1
+        else:
+            runs = FRESH_RUNS if fresh else RUNS
+        room = int(self._bench.left_s / 4 / (_FRESH_S if fresh else max(was.duration_s, 0.01))) + 1
+        if min(runs, room) < 2 or was.outcome == "not_on_record":
+            return None
+        results = [was, *self._validator.repeat(self._entry.code, check, min(runs, room) - 1, fresh=fresh)]
+        chance = chance_of(check, results, source)
+        if chance is not None or not own or (self._diagnosis.outside and not clear):
+            return chance
+        if recorded is not None and was.answered:
+            self._notes.append(f"{recorded.counts} What its calls gave decides.")
+            return None
+        if recorded is None and clear and row is not None and was.outcome == "passed":
+            return Chance(check, 1, len(results) + 1, source, f"{row.ename}: {row.evalue}")
+        return None if recorded is None else dataclasses.replace(recorded, source=source)
+
+    def _own_failure(self, check: Check) -> ExecutionLog | None:
+        """Return the row of a check's recorded failure, if it ran the code as it is."""
+        row = None if check.log_id is None else self._hk.log.get(check.log_id)
+        same = row is not None and row.code_hash == self._entry.code_hash and row.status == "FAILURE"
+        return row if same else None
+
+    def _healthy(self) -> str:
+        """Say that nothing fails, and what is known of a failure of the same code."""
+        row = next(filter(None, map(self._own_failure, self._case.checks)), None)
+        if row is None:
+            return "Every check passes as it is; nothing fails any more."
+        told = f"{row.ename}: {row.evalue}" if row.evalue else row.ename
+        return (
+            f"Every check passes as it is, though log row {row.id} failed with the same code ({told}): something "
+            "outside of the code decides, such as a file, the time, or chance."
+        )
 
     def _cause_outside(self) -> str:
         """Say what has to change outside of the code, where nothing else fails; empty where the code may be wrong.
@@ -286,6 +379,11 @@ class Healing:
             return
         checks = [check for check in case.checks if self._validator.fits(check)]
         base = self._validator.run(self._entry.code, checks)
+        if self._fails_in_worker_only(checks, base):
+            self._notes.append("A trial does not fail as the run did, so each check is run in a worker.")
+            self._validator.use_workers()
+            checks = [check for check in checks if self._validator.fits(check)]
+            base = self._validator.run(self._entry.code, checks)
         again = [self._rerun(check, was) for check, was in zip(checks, base, strict=True)]
         kept = settled(checks, base, again)
         self._note_missing(checks, base)
@@ -429,13 +527,25 @@ class Healing:
             results = self._validator.run(patch.code, self._case.checks)
             lost = next((r.error_code for r in results if is_retryable(r.error_code)), None)
             if lost is None:
-                return results
+                return self._repeated(patch, results)
             tries += 1
             verdict = self._record.retrying(step, f"validate:{hash(patch.code)}", lost, tries)
             if not verdict.granted:
                 return results
             self._stop.wait(min(verdict.wait_ms / 1000, max(0.0, self._bench.left_s)))
             self._record.waited(step, verdict.wait_ms)
+
+    def _repeated(self, patch: Patch, results: list[CheckResult]) -> list[CheckResult]:
+        """Run the checks again where a patch that passes reads what may differ each time; a failure counts."""
+        checks = self._case.checks
+        if any(was.outcome != "passed" for was in results) or chance_in(patch.code) in ("", SET_ORDER):
+            return results
+        for _ in range(PASSING_RUNS if self._validator.light else 1):
+            again = self._validator.run(patch.code, checks)
+            results = [
+                now if was.outcome == "passed" else was for was, now in zip(results, again, strict=True)
+            ]
+        return results
 
     # Questions. Two patches can pass all checks and still return different results for another input. Then at least one
     # is wrong. A person is asked what is right there; without an answer, neither patch is called cured. (Measured on
