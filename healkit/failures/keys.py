@@ -47,6 +47,12 @@ def _near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         for node in constants(site, wrong)[:1]:
             edits = site.source.replace(node, quoted(site, node, right))
             yield Proposal(f"The {kind} {wrong!r} does not exist; {right!r} does.", edits, less=0.05 * number)
+        here = [node for node in site.nodes(ast.Constant, near=False) if node.value == wrong]
+        if len(here) > 1:
+            edits = [edit for node in here for edit in site.source.replace(node, quoted(site, node, right))]
+            yield Proposal(
+                f"The {kind} {wrong!r} does not exist; {right!r} does.", edits, less=0.05 * number + 0.01
+            )
         if len(read) > 1:
             edits = [edit for node in read for edit in site.source.replace(node, quoted(site, node, right))]
             text = f"The {kind} {wrong!r} does not exist; {right!r} does. It is used in {len(read)} places."

@@ -44,6 +44,12 @@ _ARGUMENTS = {
     "read_csv squeeze": ("",), "read_csv date_parser": ("=date_format",), "value_counts columns": ("=subset",),
     "rank pct_rank": ("=pct",), "DataFrame column": ("=columns",), "drop column": ("=columns",), "pivot aggfunc": (),
 }  # fmt: skip
+#: Names that numpy and pandas removed, where their messages do not say what to write.
+_GONE_NAMES = {
+    "in1d": "isin", "row_stack": "vstack", "cumproduct": "cumprod", "alltrue": "all", "sometrue": "any", "product": "prod",
+    "trapz": "trapezoid", "round_": "round", "bool8": "bool_", "msort": "sort", "TimeGrouper": "Grouper",
+    "Int64Index": "Index", "Float64Index": "Index", "UInt64Index": "Index", "ordered_merge": "merge_ordered",
+}  # fmt: skip
 _REDUCTIONS = frozenset((
     "mean", "sum", "median", "std", "var", "min", "max", "prod", "corr", "cov", "quantile", "sem", "skew", "corrwith",
     "rank", "idxmax", "idxmin",
@@ -146,7 +152,7 @@ def _gone_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         call = outer if isinstance(outer, ast.Call) and outer.func is node else None
         given = [source.segment(one) for one in (*call.args, *call.keywords)] if call else []
         for number, form in enumerate(GONE.get(name, ())):
-            if ("{a}" in form or "{first}" in form) and not given:
+            if ("[{a}]" in form or "{first}" in form) and not given:
                 continue
             rest = "".join(f", {one}" for one in given[1:])
             text = form.format(
@@ -159,23 +165,30 @@ def _gone_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Write the name that the message of numpy names instead of one that it removed."""
-    owner, name = match["wrong"].rpartition(".")[::2]
-    right = match["right"].removeprefix("np.")
+    """Write the name that the message or the release notes name instead of one that numpy or pandas removed."""
+    name = match["wrong"].rpartition(".")[2]
+    told = match.groupdict().get("right")
+    right = told.removeprefix("np.") if told else _GONE_NAMES.get(name)
     for node in [n for n in site.nodes(ast.Attribute, near=False) if n.attr == name]:
         alias = site.source.segment(node.value)
-        builtin = f"builtin `{match['right']}`" in match[0]
-        text = right if builtin else f"{alias}.{right}"
-        yield Proposal(f"`{owner}.{name}` was removed; use `{text}`.", site.source.replace(node, text))
+        text = right if f"builtin `{told}`" in match[0] else f"{alias}.{right}"
+        if right:
+            yield Proposal(
+                f"`{alias}.{name}` was removed; use `{text}`.", site.source.replace(node, str(text))
+            )
 
 
 def _new_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Write the text that the message names instead of an old one: `'ME'` for the frequency `'M'`."""
-    wrong, right = match["wrong"], match["right"]
+    wrong = match["wrong"]
     for node in site.nodes(ast.Constant, near=False):
         if isinstance(node.value, str) and re.fullmatch(rf"\d*{re.escape(wrong)}", node.value):
-            text = repr(node.value.removesuffix(wrong) + right)
-            yield Proposal(f"{wrong!r} is now {right!r}.", site.source.replace(node, text))
+            ends = ("", "E") if match["right"] in ("M", "Q", "Y") else ("",)
+            for number, right in enumerate(f"{match['right']}{end}" for end in ends):
+                text = repr(node.value.removesuffix(wrong) + right)
+                yield Proposal(
+                    f"{wrong!r} is now {right!r}.", site.source.replace(node, text), less=0.05 * number
+                )
 
 
 def _gone_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -283,21 +296,22 @@ def _index_as_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     key = site.failure.facts.get("wanted", "").strip("`'\"") if site.failure else ""
     source = site.source
     for node in site.nodes(ast.Subscript, near=False):
-        if (
-            isinstance(node.slice, ast.Constant)
-            and node.slice.value == key
-            and isinstance(node.ctx, ast.Load)
-        ):
+        asked = node.slice.elts if isinstance(node.slice, ast.List) else [node.slice]
+        if not any(isinstance(one, ast.Constant) and one.value == key for one in asked):
+            continue
+        if node.slice is asked[0]:
             text = f"{source.segment(node.value)}.index"
             yield Proposal(f"`{key}` is the index here.", source.replace(node, text), less=0.02)
-            for value in site.made(node.value)[-1:]:
-                made = value
-                while isinstance(made, ast.Subscript) and isinstance(made.value, ast.Name):
-                    made = next(iter(site.made(made.value)), made.value)
-                if isinstance(made, ast.Call):
-                    edits = source.wrap(made, "", ".reset_index()")
-                    yield Proposal(f"`{key}` is the index; make it a column again.", edits, less=0.03)
-            return
+        made = node.value
+        while not isinstance(made, ast.Call) and (values := site.made(made)) and values[-1] is not made:
+            made = values[-1]
+            made = (
+                made.value if isinstance(made, ast.Subscript) and isinstance(made.value, ast.Name) else made
+            )
+        if isinstance(made, ast.Call):
+            edits = source.wrap(made, "", ".reset_index()")
+            yield Proposal(f"`{key}` is the index; make it a column again.", edits, less=0.03)
+        return
 
 
 def _other_key_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -330,31 +344,25 @@ def _other_key_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _one_key_type(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Convert the key of one table to the type that it has in the other."""
     facts = site.failure.facts if site.failure else {}
-    key = facts.get("wanted", "").strip("`'\"")
-    kinds = [facts.get(side, "").strip("`") for side in ("left_type", "right_type")]
-    if not key or not all(kinds):
-        return
-    source = site.source
+    kinds, source = [match["left"], match["right"]], site.source
+    text = next((at for at, kind in enumerate(kinds) if kind in {"object", "str", "string"}), 1)
+    shown = facts.get(("left_value", "right_value")[text], "'0'").strip("`'\"")
     for call in _calls(site, "merge"):
-        tables = [*call.args[:2], *(k.value for k in call.keywords if k.arg in {"left", "right"})]
+        named = {keyword.arg: keyword.value for keyword in call.keywords}
+        tables = [*call.args[:2], *(named[side] for side in ("left", "right") if side in named)]
         if isinstance(call.func, ast.Attribute) and len(tables) == 1:
             tables.insert(0, call.func.value)
         if len(tables) != 2:
             continue
-        text = next((at for at, kind in enumerate(kinds) if kind in {"object", "str", "string"}), None)
-        order = (1, 0) if text is None else (text, 1 - text)
-        shown = facts.get(("left_value", "right_value")[order[0]], "").strip("`'\"")
-        wanted = kinds[order[1]]
-        for number, (at, kind) in enumerate(zip(order, (wanted, "str"), strict=True)):
+        keys = [getattr(named.get(f"{side}_on"), "value", match["key"]) for side in ("left", "right")]
+        for number, (at, kind) in enumerate(((text, kinds[1 - text]), (1 - text, "str"))):
             name = {"int64": "int", "float64": "float", "str": "str"}.get(kind, repr(kind))
-            if (
-                number == 0
-                and wanted.startswith(("int", "float", "Int"))
-                and not re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", shown)
-            ):
+            if number == 0 and name in ("int", "float") and not re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", shown):
                 continue  # not every text is a number
-            edits = source.wrap(tables[at], "", f".astype({{{key!r}: {name}}})")
-            yield Proposal(f"Convert the key {key!r} of one table to `{name}`.", edits, less=0.05 * number)
+            edits = source.wrap(tables[at], "", f".astype({{{keys[at]!r}: {name}}})")
+            yield Proposal(
+                f"Convert the key {keys[at]!r} of one table to `{name}`.", edits, less=0.05 * number
+            )
 
 
 def _merge_for_join(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -375,6 +383,12 @@ def _merge_for_join(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _pivot_aggregated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    for call in _calls(site, "unstack"):
+        if isinstance(call.func, ast.Attribute):
+            for number, how in enumerate(("sum", "mean", "first", "last")):
+                edits = site.source.wrap(call.func.value, "", f".groupby(level=[0, 1]).{how}()")
+                reason = f"There are several values for one cell: take their {how}."
+                yield Proposal(reason, edits, less=0.03 * number)
     for call in _calls(site, "pivot"):
         end = site.source.span(call.func)[1]
         for number, how in enumerate(("sum", "mean", "first", "last", "max", "min", "count")):
@@ -526,8 +540,8 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     facts = site.failure.facts if site.failure else {}
     value = facts.get("value", "").strip("`")[1:-1]
     source = site.source
-    for call in _calls(site, "astype", "to_numeric"):
-        method = isinstance(call.func, ast.Attribute) and called_name(call) == "astype"
+    for call in _calls(site, "astype", "to_numeric", "apply", "map"):
+        method = isinstance(call.func, ast.Attribute) and called_name(call) != "to_numeric"
         if not method and not call.args:
             continue
         column = call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0]
@@ -657,6 +671,43 @@ def _name_in_query(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"`{name}` is a variable: `@{name}`.", source.replace(given, text))
 
 
+def _zone_given(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Give a time that is made here the time zone that the others have."""
+    here = [*site.nodes(ast.Call, near=False)]
+    made = [one for name in site.nodes(ast.Name, near=False) for one in site.made(name)]
+    for call in dict.fromkeys([*here, *(one for one in made if isinstance(one, ast.Call))]):
+        text = {"Timestamp": "tz='UTC'", "to_datetime": "utc=True", "date_range": "tz='UTC'"}.get(
+            called_name(call), ""
+        )
+        if text and not any(keyword.arg in ("tz", "utc") for keyword in call.keywords):
+            yield Proposal(f"With a time zone: `{text}`.", site.source.add_argument(call, text))
+
+
+def _gaps_in_mask(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Say that a missing text contains nothing."""
+    made = [one for name in site.nodes(ast.Name, near=False) for one in site.made(name)]
+    inside = [call for one in made for call in ast.walk(one) if isinstance(call, ast.Call)]
+    for call in dict.fromkeys([*site.nodes(ast.Call, near=False), *inside]):
+        if called_name(call) in ("contains", "startswith", "endswith", "match", "fullmatch"):
+            yield Proposal("A missing text counts as False.", site.source.add_argument(call, "na=False"))
+
+
+def _kept_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Keep the axis over which a sum or a mean goes, so that its shape fits."""
+    for call in _calls(site, *_REDUCTIONS):
+        if any(k.arg == "axis" for k in call.keywords) and not any(
+            k.arg == "keepdims" for k in call.keywords
+        ):
+            edits = site.source.add_argument(call, "keepdims=True")
+            yield Proposal("Keep the axis: `keepdims=True`.", edits)
+
+
+def _by_label(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    for node in [n for n in site.nodes(ast.Attribute, near=False) if n.attr == "iloc"]:
+        end = site.source.span(node)[1]
+        yield Proposal("`iloc` takes positions; `loc` takes labels.", [Edit(end - 4, end, "loc")])
+
+
 #: By the names of their rows.
 FIXES: dict[str, Propose] = {
     "as_explained": _as_explained,
@@ -689,4 +740,8 @@ FIXES: dict[str, Propose] = {
     "each_value": _each_value,
     "column_as_text": _column_as_text,
     "name_in_query": _name_in_query,
+    "zone_given": _zone_given,
+    "gaps_in_mask": _gaps_in_mask,
+    "kept_axis": _kept_axis,
+    "by_label": _by_label,
 }
