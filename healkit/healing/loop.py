@@ -96,6 +96,8 @@ if TYPE_CHECKING:
 _VALIDATION_S = 10.0
 #: How much longer an advisor is asked after a cured patch of its own, in seconds and patches.
 _MORE_S, _MORE_PATCHES = 3.0, 5
+#: How many patches are tried where all of them only hide the error.
+_SILENCED_PATCHES = 12
 #: Characters of an advisor's own error that the report quotes.
 _SAID_CHARS = 200
 _QUESTIONS_MAX = 3
@@ -458,15 +460,17 @@ class Healing:
     def _ask(self, advisor: Advisor) -> None:
         """Try one advisor's patches until it has no more, or there are enough."""
         proposals = advisor.propose(self._case, self._bench)
-        cured_at, plausible = 0.0, 0
+        cured_at, plausible, silenced = 0.0, 0, 0
         patch = next(proposals, None)
         while patch is not None:
             attempt = self._try(patch)
             plausible += attempt is not None and attempt.plausible
+            silenced += attempt is not None and attempt.verdict == "silenced"
             if attempt is not None and attempt.verdict == "cured":
                 cured_at = cured_at or time.monotonic()
             long_enough = cured_at and time.monotonic() - cured_at > _MORE_S
-            if plausible >= _MORE_PATCHES or long_enough or self._record.run.halted is not None:
+            enough = plausible >= (_SILENCED_PATCHES if silenced == plausible else _MORE_PATCHES)
+            if enough or long_enough or self._record.run.halted is not None:
                 if (close := getattr(proposals, "close", None)) is not None:
                     close()
                 return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import pytest
 
@@ -126,8 +126,17 @@ def test_many_failing_checks_speak_for_a_rare_kind_of_edit() -> None:
     assert reason_for_doubt(CODE, rank_patches(after, share=0.8), edits=1, fixed=4) == ""
 
 
-def proposed(healkit: Healkit, order: list[RankedPatch], refused: Sequence[str] = ()) -> list[Patch]:
-    """Return the patches that are proposed of these, if validation refuses some codes."""
+def proposed(
+    healkit: Healkit,
+    order: list[RankedPatch],
+    refused: Sequence[str] = (),
+    verdict_else: Verdict = "cured",
+    goes_on: bool = False,
+) -> list[Patch]:
+    """Return the patches that are proposed of these, if validation refuses some codes.
+
+    goes_on: whether the search is to go on after them.
+    """
     entry = VaultEntry("f", "default", 1, CODE, code_hash(CODE))
     known = {3: 4, 9: 10}  # the second passes as it is
     checks = tuple(Check(origin="declared", arguments={"n": n}, known=True, expected=known[n]) for n in known)
@@ -135,15 +144,20 @@ def proposed(healkit: Healkit, order: list[RankedPatch], refused: Sequence[str] 
     search = start_search(Case(entry, None, checks), bench)
     assert search is not None
     search._evaluator.found = [one.patch for one in order]
-    patches, proposals = list[Patch](), search._proposed(order)
-    attempt = None
+    patches, attempt = list[Patch](), None
+    ended: list[bool] = []
+
+    def whole() -> Generator[Patch, Attempt | None, None]:
+        ended.append((yield from search._proposed(order)))
+
+    proposals = whole()
     with contextlib.suppress(StopIteration):
         while True:
             patch = proposals.send(attempt)
             patches.append(patch)
-            verdict: Verdict = "not_cured" if patch.code in refused else "cured"
+            verdict: Verdict = "not_cured" if patch.code in refused else verdict_else
             attempt = Attempt(number=len(patches), patch=patch, diff="", verdict=verdict)
-    assert search._evaluator.found == []
+    assert (search._evaluator.found, ended) == ([], [goes_on])
     return patches
 
 
@@ -156,6 +170,14 @@ def test_a_patch_below_a_doubted_one_is_doubted_too(healkit: Healkit) -> None:
     doubts = [patch.doubt for patch in proposed(healkit, order)]
     assert "is rarely the right fix" in doubts[0]
     assert doubts[1] == OVERTAKEN
+
+
+@pytest.mark.requirement("HEAL-2", "HEAL-3")
+def test_the_search_goes_on_where_everything_that_passes_only_hides_the_error(healkit: Healkit) -> None:
+    """E9: it ended at the first patch that passed, budget left."""
+    order = [rank_patches(CODE.replace("n > 3", "n > 2"))]
+    proposed(healkit, order, goes_on=True, verdict_else="silenced")
+    proposed(healkit, order, goes_on=False, verdict_else="unproven")
 
 
 @pytest.mark.requirement("HEAL-2")

@@ -155,7 +155,7 @@ class Search:
             )
             order = self._ranked()
         while (yield from self._proposed(order)):
-            evaluator.evaluate(space, first)
+            evaluator.evaluate(space, first, part=1.0 if self._refused else _SINGLE_EDITS_PART)
             order = self._ranked()
         if not evaluator.passed and self._bench.may_call:
             yield from self._undecided(first)
@@ -216,9 +216,10 @@ class Search:
         """Propose those patches; return whether to search for more.
 
         The loop sends back the result of each patch. If validation, which is stricter, refused all of them, the search
-        goes on; else the likeliest patch is found. A patch ranked below a doubted one is doubted too. At most two
-        patches of the same behaviour are proposed.
+        goes on; so it does for a while if all of them only hide the error. Else the likeliest patch is found. A patch
+        ranked below a doubted one is doubted too. At most two patches of the same behaviour are proposed.
         """
+        self._refused = True
         refused, doubted, stand = 0, False, Counter[tuple[str, str]]()
         for one in order:
             self._evaluator.found.remove(one.patch)
@@ -232,7 +233,8 @@ class Search:
             )
             why = why or ("" if self._evaluator.compared else UNCOMPARED) or (OVERTAKEN if doubted else "")
             attempt = yield self._patch(one.patch, one.rank, doubt=why)
-            stands = attempt is None or attempt.plausible
+            stands = attempt is None or attempt.verdict in ("cured", "unproven")
+            self._refused = self._refused and attempt is not None and not attempt.plausible
             doubted = doubted or (stands and bool(why))
             stand[one.does] += stands
             refused += not stands
@@ -352,6 +354,8 @@ class Search:
                         higher_order.add(BaseVariant(code, one, 1.0 + passed / failing))
 
     _best_leading = 0
+    #: Whether validation refused all that was proposed last.
+    _refused = True
     _nearest: BaseVariant | None = None
 
     def _bases(self, tried: Sequence[tuple[Candidate, str]]) -> list[BaseVariant]:
