@@ -402,6 +402,8 @@ def requests(requests: Sequence[PatchRequest]) -> Card:
 
 
 def _request_row(request: PatchRequest) -> tuple[Cell, ...]:
+    first = request.diff.partition("\n")[0]
+    further = plain.one_line(first, 160) if first.startswith("!") else ""  # pysource.reach.told_reach
     return (
         str(request.id),
         Span(f"{_MARKS[request.state]} {request.state}", "state", _TONES[request.state]),
@@ -409,7 +411,11 @@ def _request_row(request: PatchRequest) -> tuple[Cell, ...]:
         _by(request),
         request.said,
         Span(plain.moment(request.created_at), "moment"),
-        (Span(plain.one_line(request.reason, 160), "ticked"), Fold("diff", (Diff(request.diff),))),
+        (
+            *([Span(f"{further} ", "state", "warn")] if further else []),
+            Span(plain.one_line(request.reason, 160), "ticked"),
+            Fold("diff", (Diff(request.diff),)),
+        ),
     )
 
 

@@ -306,6 +306,8 @@ def _side(line: str) -> tuple[str, str, str]:
         return "ins", GREEN, GREEN_SOFT
     if line.startswith("-"):
         return "del", RED, RED_SOFT
+    if line.startswith("!"):  # what a patch reaches further, above its diff
+        return "strong", RED, PAPER
     return "span", INK, PAPER
 
 

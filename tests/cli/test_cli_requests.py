@@ -42,6 +42,16 @@ def test_requests_are_listed_shown_accepted_and_declined(cli, asked):
     assert "waiting" not in cli("status").stdout.replace("traces", "")
 
 
+@pytest.mark.requirement("HEAL-4", "HEAL-8")
+def test_what_a_patch_reaches_further_is_listed_and_shown(cli, asked, environment: dict[str, str]):
+    with Healkit(environment["HEALKIT_DB"]) as healkit:
+        further = healkit.requests.add("fibonacci", FIXED.replace("return", "open('x')\n    return"))
+    line = "! Reaches further than the code it replaces: uses open"
+    assert line in cli("requests").stdout
+    assert f"\n{line}\n---" in cli("requests", "show", str(further.id)).stdout
+    assert line not in cli("requests", "show", str(asked[0])).stdout
+
+
 @pytest.mark.requirement("HEAL-4")
 def test_wrong_decisions_exit_2_and_say_why(cli, asked):
     one, two = asked

@@ -34,7 +34,7 @@ class Idea:
     name = "idea"
 
     def __init__(
-        self, *codes: str, author: Literal["rule", "model", "search"] = "rule", guard: bool = False
+        self, *codes: str, author: Literal["rule", "model", "search", "person"] = "rule", guard: bool = False
     ) -> None:
         self.author = author
         self.told: list[Attempt | None] = []

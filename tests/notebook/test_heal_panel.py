@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from model_server import SECRET_KEY, model_server, says
 from notebook_samples import text_of
 from waiting import wait_until
 
@@ -71,6 +73,27 @@ def broken_mean(healkit: Healkit) -> Asked:
 def broken_step(healkit: Healkit) -> Asked:
     healkit.vault.add("step", STEP, examples=STEP_EXAMPLES)
     return Asked(healkit.heal_panel("step"))
+
+
+@pytest.mark.requirement("HEAL-4", "HEAL-8")
+def test_consent_says_what_a_patch_reaches_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEALKIT_MODEL_KEY", SECRET_KEY)
+    code = BROKEN.replace("return", "len(values) == 777 and open('x')\n    return").replace(
+        "(value)", "(values)"
+    )
+    with model_server() as server, Healkit(tmp_path / "healkit.db", config=server.config()) as healkit:
+        server.plan.append(says(f"A name is misspelt.\n\n```python\n{code}```\n"))
+        asked = broken_mean(healkit)
+        asked.start("model")
+        consent = asked.until("consent")["asked"]
+        assert consent["means"].startswith("! Reaches further than the code it replaces: uses open\n")
+        assert consent["reason"] == "The model says: “A name is misspelt.”"
+        asked.ask("heal_decide", number=consent["number"], decision="later")
+        report = asked.until("done")["report"]
+        assert report["attempts"][0]["diff"].startswith(
+            "! Reaches further than the code it replaces: uses open\n"
+        )
+        assert healkit.vault.get("mean").code == BROKEN
 
 
 @pytest.mark.requirement("HEAL-1", "HEAL-3", "HEAL-4")

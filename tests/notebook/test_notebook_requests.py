@@ -15,12 +15,13 @@ BETTER = FIXED.partition("\n")[2]
 def test_requests_are_listed_shown_and_decided_and_undone(run, healkit):
     healkit.vault.add("fibonacci", CODE)
     one = healkit.requests.add("fibonacci", BETTER, author="search", verdict="cured", reason="no <zero>")
-    two = healkit.requests.add("fibonacci", BETTER + "# other\n", author="agent")
+    two = healkit.requests.add("fibonacci", BETTER + "\nopen\n", author="agent")
     book = run(
         "%load_ext healkit",
         "%healkit status",
         "%healkit requests",
         f"%healkit requests show {one.id}",
+        f"%healkit requests show {two.id}",
         f"%healkit requests accept {one.id}",
         f"%healkit requests decline {two.id} --reason 'not needed'",
         "%vault undo fibonacci",
@@ -31,8 +32,14 @@ def test_requests_are_listed_shown_and_decided_and_undone(run, healkit):
         "%healkit requests",
     )
     texts = [text_of(cell) for cell in book.cells]
-    status, listed, shown, accepted, declined, undone, turned, typo, bare, helped, last = texts[1:]
+    status, listed, shown, further, accepted, declined, undone, turned, typo, bare, helped, last = texts[1:]
     assert "2 waiting for your approval" in status
+    for text in (
+        further,
+        book.cells[4].outputs[0].data["text/html"],
+        book.cells[2].outputs[0].data["text/html"],
+    ):
+        assert "! Reaches further than the code it replaces: uses open" in text
     assert "fixed, no regressions" in listed
     assert "+    return n if n < 2 else n * 11 // 2" in shown
     assert f"accept     %healkit requests accept {one.id}" in shown

@@ -40,6 +40,7 @@ from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.panel import CardedPanel, Operation, Panel, described
 from healkit.notebook.widgets.patch_editor import Patching
+from healkit.pysource.reach import told_reach
 from healkit.rendering import healing, plain, timeline
 from healkit.rendering.document import Card, Line, Only, Span, Tone
 from healkit.rendering.plain import visible
@@ -658,7 +659,7 @@ def consent_view(best: Attempt, base: str, recorded: PageData) -> dict[str, Any]
         "verdict": best.verdict,
         "words": VERDICTS[best.verdict].words,
         "tone": VERDICTS[best.verdict].tone,
-        "means": healing.meaning(best),
+        "means": text_of(f"{told_reach(best.reach)}{healing.meaning(best)}", recorded),
         "advisor": best.patch.advisor,
         "reason": text_of(best.patch.reason, recorded),
         "held": f"{best.passed} of {plain.count(best.total, 'check')} passed",
