@@ -16,6 +16,7 @@ from typing import Any
 
 from heal.programs import Example, Program
 from heal.scoring import Judge
+from heal.world import TOOLS, World
 
 from healkit import Config, Healkit
 from healkit.contracts.healing import same_value
@@ -38,7 +39,8 @@ class Row:
     plausible: a patch was proposed that meets every visible example, by the scorer's own run. first_correct: the first
     such patch meets the unseen ones too. any_correct: some patch does. kept, verdict: whether the vault holds a patch
     now, and what the loop said of it; kept_correct: whether it is right. outcome, reason: the report's own words. diff:
-    what the kept patch changes. memorised: among that is a visible example's result, returned as it stands.
+    what the kept patch changes. memorised: among that is a visible example's result, returned as it stands. real_calls:
+    calls that the healing really made, of functions and of vault tools that do more than calculate.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Row:
     error: str = ""
     diff: str = ""
     memorised: bool = False
+    real_calls: int = 0
 
 
 def measure(
@@ -84,15 +87,17 @@ def measure(
         tempfile.TemporaryDirectory() as folder,
         Healkit(Path(folder) / "healkit.db", config=Config(start_timeout_s=30)) as healkit,
     ):
-        register(healkit, program)
+        world = register(healkit, program)
+        before = calls_made(healkit, world)
         begun = time.perf_counter()
         try:
-            ask = _answering(right, program.name, judge) if right else None
+            ask = _answering(right, program, judge) if right else None
             report = _heal(healkit, program.name, advisors, budget_s, ask)
         except Exception as error:
             row.error = f"{type(error).__name__}: {error}"
             report = None
         row.seconds = round(time.perf_counter() - begun, 3)
+        row.real_calls = calls_made(healkit, world) - before
         active = healkit.vault.get(program.name).code
     if report is not None:
         row.outcome, row.reason = report.outcome, " ".join([report.reason, *report.notes])
@@ -102,8 +107,22 @@ def measure(
     return row
 
 
-def register(healkit: Healkit, program: Program) -> None:
-    """Put it into the vault, and make the call that goes wrong, so that it is on record."""
+def calls_made(healkit: Healkit, world: World) -> int:
+    """Count the calls of the world so far; those of a vault tool that only calculates need nobody's leave."""
+    outward = [name for name, code in TOOLS.items() if "mcp." in code]
+    return sum(world.made.values()) + sum(
+        len(healkit.log.query(tool=name, limit=1000).rows) for name in outward
+    )
+
+
+def register(healkit: Healkit, program: Program) -> World:
+    """Put it into the vault, and make the call that goes wrong, so that it is on record; return the world.
+
+    A tool that needs the world runs all of its visible examples in it, so that their calls are on record.
+    """
+    world = World()
+    if program.in_world:
+        world.install(healkit)
     examples = [{key: example[key] for key in _FIELDS if key in example} for example in program.examples]
     healkit.vault.add(
         program.name,
@@ -112,17 +131,27 @@ def register(healkit: Healkit, program: Program) -> None:
         input_schema=program.input_schema,
         examples=examples,
         draft=program.draft,
+        grants=program.grants,
     )
-    if (arguments := program.examples[program.failing].get("arguments")) is not None:
-        with contextlib.suppress(HealkitError):  # a draft is refused, and that is on record
-            healkit.execute(program.name, arguments=values.remade(arguments), timeout=program.timeout_s)
+    failing = program.examples[program.failing]
+    others = [example for example in program.examples if example is not failing] if program.in_world else []
+    for example in (*others, failing):
+        if (arguments := example.get("arguments")) is not None:
+            world.reset()
+            with contextlib.suppress(HealkitError):  # a draft is refused, and that is on record
+                healkit.execute(program.name, arguments=values.remade(arguments), timeout=program.timeout_s)
+    return world
 
 
-def _answering(right: str, name: str, judge: Judge) -> Callable[[Any], Answer | None]:
+def _answering(right: str, program: Program, judge: Judge) -> Callable[[Any], Answer | None]:
     """Somebody who knows what is right, and says it when asked."""
 
     def answer(question: Any) -> Answer | None:
-        [[result]] = judge.results([right], name, [{"arguments": question.arguments}])
+        example = {"arguments": question.arguments}
+        if program.in_world:
+            result: Any = judge.live(right, program, example)[0]
+        else:
+            [[result]] = judge.results([right], program.name, [example])
         if result.ok:
             return Answer(result.value)
         return None if result.failure is None else Answer(raises=result.failure.ename)
@@ -157,7 +186,10 @@ def score(
     if not codes:
         return
     visible = len(program.examples)
-    passed = judge.passes(codes, program.name, [*program.examples, *unseen])
+    if program.in_world:
+        passed = judge.passes_in_world(codes, program, unseen)
+    else:
+        passed = judge.passes(codes, program.name, [*program.examples, *unseen])
     plausible = [all(marks[:visible]) for marks in passed]
     correct = [all(marks) for marks in passed]
     row.plausible = any(plausible)

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from heal.notation import made
+from heal.world import FILES
 
 from healkit.crossing import values
 from healkit.gallery import LESSONS
 
 #: The sets that were written for this purpose. No healer is tuned to `fresh`, `held_out`, `sealed` or `blind`; the last
-#: three are for one measurement. `frames` belongs to `own`: its tools take frames, series and arrays.
-WRITTEN = ("own", "frames", "reported", "dev", "fresh", "held_out", "sealed", "blind")
+#: three are for one measurement. `frames` belongs to `own`: its tools take frames, series and arrays. The tools of
+#: `calls` call what is in `world`, or read its files.
+WRITTEN = ("own", "frames", "reported", "dev", "fresh", "held_out", "sealed", "blind", "calls")
 #: What a healer may see of each.
 _SETS = Path(__file__).parent / "sets"
 #: `{"arguments": {…}, "result": …}` or `{"call": "…", "result": …}`: for this, that is right. Values are in their kept
@@ -35,7 +37,7 @@ class Program:
     examples: what its owner says is right; `failing` is the position of the one that was run and went wrong. kind,
     shows, bugs, places: which mistake it is, how it shows (`raises`, `wrong`, `hangs`, `draft`), how many mistakes
     there are, and in how many places; for the tables, the healer is not told. knowable: whether code and examples are
-    enough to know what is right.
+    enough to know what is right. in_world: it calls, or reads files, of `world`.
     """
 
     name: str
@@ -50,6 +52,12 @@ class Program:
     knowable: bool = True
     failing: int = 0
     timeout_s: float = 2.0
+    in_world: bool = False
+
+    @property
+    def grants(self) -> dict[str, list[str]] | None:
+        """Grants that it needs: those that read files may read the world's."""
+        return {"read": [str(FILES)]} if str(FILES) in str(self.examples) else None
 
     @property
     def draft(self) -> bool:
@@ -64,8 +72,9 @@ def own() -> list[Program]:
 
 def written(set_name: str) -> list[Program]:
     """Return the broken tools of one of the sets in `WRITTEN`, in the order of its file."""
+    more = {"in_world": True, "timeout_s": 10.0} if set_name == "calls" else {}
     return [
-        Program(name=name, **table | {"examples": tuple(table["examples"])})
+        Program(name=name, **more, **table | {"examples": tuple(table["examples"])})
         for name, table in tables(_SETS / f"{set_name}.toml").items()
     ]
 
@@ -74,11 +83,11 @@ def written(set_name: str) -> list[Program]:
 def tables(path: Path) -> dict[str, dict[str, Any]]:
     """Read a set's file: a TOML table for each tool, with code as it stands and one example in JSON on each line.
 
-    Frames in it are written as `notation` says.
+    Frames in it are written as `notation` says. `$FILES` stands for the folder of the world's files.
 
     Literal strings (three single quotes) keep code readable, and a diff of it too; JSON has null, which TOML lacks.
     """
-    read = tomllib.loads(path.read_text(encoding="utf-8"))
+    read = tomllib.loads(path.read_text(encoding="utf-8").replace("$FILES", str(FILES)))
     return {
         name: table | {"examples": [_example(line) for line in table["examples"].strip().split("\n")]}
         for name, table in read.items()

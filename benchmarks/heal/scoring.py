@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from heal.programs import WRITTEN, Example, Program, tables
+from heal.world import World
 
 import healkit
 from healkit import Config, Healkit
 from healkit.crossing import values
+from healkit.errors import HealkitError
+from healkit.runtime.execution import Execution
 from healkit.runtime.trials import Trial, TrialResult
 
 _HIDDEN = Path(__file__).parent / "hidden"
@@ -50,13 +53,18 @@ class Judge:
     """Runner of code on examples, for as long as the `with` block lasts."""
 
     def __init__(self, folder: Path) -> None:
-        self._healkit = Healkit(folder / "judge.db", config=Config(start_timeout_s=30, tracing=False))
+        config = Config(start_timeout_s=30, tracing=False)
+        self._healkit = Healkit(folder / "judge.db", config=config)
+        self._live = Healkit(folder / "live.db", config=config)
+        self._world = World()
+        self._world.install(self._live)
 
     def __enter__(self) -> Judge:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self._healkit.close()
+        self._live.close()
 
     def results(
         self, codes: Sequence[str], name: str, examples: Iterable[Example], timeout_s: float = TRIAL_TIMEOUT_S
@@ -86,6 +94,43 @@ class Judge:
             for results in self.results(codes, name, chosen, timeout_s)
         ]
 
+    def passes_in_world(
+        self, codes: Sequence[str], program: Program, unseen: Sequence[Example]
+    ) -> list[list[bool]]:
+        """Return for each code which examples it meets in the world, and last whether its effects are the right ones.
+
+        What follows a visible example that is not met counts as not met.
+        """
+        examples = [*program.examples, *unseen]
+        right = [self.live(reference(program.name, "calls"), program, example)[1] for example in examples]
+        found = []
+        for code in codes:
+            marks: list[bool] = []
+            same = True
+            for example, effects in zip(examples, right, strict=True):
+                done, did = self.live(code, program, example)
+                marks.append(done is not None and met(example, done))
+                same = same and did == effects
+                if not marks[-1] and len(marks) <= len(program.examples):
+                    break
+            found.append([*marks, *[False] * (len(examples) - len(marks)), same])
+        return found
+
+    def live(self, code: str, program: Program, example: Example) -> tuple[Execution | None, list[Any]]:
+        """Run code in a new world; return how it ended, None if it cannot be run, and its effects."""
+        vault = self._live.vault
+        self._world.reset()
+        try:
+            if program.name in {entry.tool_name for entry in vault.list()}:
+                vault.patch(program.name, code)
+            else:
+                vault.add(program.name, code, grants=program.grants)
+            arguments = values.remade(example["arguments"])
+            execution = self._live.execute(program.name, arguments=arguments, timeout=TRIAL_TIMEOUT_S)
+        except HealkitError:
+            return None, []
+        return execution, list(self._world.effects)
+
     def correct(self, codes: Sequence[str], program: Program, unseen: Iterable[Example]) -> list[bool]:
         """Return whether each code meets the visible examples and those that the healer never saw."""
         unique = list(dict.fromkeys(codes))
@@ -94,7 +139,7 @@ class Judge:
         return [verdicts[code] for code in codes]
 
 
-def met(example: Example, result: TrialResult) -> bool:
+def met(example: Example, result: TrialResult | Execution) -> bool:
     """Return whether the result is what the example asks for; `within` is how far a number may be off."""
     if not result.ok:
         return False

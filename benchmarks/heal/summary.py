@@ -22,6 +22,7 @@ def summary(rows: list[Row]) -> dict[str, Any]:
         "seconds_of_the_healed": times([row.seconds for row in rows if row.kept_correct]),
         "candidates": times([row.candidates for row in rows]),
         "questions": sum(row.questions for row in rows),
+        "real_calls": sum(row.real_calls for row in rows),
         "errors": sorted({row.error for row in rows if row.error}),
     }
     if unknowable:

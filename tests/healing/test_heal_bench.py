@@ -21,12 +21,13 @@ def heal():
     """Import the benchmark's modules, which are scripts' and not the package's."""
     sys.path.insert(0, str(BENCHMARKS))
     try:
+        import soak_calls
         from heal import measuring, mutants, programs, quixbugs, quixbugs_inputs, scoring, summary
     finally:
         sys.path.remove(str(BENCHMARKS))
     return SimpleNamespace(
         measuring=measuring, mutants=mutants, programs=programs, quixbugs=quixbugs,
-        inputs=quixbugs_inputs, scoring=scoring, summary=summary,
+        inputs=quixbugs_inputs, scoring=scoring, summary=summary, soak_calls=soak_calls,
     )  # fmt: skip
 
 
@@ -93,6 +94,31 @@ def test_the_healer_sees_the_failure_but_no_hidden_example(heal, healkit):
     heal.measuring.register(healkit, draft)
     assert healkit.vault.get("draft").examples == [{"arguments": {"n": 2}, "result": 2}]
     assert healkit.last_error("draft") is not None
+
+
+@pytest.mark.slow
+def test_a_tool_that_calls_is_scored_by_what_it_returns_and_does(heal, judge):
+    program = next(one for one in heal.programs.written("calls") if one.name == "storm_alert")
+    unseen = heal.scoring.hidden_examples("calls")["storm_alert"]
+    right = heal.scoring.reference("storm_alert", "calls")
+    twice = right.replace(
+        "        return True", "        mcp.host.send(to=to, text='!')\n        return True"
+    )
+    marks = judge.passes_in_world([right, twice, program.code], program, unseen)
+    assert [all(one) for one in marks] == [True, False, False]
+    assert (all(marks[1][:-1]), marks[1][-1], marks[2][0]) == (True, False, False)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("HEAL-7")
+def test_no_variation_of_a_healing_makes_a_real_call(heal):
+    """One tool of the set; `benchmarks/soak_calls.py` has all of them."""
+    [program] = [one for one in heal.programs.written("calls") if one.name == "pay_bill"]
+    cases = heal.soak_calls.variations(program)
+    found = {name: heal.soak_calls.heal(case, 1.0) for name, case in cases.items()}
+    assert len(found) == 7
+    assert sum(answered for _, answered, _ in found.values()) > 20
+    assert {name: real for name, (_, _, real) in found.items() if real} == {}
 
 
 def test_mutants_are_broken_tools_and_the_same_for_the_same_seed(heal, judge):

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 SCORER = BENCHMARKS / "heal" / "scoring.py"
 written_sets = pytest.mark.parametrize(
-    "set_name", ["own", "frames", "dev", "fresh", "held_out", "sealed", "blind"]
+    "set_name", ["own", "frames", "dev", "fresh", "held_out", "sealed", "blind", "calls"]
 )
 #: How many tools a set that is not `own` has, how many of them have two bugs and how many three, and at least how many
 #: one bug in several places.
@@ -68,7 +68,7 @@ def test_every_reference_passes_visible_and_hidden_examples(heal, judge):
     scoring = heal[1]
     cases = [
         (scoring.reference(program.name, set_name), program.name, [*program.examples, *unseen])
-        for set_name in heal[0].WRITTEN
+        for set_name in _without_calls(heal)
         for program, unseen in _with_unseen(heal, set_name)
     ]
     together = judge.run([_all_at_once(*case) for case in cases])
@@ -103,7 +103,10 @@ def test_every_draft_does_not_parse(heal, set_name):
 @pytest.mark.slow
 def test_every_broken_tool_fails_its_failing_example(heal, judge):
     programs = [
-        program for set_name in heal[0].WRITTEN for program in heal[0].written(set_name) if not program.draft
+        program
+        for set_name in _without_calls(heal)
+        for program in heal[0].written(set_name)
+        if not program.draft
     ]
     failing = [program.examples[program.failing] for program in programs]
     cases = ((one.code, one.name, given) for one, given in zip(programs, failing, strict=True))
@@ -131,6 +134,30 @@ def test_hidden_examples_of_an_untuned_set_refute_every_broken_tool(heal, judge)
             for (program, unseen, example), result in zip(given, results, strict=True)
             if heal[1].met(example, result)
         ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_tools_that_call_are_broken_and_their_references_right(heal, judge):
+    """Each runs in the world of the set, the right code on all examples, the broken one until it is refuted."""
+    scoring = heal[1]
+    for program, unseen in _with_unseen(heal, "calls"):
+        right = scoring.reference(program.name, "calls")
+        assert all(
+            _lived(heal, judge, right, program, one) == "right" for one in (*program.examples, *unseen)
+        )
+        assert _lived(heal, judge, program.code, program, program.examples[program.failing]) == program.shows
+        assert any(_lived(heal, judge, program.code, program, one) != "right" for one in unseen), program.name
+
+
+def _lived(heal, judge, code, program, example):
+    done, _ = judge.live(code, program, example)
+    assert done is not None, program.name
+    return "right" if heal[1].met(example, done) else "wrong" if done.ok else "raises"
+
+
+def _without_calls(heal):
+    return [name for name in heal[0].WRITTEN if name != "calls"]
 
 
 @written_sets
