@@ -41,6 +41,8 @@ _LISTS = (
 )
 _SEPARATORS = {";": "';'", "\t": "'\\t'", "|": "'|'"}
 _LABELS_MAX = 2000
+#: Number of callers among which `apply` of a table is looked for.
+_FRAMES_MAX = 12
 
 
 def missing_label(scene: Scene) -> Facts | None:
@@ -59,7 +61,22 @@ def missing_label(scene: Scene) -> Facts | None:
     }
     if not facts["wanted"] or (not facts["known"] and len(axis)):
         return None
+    if is_series(owner) and (applied := _applied(scene, wanted[0])) is not None:
+        return {**facts, "about": "apply_by_columns", "table": scene.name_of(applied) or "the table"}
     return {**facts, **(_row(owner, axis, wanted[0], scene) if rows else _column(owner, axis, wanted))}
+
+
+def _applied(scene: Scene, wanted: object) -> Any:
+    """Return the table whose `apply` called the code with a column, where the label is one of its columns."""
+    frame = scene.frame.f_back
+    for _ in range(_FRAMES_MAX):
+        if frame is None:
+            return None
+        table = inner(frame.f_locals.get("self")) if frame.f_code.co_name == "apply_standard" else None
+        if is_frame(table):
+            return table if type(wanted) is str and wanted in table.columns else None
+        frame = frame.f_back
+    return None
 
 
 def searched(scene: Scene) -> tuple[list[Any], Any]:

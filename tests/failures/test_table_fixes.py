@@ -98,6 +98,25 @@ def test_a_variation_of_a_mistake_is_fixed_without_more_reach(argument, body, wr
     assert added_reach(code, found[0].code) == ()
 
 
+@pytest.mark.parametrize(
+    ("column", "line", "after"),
+    [
+        (["1", "2"], "return (a['x'] - 1).tolist()", "return (a['x'].astype(float) - 1).tolist()"),
+        (
+            ["2024-01-31"],
+            "return a['x'].dt.day.tolist()",
+            "return a['x'].astype(\"datetime64[us]\").dt.day.tolist()",
+        ),
+    ],
+)
+def test_code_that_imports_nothing_is_fixed_without_an_import_first(column, line, after):
+    code = f"def tool(a):\n    {line}\n"
+    argument = pd.DataFrame({"x": column})
+    _, failure = run(code, {"a": argument})
+    (first, *_) = RulesAdvisor().propose(case_of(code, {"a": values.kept(argument)}, failure=failure))
+    assert first.code == f"def tool(a):\n    {after}\n"
+
+
 def _gives(code, argument, kept):
     value, failure = run(code, {"a": argument})
     return failure is None and values.meets(kept, value)

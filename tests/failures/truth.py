@@ -22,8 +22,8 @@ from healkit.facts.values import PACKAGES
 
 #: Words of libraries that may stand in an explanation as such: parameters, types, functions.
 _WORDS = {
-    "aggfunc", "coerce", "columns", "default", "encoding", "errors", "format", "handle_unknown", "ignore", "left_on", "level", "lsuffix",
-    "mixed", "na", "numeric_only", "on", "on_bad_lines", "right_on", "rsuffix", "sep", "sum", "warn", "Int64", "OneHotEncoder",
+    "aggfunc", "axis", "coerce", "columns", "default", "encoding", "errors", "format", "handle_unknown", "ignore", "left_on", "level",
+    "lsuffix", "mixed", "na", "numeric_only", "on", "on_bad_lines", "right_on", "rsuffix", "sep", "sum", "warn", "Int64", "OneHotEncoder",
     "SimpleImputer", "getcwd", "listdir", "literal_eval", "isoformat", "self", "null", "true", "hk", "provide", "read", "write",
     "PATH", "LinearRegression", "fit", "nan", "vault", "grant", "NAME", "pip", "install", "latin", "cp1252", "utf", "rb",
 }  # fmt: skip
