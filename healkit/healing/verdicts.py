@@ -310,9 +310,9 @@ def _constant_answers(tree: ast.Module) -> list[tuple[Any, bool]]:
 def _makes_up_answer(before: str, after: str, case: Case) -> bool:
     """Return True if only the new code has a handler or a guard that gives an example's answer as a constant.
 
-    Two examples that raised and have that answer ask for it. A single one asks for a guard where its input is at an
-    edge (empty, zero, negative, one item, two equal arguments): a special case; elsewhere, the constant hides the step
-    that failed.
+    Two examples that raised and have that answer ask for it. A single one asks for a guard in a special case: its input
+    is at an edge (empty, zero, negative, one item, two equal arguments), or the guard asks whether something is there
+    at all. Elsewhere, the constant hides the step that failed.
     """
     trees = _trees(before, after)
     if trees is None:
@@ -346,14 +346,37 @@ def _handled_answers(tree: ast.Module) -> list[Any]:
 
 
 def _guarded_answers(tree: ast.Module) -> list[Any]:
-    """Return the constants that an `if` only returns, or that a conditional expression gives, as JSON data."""
+    """Return the constants that an `if` only returns, or that a conditional expression gives, as JSON data.
+
+    Those where nothing is there are left out: `if match is None`, `if not rows`.
+    """
     places: list[ast.expr | None] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and len(node.body) == 1 and isinstance(node.body[0], ast.Return):
-            places.append(node.body[0].value)
+            places += [] if _says_nothing_is_there(node.test) else [node.body[0].value]
         elif isinstance(node, ast.IfExp):
-            places += [node.body, node.orelse]
+            places += [] if _says_nothing_is_there(node.test) else [node.body]
+            absent = _says_nothing_is_there(ast.UnaryOp(ast.Not(), node.test))
+            places += [] if absent else [node.orelse]
     return _literals(places)
+
+
+def _says_nothing_is_there(test: ast.expr) -> bool:
+    match test:
+        case ast.UnaryOp(ast.Not(), ast.Compare(_, [ast.IsNot() | ast.NotEq()], [right])):
+            return _is_empty(right)
+        case ast.UnaryOp(ast.Not(), ast.Compare() | ast.BoolOp() | ast.UnaryOp()):
+            return False
+        case ast.UnaryOp(ast.Not()):
+            return True
+        case ast.Compare(_, [ast.Is() | ast.Eq()], [right]):
+            return _is_empty(right)
+    return False
+
+
+def _is_empty(node: ast.expr) -> bool:
+    constant = isinstance(node, ast.Constant) and not node.value
+    return constant or (isinstance(node, ast.List | ast.Tuple) and not node.elts)
 
 
 def _literals(places: Sequence[ast.expr | None]) -> list[Any]:

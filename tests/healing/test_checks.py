@@ -116,6 +116,9 @@ def test_a_copied_answer_is_no_cure(after: str, expected: object, copied: bool) 
         ([0], "def f(x):\n    try:\n        return 1 / x\n    except TypeError:\n        y = 1\n    return y\n", "silenced"),
         ([5], "def f(x):\n    if x == 5:\n        return 1\n    return 1 / x\n", "silenced"),
         ([5], "def f(x):\n    return 1 if x > 3 else 1 / x\n", "silenced"),
+        ([5], "def f(x):\n    return 1 / x if x is None else 1\n", "silenced"),
+        ([5], "def f(x):\n    y = g(x)\n    if y is None:\n        return 1\n    return 1 / y\n", "cured"),
+        ([5], "def f(x):\n    y = g(x)\n    return 1 / y if y else 1\n", "cured"),
         # Two examples ask for it; so does one whose input is a special case.
         ([5, 6], "def f(x):\n    try:\n        return 1 / x\n    except TypeError:\n        return 1\n", "cured"),
         ([[]], "def f(x):\n    return 1 if not x else 1 / x\n", "cured"),
