@@ -18,7 +18,6 @@ from healkit.healing.advisors.search.patch_ranking import (
     TWIN,
     PlausiblePatch,
     RankedPatch,
-    is_telling,
     patch_features,
     reason_for_doubt,
 )
@@ -92,8 +91,10 @@ def test_one_failing_example_alone_is_not_enough() -> None:
     def doubt(of: RankedPatch, fixed: int, code: str = CODE, **about: bool) -> str:
         return reason_for_doubt(code, of, edits=1, fixed=fixed, **about)
 
-    assert doubt(one, 1, alone=True) == "One failing example alone speaks for it, and there is no other."
-    assert doubt(one, 1, tells=False).endswith("and much code gives its answer.")
+    assert (
+        doubt(one, 1, alone=True)
+        == "One failing example alone speaks for it, and no other says what to keep."
+    )
     assert "behave differently" in doubt(two, 1)
     assert "only removes what raised" in doubt(removed, 1, loudly=True)
     assert doubt(twin, 3, BOARD) == TWIN
@@ -104,9 +105,6 @@ def test_one_failing_example_alone_is_not_enough() -> None:
         doubt(removed, 1),
         doubt(twin, 4, BOARD),
     ] == [""] * 5
-    answers = (1, True, None, [], 0.0), (2, "a", [1], {"a": 1})
-    checks = [[Check(origin="declared", known=True, expected=one) for one in some] for some in answers]
-    assert [any(map(is_telling, checks[0])), all(map(is_telling, checks[1]))] == [False, True]
 
 
 @pytest.mark.requirement("HEAL-3")

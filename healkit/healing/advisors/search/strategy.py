@@ -49,7 +49,6 @@ from healkit.healing.advisors.search.patch_ranking import (
     PARTIAL,
     PlausiblePatch,
     RankedPatch,
-    is_telling,
     rank_patches,
     reason_for_doubt,
 )
@@ -227,9 +226,8 @@ class Search:
                 continue
             edits = len(self._made_by) + len(one.patch.candidate.made_by)
             fixed, loudly = self._baseline.evidence, self._baseline.fails_loudly
-            tells = any(map(is_telling, self._baseline.failing))
             why = reason_for_doubt(
-                self._code, one, edits, fixed, loudly=loudly, alone=not self._baseline.passing, tells=tells
+                self._code, one, edits, fixed, loudly=loudly, alone=not self._baseline.passing
             )
             why = why or ("" if self._evaluator.compared else UNCOMPARED) or (OVERTAKEN if doubted else "")
             attempt = yield self._patch(one.patch, one.rank, doubt=why)
