@@ -163,6 +163,8 @@ TOTALS = [
         ("return price * qty * (price != 99)", "the number 99"),
         ("return {'7': 0.0}.get(str(qty), price * qty)", "the text '7'"),
         ("if price > 5.0:\n        return 0.0\n    return price * qty", "`price > 5.0` comes out the same"),
+        ("if not qty:\n        return 0.0\n    return price * qty", "`not qty` comes out the same"),
+        ("if price:\n        return price * qty\n    return 0.0", "`price` comes out the same"),
         ("return 0.0 if qty == 2 else price * qty", "`qty == 2` comes out the same"),
         ("return price * qty if qty else 0.0", "`qty` comes out the same"),
         ("return price * qty if qty > 0 and not price.is_integer() or price else 0.0", "comes out the same"),

@@ -738,25 +738,27 @@ def _doubt_by_one(one: RankedPatch, loudly: bool) -> str:
 # Patches of other advisors, which may be any code.
 
 #: The most new conditions and blocks of a patch that are tried, and an expression that fails.
-_PARTS_MAX, _FAILING = 16, "[].pop()"
+_PARTS_MAX, _FAILING = 64, "[].pop()"
 
 
 def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
     """Return why a patch of another advisor is doubted, in a sentence; empty if it is not. Raises `BudgetSpent`.
 
     What is new in it has to matter on some check: a condition that comes out the same on all of them, or a block that
-    none reaches, may do anything for other inputs. Rules are healkit's own, and so are the literals that they add.
+    none reaches, may do anything for other inputs. What the rules add is known, and a peer has run before.
     """
     before, after = case.entry.code, patch.code
-    if not _is_python(after) or (patch.author == "rule" and not _is_python(before)):
+    if patch.advisor in ("rules", "peers") or not _is_python(after):
         return ""
-    if patch.author != "rule" and (unexplained := _unexplained(before, after, case.checks)):
+    if unexplained := _unexplained(before, after, case.checks):
         return f"It contains {unexplained}, which neither the tool nor an example explains."
-    if patch.author != "rule" and patch_features(before, after).uneven:
+    if patch_features(before, after).uneven:
         return TWIN
     program = Program(after)
-    known = {ast.dump(node) for node in ast.walk(ast.parse(before))} if _is_python(before) else set()
-    parts = [(part, decides) for part, decides in _parts(program) if ast.dump(part) not in known][:_PARTS_MAX]
+    known = {ast.dump(part) for part, _ in _parts(Program(before))} if _is_python(before) else set()
+    parts = [(part, decides) for part, decides in _parts(program) if ast.dump(part) not in known]
+    if len(parts) > _PARTS_MAX:
+        return f"It has {len(parts)} new conditions, too many to try each."
     tried: list[tuple[ast.expr | ast.stmt, bool, Edit]] = []
     for part, decides in parts:
         if isinstance(part, ast.expr):
