@@ -10,6 +10,7 @@ from library_failures import run_code
 
 from healkit.contracts.failure import Failure, Frame
 from healkit.errors import TOOL_CODES
+from healkit.errors import catalogue as error_codes
 from healkit.facts.observers import suggestions
 from healkit.failures import catalogue
 from healkit.failures.catalogue import LEVELS, FailurePattern, explain, patterns, subjects
@@ -68,7 +69,7 @@ def test_explanations_have_unique_names_and_examples():
     assert len(names) == len(set(names))
     assert len(RUNNABLE) + len(OBSERVED) >= 200
     without = {text.name for text, _ in TEXTS if not text.example}
-    ours = {text.name for text, pattern in TEXTS if set(pattern.raises) <= set(TOOL_CODES)}
+    ours = {text.name for text, pattern in TEXTS if set(pattern.raises) <= error_codes().keys()}
     assert without - OBSERVED.keys() <= ours
 
 

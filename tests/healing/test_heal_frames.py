@@ -230,3 +230,38 @@ def test_an_answer_copied_as_a_table_only_hides_the_error(answer: Any) -> None:
     ):
         patch = Patch(code=after, advisor="rules", author="rule", reason="")
         assert verdict_on(before, patch, [check], [RAISED], [PASSED]) == verdict
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("HEAL-8")
+def test_the_change_that_an_explanation_names_is_tried_checked_and_kept(healkit: Healkit) -> None:
+    """E8: the explanation named the fix of seven kinds of frame mistakes, and healing found none of them."""
+    people = pd.DataFrame({"age": [17, 40, 18, 30], "sex": list("mffm"), "wage": ["1,200", "800", "9", "7"]})
+    more = pd.DataFrame({"age": ["17"], "team": ["a"]})
+    rows = [
+        ("df.append(df, ignore_index=True)", lambda df: pd.concat([df, df], ignore_index=True)),
+        ("pd.concat(df, df)", lambda df: pd.concat([df, df])),
+        ("df.merge(more, on='age')", lambda df: df.merge(more.astype({"age": int}), on="age")),
+        ("np.array(df['age'], dtype=np.float)", lambda df: np.array(df["age"], dtype=float)),
+        ("df['wage'].astype(float)", lambda df: df["wage"].str.replace(",", "").astype(float)),
+        ("df[df['age'] > 18 & df['sex'] == 'f']", lambda df: df[(df["age"] > 18) & (df["sex"] == "f")]),
+        ("pd.concat([df, df]).pivot(index='sex', columns='age', values='age')", lambda df: pd.concat([df, df]).pivot_table(index="sex", columns="age", values="age", aggfunc="sum")),
+        ("df.groupby('sex').agg(n=('ages', 'sum'))", lambda df: df.groupby("sex").agg(n=("age", "sum"))),
+    ]  # fmt: skip
+    head = (
+        "import numpy as np\nimport pandas as pd\n\nmore = pd.DataFrame({'age': ['17'], 'team': ['a']})\n\n\n"
+    )
+    for number, (code, right) in enumerate(rows):
+        name = f"tool_{number}"
+        examples = [{"arguments": {"df": one}, "result": right(one)} for one in (people, people[::-1])]
+        healkit.vault.add(name, f"{head}def {name}(df):\n    return {code}\n", examples=examples)
+        failure = healkit.execute(name, arguments={"df": people}).failure
+        assert failure is not None, code
+        report = healkit.heal(name, advisors=["rules"], auto=True)
+        assert (report.outcome, report.verdict_code) == ("kept", "cured"), (
+            code,
+            report.reason,
+            report.notes,
+            report.best and report.best.patch.doubt,
+        )
+        assert healkit.execute(name, arguments={"df": people}).failure is None
