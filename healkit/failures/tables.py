@@ -228,10 +228,10 @@ def _with_comma(site: Site, call: ast.Call, given: ast.keyword) -> tuple[int, in
 
 def _named_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Name the arguments that a method takes by name only, or put them into one list."""
-    source = site.source
+    source, own = site.source, {node.name for node in site.all(ast.FunctionDef)}
     for call in site.nodes(ast.Call):
         name = called_name(call)
-        if len(call.args) < 2 or any(isinstance(one, ast.Starred) for one in call.args):
+        if name in own or len(call.args) < 2 or any(isinstance(one, ast.Starred) for one in call.args):
             continue
         start, end = source.span(call.args[0])[0], source.span(call.args[-1])[1]
         together = [Edit(start, start, "["), Edit(end, end, "]")]
@@ -546,7 +546,7 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     source = site.source
     for call in _calls(site, "astype", "to_numeric", "apply", "map"):
         method = isinstance(call.func, ast.Attribute) and called_name(call) != "to_numeric"
-        if not method and not call.args:
+        if not method and not (call.args and called_name(call) == "to_numeric"):
             continue
         column = call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0]
         for number, (reason, text) in enumerate(
