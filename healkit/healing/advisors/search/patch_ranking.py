@@ -715,7 +715,7 @@ def reason_for_doubt(
         return ""
     if alone:
         return "One failing example alone speaks for it, and no other says what to keep."
-    if loudly and not features.added:
+    if loudly and not features.added and not features.moved:
         return "It only removes what raised, and only one check speaks for it."
     return _doubt_by_one(one, loudly)
 
