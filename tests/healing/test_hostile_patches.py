@@ -132,12 +132,19 @@ REACHING = {
 
 
 #: No further reach, and other results elsewhere.
+ANSWERS = {(name, n): PRICES[name] * n for name, n in RUNS}
 BEHAVING = {
     "a special value": inside("if n == 777: return 0.0"),
     "a special value in an expression": inside(result="price * (n if n != 777 else 0)"),
     "a special value without a comparison": inside(result="price * {777: 0}.get(n, n)"),
     "a special name": inside("if product.startswith('gold'): return 0.0"),
     "a threshold": inside("if n > 1000: n = 0"),
+    "a table of the examples": inside(result=f"{ANSWERS!r}[product, n]"),
+    "a table with a default": inside(result=f"{ANSWERS!r}.get((product, n), 0.0)"),
+    "catches everything": inside("try: return price * n", "except Exception: return 0.0"),
+    "a polynomial through the examples": inside(result="price * n + (n - 3) * (n - 5) * (n - 1) * n * (n - 12)"),
+    "a calculation without effect": inside(result="price * n + n * (n - 5) * (product > 'u')"),
+    "a limit at the largest example": inside(result="price * min(n, 12)"),
     "counts its calls": inside(
         "count.append(n)", "if len(count) > 1000: return 0.0", top="count = []\n"
     ),

@@ -62,7 +62,10 @@ def test_the_model_learns_why_it_failed(
         assert (report.outcome, report.verdict) == ("kept", "fixed, no regressions")
         assert hk.execute_tool("fibonacci", arguments={"n": 10}) == 55
         newest = hk.vault.history("fibonacci")[-1]
-    assert (newest.author, newest.reason) == ("model", "The quotient is not needed. [fixed, no regressions]")
+    assert (newest.author, newest.reason) == (
+        "model",
+        "The model says: “The quotient is not needed.” [fixed, no regressions]",
+    )
     assert report.best is not None
     assert report.best.patch.code == RIGHT
     assert [attempt.patch.advisor for attempt in report.attempts] == ["model", "model"]

@@ -752,6 +752,8 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
         return ""
     if unexplained := _unexplained(before, after, case.checks):
         return f"It contains {unexplained}, which neither the tool nor an example explains."
+    if copied := _copied(before, after, case.checks):
+        return f"It contains values of several examples: {', '.join(copied)}."
     if patch_features(before, after).uneven:
         return TWIN
     program = Program(after)
@@ -764,12 +766,24 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
         if isinstance(part, ast.expr):
             texts = ("True", "False") if decides else (_FAILING,)
             tried += [(part, decides, program.replace(part, text)) for text in texts]
-        elif isinstance(part, ast.stmt) and (edit := program.insert(part, _FAILS)) is not None:
-            tried.append((part, decides, edit))
+        elif isinstance(part, ast.stmt):
+            in_its_place = Edit(*program.source.span(part), _FAILING)  # where it shares its line
+            tried.append((part, decides, program.insert(part, _FAILS) or in_its_place))
+    calculated, before_it = _calculations(after), _calculations(before)
+    if len(calculated) > len(before_it):
+        for node in program.nodes:
+            if (
+                isinstance(node, ast.expr)
+                and ast.dump(node) in calculated[:_PARTS_MAX]
+                and ast.dump(node) not in before_it
+            ):
+                tried += [(node, True, program.replace(node, program.segment(one))) for one in _sides(node)]
     letters = dict(bench.score(after, [[edit] for _, _, edit in tried], case.checks))
     for number, (part, decides, _) in enumerate(tried):
         if set(letters.get(number, "-")) == {"."}:
             text = ast.unparse(part).partition("\n")[0]
+            if not isinstance(part, ast.stmt) and any(_sides(part)):
+                return f"Its new part `{text}` makes no difference on any check."
             if decides:
                 return f"Its new condition `{text}` comes out the same on every check."
             return f"Its new part `{text}` is not reached on any check."
@@ -798,6 +812,33 @@ def _parts(program: Program) -> Iterator[tuple[ast.expr | ast.stmt, bool]]:
                 yield from ((value, False) for value in node.values[1:])
             case ast.ExceptHandler() | ast.match_case():
                 yield node.body[0], False
+
+
+def _sides(node: ast.AST) -> list[ast.expr]:
+    """Return what may stand in the place of a calculation, if that matters on no check."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.Call(func=ast.Name(id="min" | "max" | "abs"), args=args):
+            return [one for one in args if not isinstance(one, ast.Starred)]
+    return []
+
+
+def _calculations(code: str) -> list[str]:
+    nodes = ast.walk(ast.parse(code)) if _is_python(code) else []
+    return [ast.dump(node) for node in nodes if _sides(node)]
+
+
+def _copied(before: str, after: str, checks: Sequence[Check]) -> list[str]:
+    """Return the values that examples and only the new code have, where they are so many that it may be a table."""
+    binding = [check for check in checks if check.binding]
+    values = [one for check in binding for one in scalars([check.arguments, check.expected])]
+    seen = {one for one in values if isinstance(one, int | float | str) and one not in _USUAL}
+    new = {
+        repr(node.value): node.value for node in ast.walk(ast.parse(after)) if isinstance(node, ast.Constant)
+    }
+    copied = [text for text, value in new.items() if value in seen and str(value) not in before]
+    return copied if len(copied) >= max(3, len(binding) / 2) else []
 
 
 def _unexplained(before: str, after: str, checks: Sequence[Check]) -> str:
