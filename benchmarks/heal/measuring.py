@@ -84,7 +84,7 @@ def measure(
     """
     row = Row(program.name, program.kind, program.shows, program.bugs, program.places, program.knowable, seed)
     with (
-        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,  # a worker may still write there
         Healkit(Path(folder) / "healkit.db", config=Config(start_timeout_s=30)) as healkit,
     ):
         world = register(healkit, program)
