@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.contracts.execution import Grants
@@ -61,7 +62,7 @@ def test_the_scratch_folder_is_there_private_and_gone_afterwards(restricted: Hea
     assert first[0] == first[1]
     assert first[0] != second[0]
     assert "a.txt" in second[2]
-    assert not Path(first[0]).exists()
+    wait_until(lambda: not Path(first[0]).exists())
 
 
 @pytest.mark.requirement("WORK-2", "WORK-3")
