@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -58,13 +58,15 @@ class Cassette(msgspec.Struct, frozen=True, omit_defaults=True):
     """Calls of some executions; `runs` has the places of each execution's own calls among them, in their order.
 
     definitions: the tools that code may call while it is played, as its `mcp` object shows them. listed: the servers of
-    which those are all; what another server has besides is not known.
+    which those are all; what another server has besides is not known. live: names of those that may be called where
+    they are not on record, `server.tool`; what other arguments gave is no answer for them.
     """
 
     definitions: list[ToolDefinition] = []
     listed: list[str] = []
     calls: list[RecordedCall] = []
     runs: dict[str, list[int]] = {}
+    live: list[str] = []
 
 
 _Name = tuple[str, str]
@@ -82,7 +84,8 @@ class Tape:
             placed: dict[_Name, list[RecordedCall]] = defaultdict(list)
             for call in (cassette.calls[place] for place in places):
                 equal[key_of(call.server, call.tool, call.arguments)].append(call)
-                placed[call.server, call.tool].append(call)
+                if call.name not in cassette.live:
+                    placed[call.server, call.tool].append(call)
             self._runs[run] = dict(equal), dict(placed)
         #: A call that was answered in two ways in different executions answers nobody.
         self._any: dict[_Key, RecordedCall | None] = {}
@@ -91,6 +94,11 @@ class Tape:
             known = self._any.setdefault(key, call)
             if known is not None and not known.same_answer(call):
                 self._any[key] = None
+
+    def answers(self) -> tuple[Any, ...]:
+        """Return what the calls gave, as JSON, each once."""
+        given = dict.fromkeys(bytes(call.result) for call in self.cassette.calls if call.success)
+        return tuple(map(msgspec.json.decode, given))
 
     def play(self, run: str = "") -> Playback:
         """Begin one playback; run: the execution whose own calls come first, empty where there is none."""

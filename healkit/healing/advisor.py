@@ -12,7 +12,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from importlib.metadata import EntryPoint, entry_points
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from healkit.config import Config
 from healkit.contracts.failure import Failure
@@ -51,7 +51,7 @@ class Case:
     wrong result. checks: what a patch has to do, in the order in which they run. attempts: the patches tried before in
     this run, and why they failed. trace_id: the execution of the failure, whose worker may still be retained; empty
     without one. untried: no check has the input of the recorded failure. base: each check's result with the code as
-    it is; empty until it was run.
+    it is; empty until it was run. answers: what the recorded runs' calls gave, as JSON, each once.
     """
 
     entry: VaultEntry
@@ -62,6 +62,7 @@ class Case:
     trace_id: str = ""
     untried: bool = False
     base: tuple[CheckResult, ...] = ()
+    answers: tuple[Any, ...] = ()
 
     @property
     def failing(self) -> tuple[Check, ...]:

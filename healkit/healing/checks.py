@@ -9,6 +9,7 @@ checks keep their order and share nothing.
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +25,7 @@ from healkit.contracts.vault import NO_GRANTS, VaultEntry
 from healkit.crossing import values
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
+from healkit.pysource.reach import called_by
 from healkit.runtime.background import Stop
 from healkit.runtime.cassette import Replay
 from healkit.runtime.execution import Execution, arguments_of, nested_grants
@@ -80,7 +82,7 @@ class Validator:
             results = self._bench.run([code], checks)[0]
             if self._bench.may_call:  # what is missing may be called, which a light trial cannot
                 results = [
-                    self.in_worker(code, check) if self._is_missing(check, was) else was
+                    self.in_worker(code, check) if self._may_be_made(code, check, was) else was
                     for check, was in zip(checks, results, strict=True)
                 ]
         else:
@@ -106,8 +108,12 @@ class Validator:
         self.answered += replay.playback.answered
         self.made += replay.made
 
-    def _is_missing(self, check: Check, result: CheckResult) -> bool:
-        return not check.call and (result.outcome == "not_on_record" or result.displaced > 0)
+    def _may_be_made(self, code: str, check: Check, result: CheckResult) -> bool:
+        """Return whether calls were missing, or had other arguments on record, that may be made."""
+        if check.call or (result.outcome != "not_on_record" and not result.displaced):
+            return False
+        missing = missing_call(result)
+        return any(map(self.replay(check).may_make, [missing] if missing else filter(None, called_by(code))))
 
     def in_worker(self, code: str, check: Check, mode: Mode = "worker") -> CheckResult:
         """Run one check on the path of any execution; raise `BudgetSpent`."""
@@ -133,6 +139,12 @@ def _without_writing(result: CheckResult) -> CheckResult:
         return result
     said = "NotOnRecord: what the tool writes to a granted folder is not repeated"
     return msgspec.structs.replace(result, outcome="not_on_record", failure=said)
+
+
+def missing_call(result: CheckResult) -> str:
+    """Return the first call that was not on record, as `server.tool`; empty where none is named."""
+    found = re.match(r"NotOnRecord: the call of mcp\.([\w.]+) ", result.failure)
+    return found[1] if found and result.outcome == "not_on_record" else ""
 
 
 def is_light(entry: VaultEntry) -> bool:

@@ -146,7 +146,8 @@ class Healing:
         failed = None if self._log_id is None else hk.log.get(self._log_id)
         self._failed_at = None if failed is None else failed.timestamp
         self._entry = entry = self._case.entry
-        tape = Tape(cassette_of(hk.log, self._recorded_runs(), entry, hk.executor.providers))
+        tape = Tape(cassette_of(hk.log, self._recorded_runs(), entry, hk.executor.providers, options.live))
+        self._case = dataclasses.replace(self._case, answers=tape.answers())
         read = (*entry.grants.read, *entry.grants.write)
         self._watched = declares_effects(entry, lambda name: hk.vault.lookup(name, entry.persona))
         self._started = time.monotonic()
@@ -159,7 +160,7 @@ class Healing:
             executor=options.executor,
             off_record=not entry.logged,
             fixture=Fixture(tape.cassette, read),
-            may_call=bool(options.live) or any(tool.read_only for tool in tape.cassette.definitions),
+            may_call=bool(tape.cassette.live),
         )
         if self._case.failure is not None and self._case.failure.code == "TOOL_TIMEOUT":
             self._bench.expect_hanging(self._case.failing)

@@ -59,6 +59,9 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
 
     results: of the case's checks, in their order. why: the patch cannot be run as this tool at all, so there are none.
     """
+    results = (
+        [_as_seen(was, now) for was, now in zip(case.base, results, strict=False)] if case.base else results
+    )
     why = why or why_not(case.checks, results)
     verdict: Verdict = "undecided" if _is_undecided(results) else "not_cured"
     if not why:
@@ -136,7 +139,7 @@ def disputed(attempt: Attempt, call: str) -> Attempt:
 
 def rejudged(case: Case, attempt: Attempt, result: CheckResult) -> Attempt:
     """Return a plausible attempt judged by one more check, the case's last, which an answer has added."""
-    results = [*attempt.results, result]
+    results = [*attempt.results, _as_seen(case.base[-1], result)]
     return msgspec.structs.replace(
         attempt,
         results=results,
@@ -197,6 +200,22 @@ def _is_undecided(results: Sequence[CheckResult]) -> bool:
     """Return True if nothing speaks against the patch but that a call of some check is not on record."""
     outcomes = {result.outcome for result in results}
     return "not_on_record" in outcomes and outcomes <= {"passed", "not_on_record"}
+
+
+def _as_seen(was: CheckResult, now: CheckResult) -> CheckResult:
+    """Return a check's result as far as it is seen: with the answers that other arguments had, a failure says nothing.
+
+    was: the result of the code as it is, which may need such answers itself.
+    """
+    if now.outcome not in ("wrong", "raised") or now.displaced <= was.displaced:
+        return now
+    said = f"NotOnRecord: {_other_arguments(now.displaced - was.displaced)}"
+    return msgspec.structs.replace(now, outcome="not_on_record", failure=said)
+
+
+def _other_arguments(calls: int) -> str:
+    some = "a call" if calls == 1 else f"{calls} calls"
+    return f"it makes {some} with other arguments than those on record, and got the answers of those"
 
 
 def _is_settled(case: Case) -> bool:
@@ -476,10 +495,7 @@ _JSON_NAMES = {
 def _displaced(rows: Sequence[_Row]) -> str:
     """Say that a check passes by answers that other arguments had, where the code as it is needed none."""
     calls = sum(now.displaced for _, was, now in rows if now.displaced > was.displaced)
-    if not calls:
-        return ""
-    some = "a call" if calls == 1 else f"{calls} calls"
-    return f"It makes {some} with other arguments than those on record, and got the answers of those."
+    return f"I{_other_arguments(calls)[1:]}." if calls else ""
 
 
 def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -80,7 +80,7 @@ class Replay:
         if call.server == rpc.UNKNOWN_SERVER and server in self.cassette.listed:
             return None  # it is refused, and told why
         found = self.playback.look_up(server, tool, call.args)
-        if (found is None or found.displaced) and self._may_make(name):
+        if (found is None or found.displaced) and self.may_make(name):
             self.made += 1
             return None
         recorded = self.playback.take(name, found)
@@ -109,19 +109,25 @@ class Replay:
             "CALL_NOT_ON_RECORD", "NotOnRecord", said, f"NotOnRecord: {said}", hint=NOT_ON_RECORD_HINT
         )
 
-    def _may_make(self, name: str) -> bool:
+    def may_make(self, name: str) -> bool:
+        """Return whether the call of `server.tool` may be made, where it is not on record."""
         return allows(self.live, name) or any(
             one.read_only and f"{one.server}.{one.name}" == name for one in self.cassette.definitions
         )
 
 
 def cassette_of(
-    log: Log, rows: Iterable[ExecutionLog], entry: VaultEntry, providers: Mapping[str, Provider]
+    log: Log,
+    rows: Iterable[ExecutionLog],
+    entry: VaultEntry,
+    providers: Mapping[str, Provider],
+    live: Sequence[str] = (),
 ) -> Cassette:
     """Return the calls of these executions, and the tools that the entry may call.
 
     Rows beyond what one cassette may hold are left out; their calls are not on record then. Nothing is called, and no
-    server is started: of one that does not run, the tools are those that are on record.
+    server is started: of one that does not run, the tools are those that are on record. live: patterns of calls that
+    may be made.
     """
     calls: list[RecordedCall] = []
     runs: dict[str, list[int]] = {}
@@ -141,7 +147,9 @@ def cassette_of(
         if (was_there or call.server not in listed) and (call.server, call.tool) not in known:
             known.add((call.server, call.tool))
             definitions.append(_definition_from(call))
-    return Cassette(definitions, listed, calls, runs)
+    names = [f"{one.server}.{one.name}" for one in definitions if one.read_only]
+    names += [name for one in definitions if allows(live, name := f"{one.server}.{one.name}")]
+    return Cassette(definitions, listed, calls, runs, names)
 
 
 def recorded(call: CallRecord) -> RecordedCall:

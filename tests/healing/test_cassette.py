@@ -96,7 +96,7 @@ def test_the_tool_that_a_caller_calls_is_not_run(shop: Shop) -> None:
 
 
 FIXED = BILL.replace("+ n", "* n")
-OTHER = FIXED.replace("price(product=product)", "price(product='cocoa' if n == 3 else product)")
+OTHER = FIXED.rstrip().replace("price(product=product)", "price(product='cocoa' if n == 3 else product)")
 
 
 @HEAL_7
@@ -108,13 +108,23 @@ OTHER = FIXED.replace("price(product=product)", "price(product='cocoa' if n == 3
         (OTHER, ("host.price",), False, "not_cured", {"price": 1}),
         (OTHER, (), True, "not_cured", {"price": 1}),
         (OTHER, ("host.send",), False, "unproven", {}),
+        (OTHER + " + n", (), False, "undecided", {}),
+        (OTHER + " + n", ("host.send",), False, "undecided", {}),
     ],
-    ids=["another tool", "other arguments", "allowed by name", "read-only", "another is allowed"],
+    ids=[
+        "another tool",
+        "other arguments",
+        "allowed by name",
+        "read-only",
+        "another is allowed",
+        "wrong by what other arguments had",
+        "wrong by it, another is allowed",
+    ],
 )
 def test_a_call_that_is_not_on_record_is_not_made_by_itself(
     healkit: Healkit, patch: str, live: tuple[str, ...], read_only: bool, verdict: str, made: dict[str, int]
 ) -> None:
-    """What other arguments gave is the answer at the same place, and then the patch is unproven."""
+    """What other arguments gave is the answer at the same place: a patch that passes by it is unproven, no other wrong."""
     shop = Shop(healkit, read_only=read_only)
     answer = {"arguments": {"product": "tea", "n": 3}, "result": 12.0}
     shop.fail(BILL, answer["arguments"], examples=[answer])

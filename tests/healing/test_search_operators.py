@@ -69,11 +69,15 @@ def test_no_change_outweighs_its_operators_most(row: Operator, programs: list[Pr
         ("def f(x):\n    return len(y) + y[0]", "return len(x) + x[0]"),
         ("def f(name):\n    return 'Hi ' + 'name'", "return 'Hi ' + name"),
         ("def f(t):\n    return t.strip('x')", "return t.strip('+')"),
+        ("def f(p):\n    return len(open(p).readline())", "open(p).read()"),
+        ("def f(t):\n    return mcp.host.get(t)['name']", "['category']"),
+        ("def f(t):\n    return mcp.host.job(t) == 'done'", "== 'failed'"),
     ],
 )
 def test_edits_that_foreign_programs_needed_are_tried(before: str, after: str) -> None:
-    """H11: these were missing on foreign sets; the last text is from an example's input."""
-    hints = Hints(constants([Check(origin="failing", arguments={"t": "+", "n": 1}, known=True, expected=2)]))
+    """H11: these were missing on foreign sets; some texts are from an example's input, or from what calls gave."""
+    check = Check(origin="failing", arguments={"t": "+", "n": 1}, known=True, expected=2)
+    hints = Hints(constants([check], [{"name": "tea", "category": "drinks"}, "failed"]))
     space = EditSpace(Program(before, hints), Suspicion([]))
     assert any(after in apply_edits(before, list(candidate.edits)) for candidate in space)
 

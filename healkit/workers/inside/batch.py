@@ -295,7 +295,8 @@ class Candidates:
             buffer.at(position, number, running=True)
             letter, fit = self._outcome(code, self._checks[number], alarm, process)
             buffer.put(position, number, letter)
-            more = number + 1 < len(self._checks) and (self._batch.every or letter == PASSED)
+            goes_on = self._batch.every or letter in (PASSED, NOT_ON_RECORD)
+            more = number + 1 < len(self._checks) and goes_on
             buffer.at(*((position, number + 1) if more else (position + 1, 0)))
             fit = process.restore() and fit
             if not fit or not more:

@@ -244,7 +244,7 @@ def _hints(
 ) -> Hints:
     raised = dict.fromkeys(one.result.failure.partition(":")[0] for one in failed if one.result.failure)
     return Hints(
-        constants([*failing, *passing]),
+        constants([*failing, *passing], case.answers),
         tuple(dict.fromkeys(check.raises for check in failing if check.raises)),
         types=types_seen([*failed, *passed]),
         peers=tuple(peer.code for peer in case.peers),

@@ -373,10 +373,15 @@ def type_agreement(first: TypeNames, second: TypeNames) -> float:
 _MOST_CONSTANTS, _MOST_CONDITIONS, _MOST_COLUMNS = 40, 60, 30
 #: How many texts of the arguments are used, and how long they may be.
 _MOST_GIVEN, _GIVEN_MAX_CHARS = 6, 12
+#: How many answers of calls are used.
+_MOST_ANSWERS = 20
 
 
-def constants(checks: list[Check]) -> tuple[str, ...]:
-    """Return Python literals of the expected values (scalars and keys), then of given records' keys and short texts."""
+def constants(checks: list[Check], answers: Sequence[Any] = ()) -> tuple[str, ...]:
+    """Return Python literals of the expected values (scalars and keys), then of given records' keys and short texts.
+
+    answers: what calls gave; its records and short texts are given ones too.
+    """
     found: dict[str, None] = {}
     for check in checks:
         if check.known and not check.raises:
@@ -385,9 +390,13 @@ def constants(checks: list[Check]) -> tuple[str, ...]:
                     found[repr(value)] = None
     for check in checks:
         found.update(dict.fromkeys(map(repr, _keys(values.as_parts(check.arguments)))))
-    arguments = [values.as_parts(check.arguments) for check in checks]
-    given = [text for known in arguments for text in _leaves(known) if _is_short_text(text)]
-    found.update(dict.fromkeys(map(repr, given[:_MOST_GIVEN])))
+    found.update(dict.fromkeys(map(repr, _keys(list(answers)[:_MOST_ANSWERS], 1))))
+    for known in (
+        [values.as_parts(check.arguments) for check in checks],
+        [one for one in answers if _is_short_text(one)],
+    ):
+        given = dict.fromkeys(text for text in _leaves(known) if _is_short_text(text))
+        found.update(dict.fromkeys(map(repr, list(given)[:_MOST_GIVEN])))
     return tuple(found)[:_MOST_CONSTANTS]
 
 

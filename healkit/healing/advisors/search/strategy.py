@@ -102,8 +102,9 @@ _PAIRS_MAX = 20_000
 _OTHER_ADVISOR_PRIOR = 0.9
 #: The most patches with the same behaviour that are proposed.
 _SAME_BEHAVIOUR_MAX = 2
-#: The most single edits that lack a call on record and are proposed all the same; outcomes of their checks.
-_UNDECIDED_MAX, _OPEN = 12, frozenset({PASSED, NOT_ON_RECORD, NOT_RUN})
+#: The most single edits that lack a call on record and are proposed all the same, where a call may be made and where
+#: none may; outcomes of their checks.
+_UNDECIDED_MAX, _UNDECIDED_TOLD, _OPEN = 12, 5, frozenset({PASSED, NOT_ON_RECORD, NOT_RUN})
 #: The most bases for which the fault is localized anew.
 _LOCALIZED_BASES_MAX = 8
 
@@ -156,7 +157,7 @@ class Search:
         while (yield from self._proposed(order)):
             evaluator.evaluate(space, first, part=1.0 if self._refused else _SINGLE_EDITS_PART)
             order = self._ranked()
-        if not evaluator.passed and self._bench.may_call:
+        if not evaluator.passed:
             yield from self._undecided(first)
         if not evaluator.passed:
             yield from self._without_success(evaluator, space, first)
@@ -164,13 +165,14 @@ class Search:
             yield from self._partial()
 
     def _undecided(self, tried: Evaluated) -> Generator[Patch, Attempt | None, None]:
-        """Propose the likeliest single edits that only lack a call on record: the validation may make it."""
+        """Propose the likeliest single edits that only lack a call on record: it may be made, or allowed."""
         lacking = [
             one
             for one, letters in tried.with_outcomes()
             if NOT_ON_RECORD in letters and set(letters) <= _OPEN
         ]
-        for one in sorted(lacking, key=lambda one: -one.score)[:_UNDECIDED_MAX]:
+        most = _UNDECIDED_MAX if self._bench.may_call else _UNDECIDED_TOLD
+        for one in sorted(lacking, key=lambda one: -one.score)[:most]:
             patch = PlausiblePatch(apply_edits(self._code, list(one.edits)), one)
             attempt = yield self._patch(patch, one.score, doubt="")
             if attempt is not None and attempt.plausible:

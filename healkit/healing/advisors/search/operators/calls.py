@@ -113,6 +113,7 @@ _SIMILAR_METHODS = (
     ("strptime", "strftime"), ("date", "time"), ("sort", "reverse"), ("copy", "clear"), ("floor", "ceil", "trunc"), ("log", "log2", "log10"),
     ("append", "appendleft"), ("extend", "extendleft"), ("sqrt", "isqrt"), ("bisect_left", "bisect_right"), ("combinations", "permutations", "product"),
     ("mean", "median", "mode"), ("start", "end", "span"), ("heappop", "heappush", "nlargest", "nsmallest"), ("load", "loads"), ("dump", "dumps"),
+    ("read", "readline", "readlines"),
     ("isoformat", "strftime"), ("encode", "decode"), ("stdev", "pstdev"), ("variance", "pvariance"), ("randint", "randrange"), ("nlargest", "nsmallest"),
 )  # fmt: skip
 _NAMES = (
