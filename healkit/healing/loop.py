@@ -321,6 +321,12 @@ class Healing:
             return Chance(check, 1, len(results) + 1, source, f"{row.ename}: {row.evalue}")
         return None if recorded is None else dataclasses.replace(recorded, source=source)
 
+    def _told_as_memory(self, check: Check, was: CheckResult) -> CheckResult:
+        """Return the result of a check that was stopped before the memory ran out, as it did on record, as that."""
+        row = self._own_failure(check) if was.outcome == "timeout" else None
+        code = "" if row is None else row.error_code
+        return msgspec.structs.replace(was, error_code=code) if code == "TOOL_OUT_OF_MEMORY" else was
+
     def _own_failure(self, check: Check) -> ExecutionLog | None:
         """Return the row of a check's recorded failure, if it ran the code as it is."""
         row = None if check.log_id is None else self._hk.log.get(check.log_id)
@@ -387,6 +393,7 @@ class Healing:
             self._validator.use_workers()
             checks = [check for check in checks if self._validator.fits(check)]
             base = self._validator.run(self._entry.code, checks)
+        base = [self._told_as_memory(check, was) for check, was in zip(checks, base, strict=True)]
         again = [self._rerun(check, was) for check, was in zip(checks, base, strict=True)]
         kept = settled(checks, base, again)
         self._note_missing(checks, base)

@@ -179,3 +179,58 @@ def test_what_fails_in_a_worker_only_is_checked_there(healing: Healkit) -> None:
     assert report.best is not None
     assert report.best.patch.code == whole
     assert "A trial does not fail as the run did, so each check is run in a worker." in report.notes
+
+
+LAZY = "def tool(n: int) -> list:\n    return (i for i in range(n))\n"
+
+
+@pytest.mark.requirement("HEAL-9")
+@pytest.mark.parametrize("known", [False, True], ids=["without an example", "with an example"])
+def test_what_no_execution_may_return_is_no_result_of_a_check(healing: Healkit, known: bool) -> None:
+    """E15: a generator passed the checks, so the tool was healthy, or a peer's generator was accepted."""
+    examples = [{"arguments": {"n": n}, "result": list(range(n))} for n in (2, 4)]
+    healing.vault.add("tool", LAZY, examples=examples if known else [])
+    assert healing.execute("tool", arguments={"n": 2}).failure is not None
+    lazy = LAZY.replace("range(n)", "range(0, n)")
+    listed = "def tool(n: int) -> list:\n    return list(range(n))\n"
+    report = healing.heal("tool", advisors=[Idea(lazy, listed)], auto=True)
+    assert {one.patch.code: one.verdict for one in report.attempts} == {
+        lazy: "not_cured",
+        listed: "cured" if known else "unproven",
+    }
+    assert healing.heal("tool", advisors=["search"], dry_run=True).outcome in ("shown", "healthy")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "asyncio.get_event_loop().run_until_complete(asyncio.sleep(0, n))",
+        "asyncio.new_event_loop().run_until_complete(asyncio.sleep(0, n))",
+        "asyncio.run(asyncio.sleep(0, n))",
+        "asyncio.get_running_loop() and n",
+    ],
+)
+def test_a_check_finds_the_loop_that_a_run_finds(healing: Healkit, body: str) -> None:
+    """E15: `run_until_complete` failed in each run, in a loop, and in no trial, which had none."""
+    healing.vault.add(
+        "tool",
+        f"import asyncio\ndef tool(n: int) -> int:\n    return {body}\n",
+        examples=[{"arguments": {"n": 1}, "result": 1}],
+    )
+    ran = healing.execute("tool", arguments={"n": 1}).failure
+    report = healing.heal("tool", advisors=[Idea()])
+    assert report.outcome == ("healthy" if ran is None else "not_cured")
+    assert ran is None or ran.summary in report.reason
+
+
+def test_memory_is_told_as_memory(healing: Healkit) -> None:
+    """E9: a check was stopped before the memory ran out: "does not end in time"."""
+    healing.vault.add(
+        "tool", "def tool(n: int) -> int:\n    kept = []\n    while True:\n        kept.append(n)\n"
+    )
+    failed = healing.execute("tool", arguments={"n": 1}).failure
+    assert failed is not None
+    assert failed.code == "TOOL_OUT_OF_MEMORY"
+    report = healing.heal("tool", advisors=[Idea()])
+    assert "the failing input (n=1): needs more memory than its limit allows." in report.reason
+    assert "in time" not in report.reason

@@ -71,7 +71,13 @@ from healkit.workers.inside.capture import (
 )
 from healkit.workers.inside.cleanup import empty_folder
 from healkit.workers.inside.proxies import RecordedEndpoint, Trace, build_servers
-from healkit.workers.inside.tool_runner import Call, call_entry, fresh_namespace, with_awaited_calls
+from healkit.workers.inside.tool_runner import (
+    Call,
+    call_entry,
+    fresh_namespace,
+    why_refused,
+    with_awaited_calls,
+)
 
 #: Pause between looks at the buffer, and time allowed beyond a check's limit.
 _TICK_S = 0.01
@@ -373,6 +379,8 @@ class Candidates:
             value = call_entry(namespace, shape, arguments)
         if check.raises:
             return WRONG
+        if not check.known and check.call is None and why_refused(value, check.max_chars) is not None:
+            return RAISED
         if check.exact and (check.has_wanted or not check.known):
             self._found = value
             return PASSED if not check.known or values.equal(check.wanted, value) else WRONG

@@ -141,6 +141,9 @@ class ToolRunner:
         """Return the value as it is sent, or the failure that says why it is not."""
         if init.exact:
             return self._exactly(value, init)
+        refused = None if init.call else why_refused(_shown(value)[0], init.result_max_bytes)
+        if refused is not None:
+            return rpc.ExecutionComplete(failure=_unsupported(refused))
         try:
             jsonable, conversions = to_jsonable(value, capture.describe, max_chars=init.result_max_bytes)
             outline = type_outline(value)
@@ -257,6 +260,19 @@ def _wait_for(threads: set[Any]) -> list[str]:
         one.join(max(0.0, give_up - time.monotonic()))
     names = sorted(str(one.name) for one in threads if one.is_alive())
     return [capture.safe(name, rpc.NAME_MAX_CHARS // 2) for name in names[: rpc.THREADS_MAX]]
+
+
+def why_refused(value: object, limit_bytes: int) -> values.CannotCross | None:
+    """Return why no execution may return that value, such as a generator; None for one that may, or is too large."""
+    if values.outweighs(value, limit_bytes):  # an encoder that runs out of memory may end the process
+        return None
+    try:
+        values.encode(value)
+    except values.TooLarge:
+        return None
+    except values.CannotCross as error:
+        return error
+    return None
 
 
 def _shown(value: Any) -> tuple[Any, list[str]]:
