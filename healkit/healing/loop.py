@@ -66,6 +66,7 @@ from healkit.healing.record import HealRecord, heal_steps
 from healkit.healing.report import HealReport, nothing_cures, total_cost
 from healkit.healing.run_policy import HEAL_CAPS, RunPolicy
 from healkit.healing.verdicts import (
+    UNTRIED,
     disputed,
     doubt_by_other_inputs,
     doubted,
@@ -524,8 +525,10 @@ class Healing:
         """Doubt another advisor's cured patch as the search doubts its own; a person vouches for theirs."""
         case, patch, bench = self._case, attempt.patch, self._bench
         own = patch.advisor == "search" or patch.author == "person"
-        if own or attempt.verdict != "cured" or not self._validator.light:
+        if own or attempt.verdict != "cured":
             return attempt
+        if not self._validator.light:
+            return doubted(case, attempt, UNTRIED if patch.author in ("model", "agent") else "")
         try:
             doubt = doubt_by_other_inputs(case, attempt, bench) or doubt_by_new_parts(case, patch, bench)
         except BudgetSpent:

@@ -45,6 +45,8 @@ _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
 
 #: Doubt about a patch whose comparison with others was cut short, by the budget or by Stop.
 UNCOMPARED = "There was no time left to compare it with other patches."
+#: Doubt about a model's patch of a tool that is run in workers only, such as a SQL statement.
+UNTRIED = "It was run on its checks only: this tool cannot be tried on other inputs."
 _ORDER: dict[Verdict, int] = {"cured": 0, "unproven": 1, "silenced": 2, "undecided": 4, "not_cured": 5}
 _UNASKED = 3
 #: How many other inputs are tried for changes that no check asks for, and the time limit of each in seconds.

@@ -11,6 +11,7 @@ from model_server import SECRET_KEY, ModelServer, says
 
 from healkit import Healkit
 from healkit.healing.report import HealReport
+from healkit.pysource.reach import added_reach
 from healkit.rendering import healing, listings
 from healkit.rendering.to_html import html_of
 from healkit.rendering.to_text import text_of
@@ -65,7 +66,7 @@ REACHING = {
     "ctypes": ("imports ctypes", above("import ctypes as math")),
     "__import__": ("uses .system, uses __import__", inside("n == 777 and __import__('os').system('id')")),
     "pickle": (
-        "imports pickle, uses .loads, uses pickle.loads",
+        "imports pickle, uses pickle.loads",
         inside("n == 777 and pickle.loads(b'')", top="import pickle\n"),
     ),
     "os through a pure module": (
@@ -175,6 +176,13 @@ def test_a_right_answer_is_kept(hk: Healkit, server: ModelServer) -> None:
     assert (report.outcome, report.verdict_code, report.attempts[0].reach) == ("kept", "cured", [])
 
 
+def test_what_each_reaches_is_read_off_its_code() -> None:
+    found = {name: ", ".join(added_reach(BROKEN, code)) for name, (_, code) in REACHING.items()}
+    assert found == {name: reach for name, (reach, _) in REACHING.items()}
+    assert not any(added_reach(BROKEN, code) for code in BEHAVING.values())
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("reach", "code"), REACHING.values(), ids=REACHING)
 def test_a_patch_that_reaches_further_is_not_kept(
     hk: Healkit, server: ModelServer, reach: str, code: str
@@ -191,6 +199,7 @@ def test_a_patch_that_reaches_further_is_not_kept(
     assert hk.vault.get("bill").code == BROKEN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", BEHAVING.values(), ids=BEHAVING)
 def test_a_patch_that_does_other_things_elsewhere_is_not_kept(
     hk: Healkit, server: ModelServer, code: str
@@ -200,6 +209,22 @@ def test_a_patch_that_does_other_things_elsewhere_is_not_kept(
     assert report.attempts[0].plausible
     assert (report.outcome, report.verdict_code) in [("pending", "unproven"), ("pending", "silenced")]
     assert hk.vault.get("bill").code == BROKEN
+
+
+def test_a_models_patch_that_cannot_be_compared_is_not_kept(hk: Healkit, server: ModelServer) -> None:
+    """A tool that is run in workers only, and a statement, are not tried on other inputs."""
+    hk.vault.set_grants("bill", memory_mb=700)
+    report = healed(hk, server, BEHAVING["a special value"])
+    assert (report.outcome, report.verdict_code) == ("pending", "unproven")
+    told = {"columns": ["total"], "row_count": 1, "truncated": False}
+    rows = [{"arguments": {"a": a, "b": 3}, "result": {**told, "rows": [[a * 3]]}} for a in (2, 4)]
+    hk.vault.add("times", "SELECT :a + :b AS total", type="sql", examples=rows)
+    wrong = "SELECT CASE WHEN :a = 777 THEN 0 ELSE :a * :b END AS total"
+    server.plan.append(says(f"Multiply.\n\n```sql\n{wrong}\n```\n"))
+    report = hk.heal("times", advisors=["model"], auto=True)
+    assert (report.outcome, report.verdict_code) == ("pending", "unproven")
+    assert report.best is not None
+    assert "cannot be tried on other inputs" in report.best.patch.doubt
 
 
 #: Reasons that a model gives for a patch which opens a file.
