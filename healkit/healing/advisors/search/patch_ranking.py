@@ -745,10 +745,10 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
     """Return why a patch of another advisor is doubted, in a sentence; empty if it is not. Raises `BudgetSpent`.
 
     What is new in it has to matter on some check: a condition that comes out the same on all of them, or a block that
-    none reaches, may do anything for other inputs. What the rules add is known, and a peer has run before.
+    none reaches, may do anything for other inputs. What a rule adds is known, and a peer has run before.
     """
     before, after = case.entry.code, patch.code
-    if patch.advisor in ("rules", "peers") or not _is_python(after):
+    if patch.author == "rule" or not _is_python(after):
         return ""
     if unexplained := _unexplained(before, after, case.checks):
         return f"It contains {unexplained}, which neither the tool nor an example explains."
