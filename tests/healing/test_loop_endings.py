@@ -187,7 +187,7 @@ def test_a_lost_worker_is_retried_but_a_wrong_patch_is_not(healing: Healkit) -> 
         if not killer.ident:
             killer.start()
 
-    report = healing.heal("ratio", advisors=[Idea(slow)], auto=True, before_patch=kill_the_first)
+    report = healing.heal("ratio", advisors=[Idea(slow, author="person")], before_patch=kill_the_first)
     assert killed
     assert report.outcome == "kept", report
     assert {"retry_scheduled", "backoff_applied"} <= set(events(report))
