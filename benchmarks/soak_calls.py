@@ -98,7 +98,8 @@ def main() -> int:
 def heal(case: Case, budget_s: float) -> tuple[str, int, int]:
     """Heal one tool in a vault and a world of its own; return outcome, calls from the record, and real calls."""
     program, world = case.program, World()
-    names = [one.name for one in (case.inner, program) if one is not None]
+    # One that only calculates may be called, as those of the world.
+    inner = [case.inner.name] if case.inner is not None and "mcp.host." in case.inner.code else []
     with (
         tempfile.TemporaryDirectory() as folder,
         Healkit(Path(folder) / "healkit.db", config=Config(start_timeout_s=30)) as healkit,
@@ -118,19 +119,20 @@ def heal(case: Case, budget_s: float) -> tuple[str, int, int]:
             healkit.execute(
                 program.name, arguments=values.remade(example["arguments"]), timeout=program.timeout_s
             )
-        before = _calls(healkit, world, names[:-1])
+        before = _calls(healkit, world, inner)
         advisors: list[Any] = [Idea(case.ideas)] if case.ideas else ["rules", "search"]
         try:
             report = healkit.heal(program.name, advisors=advisors, auto=True, budget_s=budget_s)
             outcome, from_record = report.outcome, report.calls_answered
         except HealkitError as error:
             outcome, from_record = error.code, 0
-        return str(outcome), from_record, _calls(healkit, world, names[:-1]) - before
+        return str(outcome), from_record, _calls(healkit, world, inner) - before
 
 
 def _calls(healkit: Healkit, world: World, inner: list[str]) -> int:
-    rows = sum(len(healkit.log.query(tool=name, tried=False, limit=1000).rows) for name in inner)
-    return calls_made(healkit, world) + rows
+    """Count the calls so far; that a patch of the inner tool is kept and run once more is none."""
+    rows = [row for name in inner for row in healkit.log.query(tool=name, tried=False, limit=1000).rows]
+    return calls_made(healkit, world) + sum(row.origin != "heal" for row in rows)
 
 
 def _caller_of(program: Program) -> Program:
