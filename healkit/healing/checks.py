@@ -273,7 +273,7 @@ def _outcome_text(check: Check, result: CheckResult) -> str:
         return f"gives {result.failure or _short(result.value)} where {wanted} is right"
     if result.outcome == "not_on_record":
         return f"cannot be told: {_short_text(result.failure.removeprefix('NotOnRecord: '), 200)}"
-    if result.outcome == "timeout" and result.error_code == "TOOL_OUT_OF_MEMORY":
+    if result.error_code == "TOOL_OUT_OF_MEMORY":
         return "needs more memory than its limit allows"
     said = {"timeout": "does not end in time", "died": "takes its process with it", "not_run": "was not run"}
     return said.get(result.outcome) or f"raises {_short_text(result.failure, 200)}"

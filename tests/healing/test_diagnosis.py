@@ -150,6 +150,6 @@ def test_a_refused_call_does_not_hide_the_failure_before_it(healkit: Healkit) ->
     failed = healkit.execute("ratio", arguments={"wins": 3, "games": 0})
     with pytest.raises(ArgumentsInvalid):
         healkit.execute("ratio", arguments={"wins": 3})
-    case, log_id = gather(healkit.vault, healkit.log, "ratio", "default")
+    case, log_id, _ = gather(healkit.vault, healkit.log, "ratio", "default")
     assert log_id == failed.log_id
     assert [check.arguments for check in case.checks] == [{"wins": 3, "games": 0}]
