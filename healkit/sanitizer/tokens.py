@@ -316,9 +316,9 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
     SanitizerRule(
         "model-key", "key of a model provider (Groq, Replicate, Perplexity, xAI, Cerebras, Fireworks, NVIDIA, Tavily, LangSmith …)", "token",
         ("gsk_", "r8_", "pplx-", "xai-", "csk-", "fw_", "nvapi-", "tvly-", "lsv2_", "jina_", "pcsk_", "voyage", "pa-", "e2b_", "tgp_v1_", "bb_live_", "fc-", "exa_"),
-        r"(?:gsk_|r8_|pplx-|xai-|csk-|fw_|nvapi-|tvly-(?:dev-|prod-)?|lsv2_(?:pt|sk)_|jina_|pcsk_|pa-|e2b_|tgp_v1_|bb_live_|fc-|exa_)(?P<body>[A-Za-z0-9_-]{24,200})",
+        r"(?:gsk_|r8_|pplx-|xai-|csk-|fw_|nvapi-|tvly-(?:dev-|prod-)?|lsv2_(?:pt|sk)_|jina_|pcsk_|pa-|e2b_|tgp_v1_|bb_live_|(?<![0-9a-f])fc-|exa_)(?P<body>[A-Za-z0-9_-]{24,200})",
         check=_behind_prefix, caught=("gsk_‹w52›", "r8_‹w37›", "pplx-‹w48›", "xai-‹w80›", "nvapi-‹s64›", "tvly-‹w32›", "lsv2_pt_‹h32›_‹h10›", "jina_‹w60›"),
-        survives=("fw_update_and_restart_the_device", "pa-", "fc-match", "r8_unorm", "xai-explainability-for-classifiers"),
+        survives=("fw_update_and_restart_the_device", "pa-", "fc-match", "8fbb14fc-f79f-429d-8cf2-4d9d5ac1bc04", "r8_unorm", "xai-explainability-for-classifiers"),
     ),
     SanitizerRule(
         "newer-token", "a token of a younger service (Resend, PostHog, Tailscale, Typeform, Apify, fal, LlamaCloud, Cohere, Fly, Depot …)", "token",

@@ -389,10 +389,10 @@ class KeptConnection:
         except BaseException:
             connection.close()
             raise
-        if self._idle:
-            connection.close()
-        else:
-            self._idle.append((os.getpid(), state, connection))
+        self._idle.append((os.getpid(), state, connection))
+        with suppress(IndexError):
+            while len(self._idle) > 1:  # other threads have given theirs back
+                _close([self._idle.pop()])
 
     def close(self) -> None:
         """Close what is kept; used again, a new connection is opened."""
