@@ -161,7 +161,6 @@ class Healing:
             executor=options.executor,
             off_record=not entry.logged,
             fixture=Fixture(tape.cassette, read),
-            may_call=bool(tape.cassette.live),
         )
         if self._case.failure is not None and self._case.failure.code == "TOOL_TIMEOUT":
             self._bench.expect_hanging(self._case.failing)

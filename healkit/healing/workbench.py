@@ -68,11 +68,8 @@ class Bench:
         executor: Executor | None = None,
         off_record: bool = False,
         fixture: Fixture = Fixture(),
-        may_call: bool = False,
     ) -> None:
         self._off_record = off_record
-        #: Whether validation may make calls that are not on record, which candidates never do.
-        self.may_call = may_call
         self._fixture = fixture
         self._searches, self._entry = searches, entry
         self._deadline = time.monotonic() + budget_s
@@ -94,6 +91,11 @@ class Bench:
             else max(0.0, self._deadline + self._think_time.total_s - time.monotonic())
         )
 
+    @property
+    def may_call(self) -> bool:
+        """True where the validation of a patch may make calls that are not on record; candidates never do."""
+        return bool(self._fixture.cassette.live)
+
     def beside(self, more_s: float) -> Bench:
         """Make another bench with so many seconds more, which shares the checks' limits and reports no progress.
 
@@ -107,7 +109,6 @@ class Bench:
             executor=self._executor,
             off_record=self._off_record,
             fixture=self._fixture,
-            may_call=self.may_call,
         )
         other._limits, other._think_time = self._limits, self._think_time
         return other
