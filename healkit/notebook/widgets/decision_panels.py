@@ -136,8 +136,8 @@ class DecidePanel(CardedPanel):
                 self._tell()
             return
         with self._changed:
-            self.decision, self._phase = found, "done"
             self.operations |= AuditOperations(self.healkit, self.recorded, found.panes()).operations
+            self.decision, self._phase = found, "done"
             self._redraw_card()
             self._tell()
 
