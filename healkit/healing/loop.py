@@ -83,6 +83,7 @@ from healkit.pysource.reach import declares_effects
 from healkit.rendering import plain
 from healkit.runtime import background, views
 from healkit.runtime.cassette import cassette_of
+from healkit.runtime.execution import nested_grants
 from healkit.runtime.runs import OpenRun
 from healkit.runtime.shares import slots_of
 from healkit.runtime.trials import Fixture, Searches
@@ -150,6 +151,8 @@ class Healing:
         tape = Tape(cassette_of(hk.log, self._recorded_runs(), entry, hk.executor.providers, options.live))
         self._case = dataclasses.replace(self._case, answers=tape.answers())
         read = (*entry.grants.read, *entry.grants.write)
+        # What a caller chose as arguments gets no more than the caller had: only a worker can be given that.
+        as_called = bool(read) and any(map(self._is_nested, self._case.checks))
         self._watched = declares_effects(entry, lambda name: hk.vault.lookup(name, entry.persona))
         self._started = time.monotonic()
         self._bench = Bench(
@@ -160,13 +163,15 @@ class Healing:
             self._has_tried,
             executor=options.executor,
             off_record=not entry.logged,
-            fixture=Fixture(tape.cassette, read),
+            fixture=Fixture(tape.cassette, () if as_called else read),
         )
         if self._case.failure is not None and self._case.failure.code == "TOOL_TIMEOUT":
             self._bench.expect_hanging(self._case.failing)
         # With more time: a patch that is found in the last moment must still be validated.
         beside = self._bench.beside(_VALIDATION_S)
         self._validator = Validator(hk, entry, beside, options.stop, tape, options.live)
+        if as_called:
+            self._validator.use_workers()
         self._isolation = achieved_tier(hk.config)
         self._advisor = ""
         self._tried: set[str] = set()
@@ -360,6 +365,10 @@ class Healing:
     def _may_act(self) -> bool:
         """True for a tool with declared side effects where nothing keeps its code from having them."""
         return self._isolation == "process" and bool(self._entry.flags.get("side_effects"))
+
+    def _is_nested(self, check: Check) -> bool:
+        """Return True for the input of an execution that another tool asked for."""
+        return check.log_id is not None and nested_grants(self._hk.log.get(check.log_id)) is not None
 
     def _recorded_runs(self) -> Iterator[ExecutionLog]:
         """Yield the executions whose calls answer those of checks: those that are checks, then other recent ones."""

@@ -37,6 +37,7 @@ MORE_PLACEHOLDERS = {
     "views": {"NAME": "sales", "FILE": "out.csv"},
     "log export": {"FILE": "out.jsonl"},
     "log import": {"FILE": "log.jsonl"},
+    "log replay": {"ROW_OR_FILE": "5"},
     "decide": {"NAME": "sales"},
 }
 #: Options that make the shortest form whole.
