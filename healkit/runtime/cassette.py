@@ -55,8 +55,8 @@ _ERROR = re.compile(r"^(?P<ename>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?\Z", re.D
 class Replay:
     """Replay of one execution: its calls are answered from a cassette, and nothing else is called.
 
-    live: patterns of calls that may be made all the same, where they are not on record. `made` counts those that were;
-    a tool that its provider calls read-only may be called too.
+    live: patterns of calls that may be made all the same, where they are not on record, besides those that the cassette
+    names. `made` counts those that were.
     """
 
     cassette: Cassette
@@ -111,9 +111,7 @@ class Replay:
 
     def may_make(self, name: str) -> bool:
         """Return whether the call of `server.tool` may be made, where it is not on record."""
-        return allows(self.live, name) or any(
-            one.read_only and f"{one.server}.{one.name}" == name for one in self.cassette.definitions
-        )
+        return name in self.cassette.live or allows(self.live, name)
 
 
 def cassette_of(
@@ -310,10 +308,15 @@ def write_reproduction(
 def read_reproduction(path: str | Path) -> Reproduction:
     """Read such a file; raises `LogFileError` for what is none."""
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=Reproduction)
+        found = msgspec.json.decode(Path(path).read_bytes(), type=Reproduction)
+        places = range(len(found.cassette.calls))
+        if any(place not in places for run in found.cassette.runs.values() for place in run):
+            raise msgspec.ValidationError("a run names a call that is not there")
+        values.remade(found.arguments)
+        return found
     except OSError as error:
         raise LogFileError(f"Cannot read {str(path)!r}: {error.strerror or error}.") from None
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, values.BadValue) as error:
         raise LogFileError(
             f"{str(path)!r} is no cassette of healkit's: {error}.",
             hint="`healkit log export --cassette` writes one.",

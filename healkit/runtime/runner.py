@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from healkit.config import Config, Mode
 from healkit.contracts.cassette import Tape
 from healkit.contracts.runs import PolicyDefaults
 from healkit.crossing import values
-from healkit.errors import HealkitError, ToolExecutionError
+from healkit.errors import HealkitError, ToolExecutionError, check_whole
 from healkit.runtime import background
 from healkit.runtime.calls import CallContext
 from healkit.runtime.events import OnCall
@@ -219,6 +221,8 @@ class Runner:
         from healkit.runtime.cassette import Replay, read_reproduction, reproduction_of
 
         vault, providers = self._vault(), self._executor.providers
+        if not isinstance(what, str | Path):
+            check_whole("what", what)
         if isinstance(what, int):
             found = reproduction_of(self._log(), vault, what, providers)
         else:
@@ -227,6 +231,8 @@ class Runner:
                 reason = f"from the cassette {Path(what).name}"
                 vault.add(found.tool_name, found.code, persona=found.persona, type=found.type, reason=reason)
         entry = vault.lookup(found.tool_name, found.persona)
+        # A replay makes no call but those that `live` allows here: neither a file nor a provider's word adds any.
+        cassette = msgspec.structs.replace(found.cassette, live=[])
         return self.perform(
             ExecutionRequest(
                 found.tool_name,
@@ -238,7 +244,7 @@ class Runner:
                 code=None if active or entry.code == found.code else found.code,
                 within=nested_grants(self._log().get(what)) if isinstance(what, int) else None,
                 kind="rerun",
-                replay=Replay.of(Tape(found.cassette), found.run, live),
+                replay=Replay.of(Tape(cassette), found.run, live),
             )
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from healing_samples import Idea
 
 from healkit import Healkit
+from healkit.errors import HealkitError, LogFileError
 from healkit.healing.report import HealReport
 
 HEAL_7 = pytest.mark.requirement("HEAL-7")
@@ -288,3 +290,30 @@ def test_a_cassette_is_replayed_where_the_servers_are_not(recorded: Shop, tmp_pa
         assert again.failure.frames[-1].lineno == failed.failure.frames[-1].lineno
         elsewhere.vault.patch("bill", "def bill(product: str, n: int) -> float:\n    return 1.0\n")
         assert elsewhere.replay(file, active=True).value == 1.0
+
+
+@HEAL_7
+def test_a_file_allows_no_call_and_one_that_is_none_is_refused(recorded: Shop, tmp_path: Path) -> None:
+    """A cassette from elsewhere called this host's functions by marking them as read-only."""
+    healkit = recorded.healkit
+    failed = healkit.last_error()
+    assert failed is not None
+    assert failed.log_id is not None
+    file, _ = healkit.export_cassette(failed.log_id, tmp_path / "bill.json")
+    forged = json.loads(file.read_text())
+    forged["cassette"]["live"] = ["host.price", "host.send", "host.stock"]
+    for definition in forged["cassette"]["definitions"]:
+        definition["read_only"] = True
+    forged["code"] = BILL.replace("price(product=product)", "stock(text='x')")
+    file.write_text(json.dumps(forged))
+    refused = healkit.replay(file).failure
+    assert refused is not None
+    assert (refused.code, dict(recorded.made)) == ("CALL_NOT_ON_RECORD", {})
+    forged["cassette"]["runs"] = {"1": [99]}
+    for wrong in ("{}", "no JSON", json.dumps(forged)):
+        file.write_text(wrong)
+        with pytest.raises(LogFileError, match="is no cassette of healkit's"):
+            healkit.replay(file)
+    for nothing in (None, 1.5):
+        with pytest.raises(HealkitError):
+            healkit.replay(nothing)  # type: ignore[arg-type]  # what a person may type
