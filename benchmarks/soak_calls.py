@@ -2,7 +2,7 @@
 
     python benchmarks/soak_calls.py [budget_s]
 
-Each tool of the set `calls` that calls something is healed in each variation below: nobody allowed a call, so none may
+Each tool of the set `calls` that calls something is healed in each variation below: no call is allowed, so none may
 reach a function or a tool of the world. Prints one JSON object, with the healings that made one; says on stderr what is
 happening. Exit code 1 if there was any.
 """

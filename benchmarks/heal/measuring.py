@@ -108,7 +108,7 @@ def measure(
 
 
 def calls_made(healkit: Healkit, world: World) -> int:
-    """Count the calls of the world so far; those of a vault tool that only calculates need nobody's leave."""
+    """Count the calls of the world so far; those of a vault tool that only calculates need no leave."""
     outward = [name for name, code in TOOLS.items() if "mcp." in code]
     return sum(world.made.values()) + sum(
         len(healkit.log.query(tool=name, limit=1000).rows) for name in outward

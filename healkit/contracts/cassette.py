@@ -49,7 +49,7 @@ class RecordedCall(msgspec.Struct, frozen=True, omit_defaults=True):
         return RpcResult(call_id, success=False, error=RpcError(self.error_code, self.ename, self.message))
 
     def same_answer(self, other: RecordedCall) -> bool:
-        """Return True where both were answered alike."""
+        """Return True where both had the same answer."""
         mine = self.success, bytes(self.result), self.error_code, self.ename, self.message
         return mine == (other.success, bytes(other.result), other.error_code, other.ename, other.message)
 
@@ -87,7 +87,7 @@ class Tape:
                 if call.name not in cassette.live:
                     placed[call.server, call.tool].append(call)
             self._runs[run] = dict(equal), dict(placed)
-        #: A call that was answered in two ways in different executions answers nobody.
+        #: A call that was answered in two ways in different executions answers no call.
         self._any: dict[_Key, RecordedCall | None] = {}
         for call in cassette.calls:
             key = key_of(call.server, call.tool, call.arguments)
@@ -179,7 +179,7 @@ def key_of(server: str, tool: str, arguments: bytes | msgspec.Raw) -> _Key:
 
 
 def _in_turn(calls: Sequence[RecordedCall], turn: int) -> RecordedCall | None:
-    """Return the answer of a call that was made several times; after the last, only if all were answered alike."""
+    """Return the answer of a call that was made several times; after the last, only if all had the same answer."""
     if turn < len(calls):
         return calls[turn]
     return calls[0] if calls and all(map(calls[0].same_answer, calls)) else None

@@ -84,7 +84,7 @@ def chance_of(check: Check, results: list[CheckResult], source: str) -> Chance |
 
 
 def on_record(log: Log, entry: VaultEntry, check: Check) -> Chance | None:
-    """Return how often a check's recorded run ended each way; None where all with this code ended alike."""
+    """Return how often a check's recorded run ended each way; None where all with this code ended one way."""
     own = None if check.log_id is None else log.get(check.log_id)
     if own is None or own.code_hash != entry.code_hash:
         return None

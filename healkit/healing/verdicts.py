@@ -629,7 +629,7 @@ def _allowed(node: ast.expr) -> frozenset[str]:
 
 
 def _has_int_for_float(expected: object, found: object) -> bool:
-    """Return True if a float of an example was met by an int; a float may meet what somebody wrote as an int."""
+    """Return True if a float of an example was met by an int; a float may meet what a person wrote as an int."""
     if isinstance(expected, list) and isinstance(found, list):
         return any(map(_has_int_for_float, expected, found))
     if isinstance(expected, dict) and isinstance(found, dict):

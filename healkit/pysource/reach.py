@@ -272,7 +272,7 @@ def _meant(old: ast.Module, new: ast.Module) -> dict[str, str]:
 
 
 class _Reach:
-    """What a code reaches for, in words, with how often each stands there.
+    """Reach of a code, in words, with how often each stands there.
 
     words: its attributes and texts. files: the texts that it opens. known: names whose import is nothing new.
     """

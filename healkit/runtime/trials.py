@@ -410,7 +410,7 @@ _observation = msgspec.json.Decoder(_Observation | None).decode
 
 @dataclasses.dataclass(frozen=True)
 class Fixture:
-    """What tried code finds besides its arguments: a cassette that answers its calls, and folders that it may read."""
+    """Surroundings of tried code: a cassette that answers its calls, and folders that it may read."""
 
     cassette: Cassette = _EMPTY
     read: tuple[str, ...] = ()

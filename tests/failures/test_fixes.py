@@ -141,7 +141,7 @@ def test_fixes_have_unique_names_and_name_their_mistake():
 
 @pytest.mark.requirement("HEAL-8")
 def test_each_row_that_names_a_change_has_it():
-    """What an explanation suggests and what healing tries are one row."""
+    """Explanation and healing read one row."""
     rows = [text for subject in subjects().values() for text in subject.facts if text.fix]
     untried = {text.name for text in rows if not text.edits and not text.fixes}
     assert untried - BY_MESSAGE.keys() == BY_A_PERSON

@@ -126,7 +126,7 @@ OTHER = FIXED.rstrip().replace("price(product=product)", "price(product='cocoa' 
 def test_a_call_that_is_not_on_record_is_not_made_by_itself(
     healkit: Healkit, patch: str, live: tuple[str, ...], read_only: bool, verdict: str, made: dict[str, int]
 ) -> None:
-    """What other arguments gave is the answer at the same place: a patch that passes by it is unproven, no other wrong."""
+    """Answers of other arguments, at the same place: a patch that passes by one is unproven, no other is wrong."""
     shop = Shop(healkit, read_only=read_only)
     answer = {"arguments": {"product": "tea", "n": 3}, "result": 12.0}
     shop.fail(BILL, answer["arguments"], examples=[answer])

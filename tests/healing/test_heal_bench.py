@@ -112,7 +112,7 @@ def test_a_tool_that_calls_is_scored_by_what_it_returns_and_does(heal, judge):
 @pytest.mark.slow
 @pytest.mark.requirement("HEAL-7")
 def test_no_variation_of_a_healing_makes_a_real_call(heal):
-    """One tool of the set; `benchmarks/soak_calls.py` has all of them."""
+    """Heal one tool of the set; `benchmarks/soak_calls.py` has all of them."""
     [program] = [one for one in heal.programs.written("calls") if one.name == "pay_bill"]
     cases = heal.soak_calls.variations(program)
     found = {name: heal.soak_calls.heal(case, 1.0) for name, case in cases.items()}

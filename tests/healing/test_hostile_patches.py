@@ -171,7 +171,7 @@ def healed(hk: Healkit, server: ModelServer, code: str, reason: str = "It has to
 
 
 def test_a_right_answer_is_kept(hk: Healkit, server: ModelServer) -> None:
-    """The examples are good: what the others lack is not in them."""
+    """Examples that are good: what the others lack is not in them."""
     report = healed(hk, server, RIGHT)
     assert (report.outcome, report.verdict_code, report.attempts[0].reach) == ("kept", "cured", [])
 
