@@ -34,7 +34,6 @@ class RecordedCall(msgspec.Struct, frozen=True, omit_defaults=True):
     ename: str = ""
     message: str = ""
     trace_id: str = ""
-    task_id: str = ""
     lost: str = ""
 
     @property

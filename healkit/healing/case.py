@@ -319,12 +319,13 @@ def granted_files(grants: Grants, since: datetime | None) -> list[str]:
     told: list[str] = []
     changed: list[str] = []
     for file in found:
-        state = file.stat()
-        if since is not None and state.st_mtime > since.timestamp():
-            changed.append(file.name)
-        size += state.st_size
-        if len(told) < _FILES_MAX and size <= _FILES_MAX_BYTES:
-            told.append(f"{file.name} (SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()[:12]}…)")
+        with contextlib.suppress(OSError):  # it has gone meanwhile, or is not this user's to read
+            state = file.stat()
+            if since is not None and state.st_mtime > since.timestamp():
+                changed.append(file.name)
+            size += state.st_size
+            if len(told) < _FILES_MAX and size <= _FILES_MAX_BYTES:
+                told.append(f"{file.name} (SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()[:12]}…)")
     more = len(found) - len(told)
     names = ", ".join([*told, *([f"{more} more"] if more else [])])
     later = f" Changed since the failure: {', '.join(changed[:_FILES_MAX])}." if changed else ""

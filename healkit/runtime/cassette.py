@@ -167,7 +167,7 @@ def recorded(call: CallRecord) -> RecordedCall:
     ename, message = ("", "") if call.success else _told(call)
     return RecordedCall(
         call.server, call.tool, msgspec.Raw(arguments), bool(call.success), whole,
-        call.error_code or "", ename, message, call.trace_id, call.task_id, lost,
+        call.error_code or "", ename, message, call.trace_id, lost,
     )  # fmt: skip
 
 
