@@ -236,6 +236,7 @@ class Healkit:
     # Healing, in healing/service.py
     heal = method_of("healing", HealService.heal)
     aheal = method_of("healing", HealService.aheal)
+    heal_cell = method_of("healing", HealService.heal_cell)
 
     # Decisions, in decisions/service.py
     decide = method_of("decisions", DecideService.decide)

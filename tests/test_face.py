@@ -25,7 +25,7 @@ PARTS = {
         "run",
     ),
     "history": ("last_error", "last_error_report", "execution", "executions", "replay_of", "plot"),
-    "healing": ("heal", "aheal"),
+    "healing": ("heal", "aheal", "heal_cell"),
     "decisions": ("decide", "adecide"),
     "host": ("provide", "withdraw"),
     "mcp": ("connect", "connect_all", "disconnect", "servers"),

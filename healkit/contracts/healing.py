@@ -91,7 +91,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     and a last expression, whose value counts (a doctest's line). known: the right outcome is known; then `expected` is
     the value as JSON, or `raises` the name of the right exception. Otherwise the tool only has to return. sampled: the
     part of a long frame that is in the arguments, `1,000 of 200,000 rows`; empty for all of it. shown: the call in few
-    words, where its source is more than that, as a caller of the tool is run beside it.
+    words, where its source is more than that, as a caller of the tool is run beside it. setup: Python source run before
+    the code, in its namespace; the code is that of a notebook's cell then, which may await, and whose value is `_`.
     """
 
     origin: CheckOrigin
@@ -103,6 +104,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     log_id: int | None = None
     sampled: str = ""
     shown: str = ""
+    setup: str = ""
 
     @property
     def told(self) -> str:
@@ -411,7 +413,7 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Arguments travel as JSON, because they are decoded afresh for each candidate. `exact` says that arguments and
     expected value hold tags (`values.kept`), and that the result is compared as it is; `typed`, that
     a set or a dict with other keys than texts is wrong (`encoding.is_beyond_json`). `run` is the execution whose own
-    calls the batch's cassette answers with first.
+    calls the batch's cassette answers with first. `setup` is run before the code, which is a cell's then.
     """
 
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
@@ -423,6 +425,7 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     exact: bool = False
     typed: bool = False
     run: str = ""
+    setup: str = ""
 
 
 class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):

@@ -74,7 +74,8 @@ class Init(msgspec.Struct, frozen=True, tag="init"):
     arguments and result are encoded by `healkit.crossing`, else as JSON; `contents` is where the contents of frames and
     arrays are in the region that comes with the message. `data_max_bytes` is how much the frames and arrays of the
     result may take in the host. `cassette` answers its calls, where it may make none, as those of the execution `run`
-    were (`contracts.cassette`).
+    were (`contracts.cassette`). `setup` is Python source run before the code, in its namespace; the code is that of a
+    notebook's cell then.
     """
 
     entry: EntryRef
@@ -94,6 +95,7 @@ class Init(msgspec.Struct, frozen=True, tag="init"):
     data_max_bytes: int = 1024**3
     cassette: msgspec.Raw = NO_CASSETTE
     run: str = ""
+    setup: str = ""
 
 
 class RpcCall(msgspec.Struct, frozen=True, tag="rpc_call", forbid_unknown_fields=True):

@@ -86,5 +86,5 @@ def proposals_of(name: str, match: re.Match[str], site: Site) -> Iterator[tuple[
     text = site.source.text
     for proposal in FIXES[name](site, match):
         code = apply_edits(text, proposal.edits)
-        if code != text and compiler_message(code) is None:
+        if code != text and compiler_message(code, is_cell=site.is_cell) is None:
             yield proposal, code

@@ -52,7 +52,7 @@ class Site:
     """A tool's parsed code, and the line that its failure ended in.
 
     source: the code. failure: None for a tool that returns a wrong result. checks: what a patch has to do. readable:
-    paths that the tool may read. Questions about an unknown line have empty answers.
+    paths that the tool may read. given: names that a notebook's cell finds defined. Questions about an unknown line have empty answers.
     """
 
     def __init__(
@@ -62,10 +62,13 @@ class Site:
         failure: Failure | None,
         checks: Sequence[Check] = (),
         readable: Sequence[str] = (),
+        given: Sequence[str] | None = None,
     ) -> None:
         self.source = source
         self.failure = failure
         self.readable = readable
+        self.is_cell = given is not None
+        self._given = given or ()
         self._tool_name = tool_name
         self._checks = [_in_parts(check) for check in checks]
 
@@ -228,7 +231,7 @@ class Site:
 
     def names(self) -> list[str]:
         """Return the names that are defined where the code failed."""
-        return names_at(self.source, self.statement or self.scope)
+        return list(dict.fromkeys([*names_at(self.source, self.statement or self.scope), *self._given]))
 
     def near(self, wanted: str, known: list[str] | None = None) -> list[str]:
         """Return similar names: those that the failure tells, then those of `known`; never the name itself."""

@@ -51,7 +51,8 @@ class Case:
     wrong result. checks: what a patch has to do, in the order in which they run. attempts: the patches tried before in
     this run, and why they failed. trace_id: the execution of the failure, whose worker may still be retained; empty
     without one. untried: no check has the input of the recorded failure. base: each check's result with the code as
-    it is; empty until it was run. answers: what the recorded runs' calls gave, as JSON, each once.
+    it is; empty until it was run. answers: what the recorded runs' calls gave, as JSON, each once. given: names that
+    a notebook's cell finds defined; None for a tool.
     """
 
     entry: VaultEntry
@@ -63,6 +64,7 @@ class Case:
     untried: bool = False
     base: tuple[CheckResult, ...] = ()
     answers: tuple[Any, ...] = ()
+    given: tuple[str, ...] | None = None
 
     @property
     def failing(self) -> tuple[Check, ...]:

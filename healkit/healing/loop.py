@@ -8,6 +8,7 @@ revision only with consent, runs once more on the execution path, and is taken b
 from __future__ import annotations
 
 import dataclasses
+import glob
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -61,6 +62,7 @@ from healkit.healing.chance import (
 )
 from healkit.healing.checks import Validator, execute_check
 from healkit.healing.consent import decide
+from healkit.healing.options import HealOptions
 from healkit.healing.questions import Answer, Question, answered_check, question_on
 from healkit.healing.record import HealRecord, heal_steps
 from healkit.healing.report import HealReport, nothing_cures, total_cost
@@ -91,7 +93,6 @@ from healkit.workers.tiers import achieved_tier
 
 if TYPE_CHECKING:
     from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
-    from healkit.healing.service import HealOptions  # it loads this module, and makes them
     from healkit.store.models import ExecutionLog
 
 #: Time that the validation may take beyond the search's budget.
@@ -139,9 +140,12 @@ class Healing:
         self._hk, self._options, self._stop = hk, options, options.stop
         self._advisors, notes = advisors_for(options.advisors, hk.config)
         self._notes = notes if options.advisors_named else []
+        cell, self._is_cell = options.cell, options.cell is not None
         with views.noting() as self._read:
-            self._case, self._log_id, self._blamed = gather(
-                hk.vault, hk.log, options.tool_name, options.persona, options.log_id
+            self._case, self._log_id, self._blamed = (
+                gather(hk.vault, hk.log, options.tool_name, options.persona, options.log_id)
+                if cell is None
+                else (cell.case, None, None)
             )
         if self._blamed is not None:
             self._notes.append(self._blamed.sentence)
@@ -153,17 +157,19 @@ class Healing:
         read = (*entry.grants.read, *entry.grants.write)
         # What a caller chose as arguments gets no more than the caller had: only a worker can be given that.
         as_called = bool(read) and any(map(self._is_nested, self._case.checks))
-        self._watched = declares_effects(entry, lambda name: hk.vault.lookup(name, entry.persona))
+        self._watched = not self._is_cell and declares_effects(
+            entry, lambda name: hk.vault.lookup(name, entry.persona)
+        )
         self._started = time.monotonic()
         self._bench = Bench(
-            Searches(hk.recorder, hk.config),
+            Searches(hk.recorder, hk.config if cell is None else cell.config),
             entry.ref,
             options.budget_s,
             options.stop,
             self._has_tried,
             executor=options.executor,
             off_record=not entry.logged,
-            fixture=Fixture(tape.cassette, () if as_called else read),
+            fixture=Fixture(tape.cassette, () if as_called else read) if cell is None else cell.fixture,
         )
         if self._case.failure is not None and self._case.failure.code == "TOOL_TIMEOUT":
             self._bench.expect_hanging(self._case.failing)
@@ -199,7 +205,12 @@ class Healing:
         is_clean = not self._hk.config.trace_raw
         audited = heal_steps(entry.tool_name, contents=entry.logged, is_clean=is_clean)
         with self._hk.runs.begin(
-            "heal", allow=entry.tool_name, policy=policy, mode=mode, parameters=asked, audited=audited
+            "heal",
+            allow=glob.escape(entry.tool_name),
+            policy=policy,
+            mode=mode,
+            parameters=asked,
+            audited=audited,
         ) as run:
             self._record = HealRecord(run, policy, self._case, self._read)
             ending = self._search() or self._decide()
@@ -263,7 +274,7 @@ class Healing:
         self._ask_advisors(outside=bool(outside))
         if outside and not any(one.plausible and one.verdict != "silenced" for one in self._case.attempts):
             return Ending("not_mendable", outside)
-        if self._validator.light:  # else it is run on its checks only
+        if self._validator.light and not self._is_cell:  # else it is run on its checks only
             self._keep_attempts(with_changes_doubted(self._case, self._bench))
             self._ask_questions()
         self._compared = not self._cut_short
@@ -396,7 +407,9 @@ class Healing:
             self._case = dataclasses.replace(case, checks=(), untried=True)
             return
         checks = [check for check in case.checks if self._validator.fits(check)]
-        base = self._validator.run(self._entry.code, checks)
+        if case.base:
+            self._bench.know(case.checks, case.base)
+        base = list(case.base) or self._validator.run(self._entry.code, checks)
         if self._fails_in_worker_only(checks, base):
             self._notes.append("A trial does not fail as the run did, so each check is run in a worker.")
             self._validator.use_workers()
@@ -504,7 +517,8 @@ class Healing:
             with self._bench.off_the_clock():
                 self._options.before_patch(case, patch)
         try:
-            self._hk.vault.candidate(case.entry, patch.code)
+            if not self._is_cell:
+                self._hk.vault.candidate(case.entry, patch.code)
         except HealkitError as error:
             self._record.refused(step, patch, error)
             self._say(f"{patch.advisor}: {patch.reason} Not possible: {error.message}")

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from healkit.contracts.cells import CellReportData
 from healkit.contracts.healing import Attempt, HealReportData
 from healkit.healing.advisor import Advisor, Case
 from healkit.healing.checks import missing_call, why_not
@@ -30,6 +31,20 @@ class HealReport(HealReportData):
 
     def _repr_html_(self) -> str:
         return html_of(healing.card(self))
+
+
+@dataclasses.dataclass(frozen=True)
+class CellReport(CellReportData):
+    """Report of the healing of a failing cell; a notebook shows it as a card."""
+
+    def __str__(self) -> str:
+        return text_of(healing.cell_card(self))
+
+    def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        return html_of(healing.cell_card(self))
 
 
 def nothing_cures(case: Case, tried: int, spent_s: float | None, *, searched: bool) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -15,39 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.config import HEAL_BUDGET_S
 from healkit.contracts.runs import PolicyDefaults
+from healkit.healing.options import HealOptions
 
 if TYPE_CHECKING:
     from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
     from healkit.contracts.healing import Attempt, Patch
     from healkit.healing.advisor import Advisor, Case
     from healkit.healing.questions import Answer, Question
-    from healkit.healing.report import HealReport
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class HealOptions:
-    """Options of one healing: what `HealService.heal` was given, with the settings where it was given nothing.
-
-    advisors_named: the caller named the advisors; a default advisor that is not set up is not worth a note.
-    """
-
-    tool_name: str
-    persona: str
-    advisors: Sequence[str | Advisor]
-    advisors_named: bool
-    auto: bool
-    budget_s: float
-    log_id: int | None
-    ask: Callable[[Question], Answer | None] | None
-    confirm: Callable[[Attempt], bool | None] | None
-    before_patch: Callable[[Case, Patch], None] | None
-    progress: Callable[[str], None] | None
-    on_tried: Callable[[str, int], object] | None
-    stop: threading.Event
-    policy: PolicyDefaults | None
-    dry_run: bool
-    executor: concurrent.futures.Executor | None
-    live: tuple[str, ...]
+    from healkit.healing.report import CellReport, HealReport
 
 
 class HealService:
@@ -118,6 +92,36 @@ class HealService:
             live=tuple(live),
         )
         return Healing(self._hk, options).report()
+
+    def heal_cell(
+        self,
+        number: int | None = None,
+        *,
+        advisors: Sequence[str | Advisor] | None = None,
+        budget_s: float | None = None,
+        progress: Callable[[str], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> CellReport:
+        """Look for an edit of the notebook's own failing cell, and show it; nothing in the kernel or the cell changes.
+
+        The cell is run in a restricted worker, with the values that its names had before it ran. It needs the extension
+        (`%load_ext healkit`), which knows which cells failed.
+
+        number: the prompt of the cell, 12 for `In [12]`; by default the newest that failed. advisors, budget_s,
+            progress, stop: as in `heal`.
+
+        Raises `HealError` where no such failure is known, and `ConfigError` for an unknown advisor.
+        """
+        from healkit.healing.cell_healing import heal_cell
+
+        return heal_cell(
+            self._hk,
+            number,
+            advisors=None if advisors is None else tuple(advisors),
+            budget_s=HEAL_BUDGET_S if budget_s is None else budget_s,
+            progress=progress,
+            stop=stop or threading.Event(),
+        )
 
     async def aheal(self, *args: Any, **kwargs: Any) -> HealReport:
         """Do as `heal`, for async code, in a thread of its own; cancelling it stops the search."""

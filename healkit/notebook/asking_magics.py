@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from IPython import get_ipython
+
+from healkit.cells.failing import notebook_cells
 from healkit.decisions.choosers import Person, ask_person
 from healkit.errors import HealError, UsageInvalid
-from healkit.notebook.cards import advise_last_cell
-from healkit.notebook.cell_output import explain_limit, fixes_offered, live_page
+from healkit.notebook import cards
+from healkit.notebook.cell_output import explain_limit, fixes_offered, live_page, replace_cell
 from healkit.notebook.magic_words import evaluate
 from healkit.parsing import (
     ANSWER_PROMPT,
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.contracts.healing import Attempt
     from healkit.healing.questions import Answer, Question
-    from healkit.healing.report import HealReport
+    from healkit.healing.report import CellReport, HealReport
     from healkit.notebook.own_cells import FailedCell
 
 
@@ -35,11 +39,15 @@ if TYPE_CHECKING:
 PERSON = "person"
 
 
-def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
-    """Heal the tool that is named, else the one that failed last; print what happens meanwhile.
+#: A cell as its prompt has it: `12`, `In[12]`.
+_PROMPT = re.compile(r"(?:In ?)?\[?(\d+)\]?")
 
-    Where that is the notebook's own `cell`, there is only advice: nothing runs in this kernel without a click. Where a
-    person is to advise, the editor is opened for what the others did not cure.
+
+def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
+    """Heal what is named, a tool or the prompt of a cell, else what failed last; print what happens meanwhile.
+
+    cell: the notebook's own that failed last. Where a person is to advise, the editor is opened for what the others did
+    not cure.
     """
     if not fixes_offered(healkit.config):
         raise HealError(
@@ -47,14 +55,16 @@ def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
             hint="HEALKIT_EXPLAIN or %config HealkitMagics.explain has set that; 'fix' turns healing on again.",
         )
     tool = options.tool
+    names = None if options.advisors is None else [name.strip() for name in options.advisors.split(",")]
+    if tool is not None and (prompt := _PROMPT.fullmatch(tool)) is not None:
+        return _heal_cell(healkit, int(prompt[1]), options, names)
     if tool is None:
         row = healkit.log.last_error()
         if cell is not None and (row is None or row.timestamp < cell.execution.timestamp):
-            return advise_last_cell().show()
+            return _heal_cell(healkit, cell.number, options, names)
         if row is None:
-            raise HealError("No tool has failed.", hint="Name one: %heal TOOL.")
+            raise HealError("Nothing has failed.", hint="Name a tool: %heal TOOL.")
         tool = row.tool_name
-    names = None if options.advisors is None else [name.strip() for name in options.advisors.split(",")]
     if options.panel or options.dock:
         return _panel(healkit, tool, options, names)
     if names is not None and PERSON in names:
@@ -64,6 +74,26 @@ def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
             return healkit.patch_editor(tool, options.persona, log_id=options.log_id)
         return report
     return _ask_others(healkit, tool, options, names)
+
+
+def _heal_cell(
+    healkit: Healkit, number: int | None, options: Namespace, names: list[str] | None
+) -> CellReport | None:
+    """Heal a cell of the notebook's own; with `--apply`, this cell becomes the fixed one."""
+    if options.panel or options.dock:
+        raise UsageInvalid(
+            "A cell is healed without a panel.", hint="Leave --panel out; %heal shows the fix."
+        )
+    found = notebook_cells.find(number)
+    if found is not None and found.advice is not None and found.advice.steps:
+        cards.shown(found.advice).show()
+        return None
+    report = healkit.heal_cell(number, advisors=names, budget_s=options.budget)
+    if options.apply:
+        if report.fix is None:
+            raise HealError(f"There is no fix for {report.label}: {report.reason}")
+        replace_cell(get_ipython(), report.fix.code)
+    return report
 
 
 def _panel(healkit: Healkit, tool: str, options: Namespace, names: list[str] | None) -> Any:

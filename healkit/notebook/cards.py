@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
-from IPython import get_ipython
 
 from healkit.config import Config, ExplainLevel
 from healkit.contracts.post_mortem import Local
@@ -110,27 +109,6 @@ def _history(healkit: Healkit, execution: Execution) -> str:
 
 
 # Cell order. `healkit.cells` decides, from what the kernel knows.
-
-
-_NONE_FAILED = "No cell of this notebook has failed since healkit was loaded."
-_NOTHING = "No other cell needs to be run before In [{}]: none is known to change how it fails."
-_NEXT = "To look for a fix, make it a tool with %healkit keep NAME, run that with %run_tool NAME, then %heal NAME."
-
-
-def advise_last_cell() -> CellOutput:
-    """Give advice for the cell that failed last: text, HTML, and the panel that runs what it lacks.
-
-    Says where there is none, with the next step; the extension need not be loaded.
-    """
-    shell = get_ipython()
-    magics = None if shell is None else shell.magics_manager.registry.get("HealkitMagics")
-    last = magics.cells.last if magics is not None else None
-    if last is None:
-        return CellOutput.of(Card(parts=(_NONE_FAILED,)))
-    if last.advice is None:
-        number = "*" if last.number is None else last.number
-        return CellOutput.of(Card(parts=(Section((Line(_NOTHING.format(number)), Line(_NEXT))),)))
-    return shown(last.advice)
 
 
 def told(advice: CellAdvice) -> tuple[str, str]:

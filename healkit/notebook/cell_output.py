@@ -19,6 +19,8 @@ from healkit.rendering.to_text import text_of
 from healkit.runtime import panels
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from healkit.app import Healkit
     from healkit.commands.table import Answer
     from healkit.runtime.execution import Executions
@@ -116,6 +118,11 @@ class CellOutput:
     def folded(self) -> CellOutput:
         """Return it behind one line, to be opened when there is no kernel for the panel above it."""
         return dataclasses.replace(self, html=to_html.fold(_SAME, Html(self.html)), panel=None)
+
+
+def replace_cell(shell: InteractiveShell, text: str) -> None:
+    """Have the running cell hold this text once it is over, to be run next; its old text is one undo away."""
+    shell.set_next_input(text, replace=True)
 
 
 def listed(rows: Executions, live: MakePanel | None = None) -> CellOutput:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from healkit.cells.failing import notebook_cells
 from healkit.notebook.completion import healkit_matcher
 from healkit.notebook.magic_parsers import PARSERS
 from healkit.notebook.widgets import kinds  # noqa: F401 - hands the live panels to the app
@@ -35,7 +36,9 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
         for kind in ("line", "cell")
     }
     shell.register_magics(magics)
+    shell.events.register("pre_run_cell", magics.before_cell)
     shell.events.register("post_run_cell", magics.after_cell)
+    notebook_cells.find = magics.cells.find
     shell.Completer.custom_matchers.append(healkit_matcher)
     setattr(shell, _ADDED, (magics, healkit_matcher, replaced))
 
@@ -62,8 +65,10 @@ def take_out(shell: InteractiveShell) -> None:
             else:
                 manager.magics[kind].pop(name, None)
     manager.registry.pop(type(magics).__name__, None)
-    if magics.after_cell in shell.events.callbacks["post_run_cell"]:
-        shell.events.unregister("post_run_cell", magics.after_cell)
+    for event, hook in (("pre_run_cell", magics.before_cell), ("post_run_cell", magics.after_cell)):
+        if hook in shell.events.callbacks[event]:
+            shell.events.unregister(event, hook)
+    notebook_cells.find = lambda _number: None
     if matcher in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(matcher)
     if magics in shell.configurables:

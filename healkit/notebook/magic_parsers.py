@@ -202,11 +202,15 @@ def heal_parser() -> MagicParser:
     """Return the parser of `%heal`."""
     parser = MagicParser(
         "%heal",
-        "Look for a patch of a tool that failed, hold each against what is known of the tool, and keep the best with "
-        "your consent.\nIts value is the report. With --panel all of it is done in a panel, and the kernel stays free.",
-        "Python twin: hk.heal(name, advisors=[…], auto=…, budget_s=…), hk.heal_panel(name)",
+        "Look for a fix of the cell or the tool that failed last. Each is run in a worker. A tool's best patch is kept "
+        "with your consent; of a cell, you see the new text.\nIts value is the report. With --panel, a tool is healed "
+        "in a panel, and the kernel stays free.",
+        "Python twin: hk.heal_cell(12), hk.heal(name, advisors=[…], auto=…, budget_s=…), hk.heal_panel(name)",
     )
-    parser.add_argument("tool", nargs="?", help="the tool (default: the one that failed last)")
+    parser.add_argument("tool", nargs="?", help="a tool, or the number of a cell's prompt, such as 12")
+    parser.add_argument(
+        "--apply", action="store_true", help="put the fixed text into this cell, to be run next"
+    )
     parser.take(o.PERSONA, o.ADVISORS, o.BUDGET, o.AUTO, o.DRY_RUN, o.LOG_ID, o.LIVE)
     parser.add_argument("--later", action="store_true", help="do not ask now; the patch waits as a request")
     parser.add_argument(

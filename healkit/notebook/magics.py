@@ -27,7 +27,7 @@ from healkit.notebook.own_cells import FailedCells
 from healkit.parsing import given_arguments, parse_arguments, sample_call, split_words, unknown
 
 if TYPE_CHECKING:
-    from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+    from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
     from healkit.app import Healkit
     from healkit.notebook.cell_output import CellOutput
@@ -87,6 +87,11 @@ class HealkitMagics(Magics):
         self.waiting: list[Execution] = []
         self.cells = FailedCells(shell)
         self._warmed = self._tipped = False
+
+    def before_cell(self, info: ExecutionInfo | None = None) -> None:
+        """Keep the values that the cell changes; called by IPython as `pre_run_cell`."""
+        if info is not None and info.store_history:
+            self.cells.values.remember(info.raw_cell or "")
 
     def after_cell(self, result: ExecutionResult | None = None) -> None:
         """Show the cards of the cell's failures; called by IPython as `post_run_cell`.

@@ -11,17 +11,19 @@ unknown.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import linecache
 import os
 import re
+import sys
 import sysconfig
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
     from healkit.cells.advice import CellAdvice
+    from healkit.cells.failing import FailingCell
     from healkit.contracts.post_mortem import Local
     from healkit.runtime.execution import Execution
 
@@ -64,7 +67,8 @@ _GIVEN = {"In", "Out", "get_ipython", "exit", "quit", "open"}
 class FailedCell:
     """Failing cell, as an execution, with the innermost own frame's variables as they were.
 
-    advice: which cells would give what it lacks, where that is known.
+    run: its run. advice: which cells would give what it lacks, where that is known. before: values that it has changed,
+    as they were before it ran; unknown: names that it changed in place, whose values before are not known.
     """
 
     execution: Execution
@@ -72,7 +76,10 @@ class FailedCell:
     number: int | None
     seen: int
     first_seen: datetime
+    run: CellRun
     advice: CellAdvice | None = None
+    before: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
 
 
 class FailedCells:
@@ -83,6 +90,7 @@ class FailedCells:
         self._kept: deque[FailedCell] = deque(maxlen=CELLS_MAX)
         self._counts: dict[str, tuple[int, datetime]] = {}
         self.runs = KernelRuns(shell)
+        self.values = ValuesBefore(shell)
 
     def add(
         self, error: BaseException, code: str, number: int | None, cell_id: str | None = None
@@ -111,9 +119,43 @@ class FailedCells:
         self._counts[mark] = (count + 1, first)
         run = self.runs.run_of(code, number, cell_id, error)
         advice = advice_for(self._shell, self.runs, error, run, failure.near)
-        cell = FailedCell(execution, tuple(_locals(own)), number, count + 1, first, advice)
+        before, unknown = self.values.take()
+        cell = FailedCell(
+            execution, tuple(_locals(own)), number, count + 1, first, run, advice, before, unknown
+        )
+        self.release_values()
         self._kept.append(cell)
         return cell
+
+    def release_values(self) -> None:
+        """Let go of the values that the newest failing cell had changed: only of that one they are kept."""
+        if self._kept and self._kept[-1].before:
+            gone = tuple(self._kept[-1].before)
+            self._kept[-1] = dataclasses.replace(self._kept[-1], before={}, unknown=gone)
+
+    def find(self, number: int | None) -> FailingCell | None:
+        """Return the newest failure of a prompt's cell, of any for None, as healing gets it."""
+        from healkit.cells.cell_program import names_changed
+        from healkit.cells.failing import FailingCell
+
+        cell = next((one for one in reversed(self._kept) if number in (None, one.number)), None)
+        if cell is None or cell.execution.failure is None:
+            return None
+        history = self.runs.history()
+        place = next((i for i, run in enumerate(history) if run.count == cell.number), len(history))
+        later = (
+            name for run in history[place + 1 :] for names in names_changed(run.source) for name in names
+        )
+        return FailingCell(
+            cell.run,
+            cell.execution.failure,
+            cell.advice,
+            self._shell.user_ns,
+            cell.before,
+            tuple(dict.fromkeys([*cell.unknown, *(name for name in later if name not in cell.before)])),
+            history[:place],
+            os.getcwd(),
+        )
 
     @property
     def last(self) -> FailedCell | None:
@@ -181,6 +223,66 @@ class FailedCells:
         return (
             is_file and not filename.startswith(_LIBRARIES) and not any(part in filename for part in _FOREIGN)
         )
+
+
+#: Longer containers and larger arrays are not copied before a cell that changes them runs.
+_ITEMS_MAX, _ARRAY_MAX_BYTES = 100_000, 8 * 1024 * 1024
+
+
+class ValuesBefore:
+    """Values that the running cell may change, as they were before it ran.
+
+    A name that it binds anew costs a reference, a value that it changes in place a shallow copy. What is too large for
+    that is only named.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._values: dict[str, Any] = {}
+        self._unknown: list[str] = []
+
+    def remember(self, source: str) -> None:
+        """Keep what a cell's text changes; called before it runs. Never raises."""
+        self._values, self._unknown = {}, []
+        if not source.strip() or len(source) > _SOURCE_MAX_CHARS:
+            return
+        from healkit.cells.cell_program import names_changed  # most kernels run no cell before the first
+
+        try:
+            bound, mutated = names_changed(source)
+            for name in bound:
+                if name in self._shell.user_ns and name not in mutated:
+                    self._values[name] = self._shell.user_ns[name]
+            for name in mutated:
+                if name in self._shell.user_ns:
+                    self._copy(name, self._shell.user_ns[name])
+        except Exception:  # noqa: BLE001 - a stranger's `copy`; what is not kept is said to be unknown
+            self._unknown = [name for name in (*bound, *mutated) if name not in self._values]
+
+    def take(self) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return the values kept, and the names of those that could not be; they are not kept here any more."""
+        found = self._values, tuple(self._unknown)
+        self._values, self._unknown = {}, []
+        return found
+
+    def _copy(self, name: str, value: Any) -> None:
+        package = type(value).__module__.partition(".")[0]
+        small = isinstance(value, list | dict | set | bytearray) and len(value) <= _ITEMS_MAX
+        if small or (
+            package == "numpy" and getattr(value, "nbytes", _ARRAY_MAX_BYTES + 1) <= _ARRAY_MAX_BYTES
+        ):
+            self._values[name] = copy.copy(value)
+        elif package == "pandas" and hasattr(value, "copy"):
+            # Since pandas 3 a shallow copy is one: what is written to either is written to that one alone.
+            shares = int(sys.modules["pandas"].__version__.partition(".")[0]) < 3
+            if not shares:
+                self._values[name] = value.copy(deep=False)
+            elif value.size * 8 <= _ARRAY_MAX_BYTES:
+                self._values[name] = value.copy()
+            else:
+                self._unknown.append(name)
+        elif not isinstance(value, str | int | float | tuple | frozenset | bytes | ModuleType):
+            self._unknown.append(name)
 
 
 def _entries(told: TracebackType | None) -> Iterator[TracebackType]:

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from healkit.contracts.cells import CellFix, CellReportData
 from healkit.contracts.healing import HEAL_ENDINGS, VERDICTS, Attempt, HealReportData
 from healkit.rendering import plain
 from healkit.rendering.document import (
@@ -20,6 +21,7 @@ from healkit.rendering.document import (
     Line,
     Only,
     Part,
+    Section,
     Span,
     Table,
     Tone,
@@ -189,3 +191,39 @@ def _row(attempt: Attempt) -> tuple[str | Span, ...]:
     why = f"{VERDICTS[attempt.verdict].words}{f': {attempt.why}' if attempt.why else ''}"
     told = Span(attempt.patch.reason, "ticked"), Span(plain.one_line(why, 200), "ticked")
     return VERDICTS[attempt.verdict].mark, attempt.patch.advisor, *told
+
+
+_CELL_HEADS = {
+    "proposed": "a fix",
+    "rerun": "run other cells first",
+    "not_cured": "no fix found",
+    "not_tried": "not tried",
+}
+
+
+def cell_card(report: CellReportData) -> Card:
+    """Build the card of a failing cell's healing: the edit, what was seen of it, what is not known, what to do next."""
+    fix = report.fix
+    head = f"{report.label}: {_CELL_HEADS[report.outcome]}"
+    if fix is None:
+        notes: list[Part] = [Line(Span(note, "ticked")) for note in report.notes]
+        below = (Span(report.reason, "ticked"),)
+        if report.outcome == "rerun":
+            return Card(head, "→", "warn", below, notes)
+        return Card(head, "✗", "bad", below, notes)
+    if fix.cell != report.label:
+        head += f" for {fix.cell}"
+    facts: list[tuple[str, Fact]] = [("change", Span(fix.reason, "ticked")), ("seen", Span(fix.said))]
+    facts += [("not known", Span(one, "ticked")) for one in fix.unknown]
+    facts += [("note", Span(note, "ticked")) for note in report.notes]
+    then = "" if fix.cell == report.label else f" puts the new text of {fix.cell} here"
+    facts.append(("next", Span(f"`%heal --apply`{then}", "ticked")))
+    parts: list[Part] = [Diff(fix.diff), Facts(facts)]
+    if report.others:
+        rows = [_other(other) for other in report.others]
+        parts.append(Fold(plain.count(len(rows), "other edit"), rows))
+    return Card(head, "✓" if fix.ran else "?", "good" if fix.ran else "warn", (), parts)
+
+
+def _other(fix: CellFix) -> Part:
+    return Section((Line(Span(f"{fix.reason} {fix.said}", "ticked"), indent=4), Diff(fix.diff, indent=4)))

@@ -84,7 +84,8 @@ class Trial(msgspec.Struct, frozen=True):
     source to evaluate beside the code instead of calling its entry: statements and a last expression, whose value
     counts; the code need not have the shape of a tool then. Arguments that hold more than plain JSON arrive as they
     are, and so does the result then; `exact` asks for that too where they are plain. Where there is a `cassette`, its
-    calls are answered from that, as those of the execution `run` were.
+    calls are answered from that, as those of the execution `run` were. `setup` is source to run before the code, which
+    is that of a notebook's cell then.
     """
 
     code: str
@@ -95,6 +96,7 @@ class Trial(msgspec.Struct, frozen=True):
     exact: bool = False
     cassette: Cassette | None = None
     run: str = ""
+    setup: str = ""
 
 
 def _started(trial: Trial, logged: bytes, config: Config, tier: Tier, ahead_s: float) -> Started:
@@ -355,6 +357,7 @@ def _init(
         exact=exact,
         cassette=cassette,
         run=trial.run,
+        setup=trial.setup,
     )
 
 
@@ -498,7 +501,7 @@ class Searches:
             _init(
                 config,
                 entry,
-                Trial(held.code, timeout_s=limit_s, call=check.call, run=run_of(check)),
+                Trial(held.code, timeout_s=limit_s, call=check.call, run=run_of(check), setup=check.setup),
                 msgspec.json.encode(_sent_arguments(check)),
                 exact=is_exact(check),
                 watch=watch,
@@ -552,6 +555,7 @@ class Searches:
                 is_exact(check),
                 fixture.cassette,
                 run_of(check),
+                check.setup,
             )
             for code in codes
             for check, limit_s in zip(checks, limits_s, strict=True)
@@ -627,6 +631,7 @@ def _as_sent(check: Check, limit_s: float) -> BatchCheck:
         raises=check.raises,
         timeout_s=limit_s,
         run=run_of(check),
+        setup=check.setup,
     )
 
 

@@ -13,6 +13,7 @@ import dataclasses
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 
 from healkit.config import Config
@@ -53,8 +54,16 @@ class Pool:
         self._making: dict[SandboxKey, int] = defaultdict(int)
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._snapshots: Path | None = None
         self.retained = RetainedWorkers(self.retire)
         self.trial_servers = TrialServers(self._folders)
+
+    def snapshots(self) -> Path:
+        """Return the folder for snapshots of notebooks, which trials may be granted; it goes with the pool."""
+        if self._snapshots is None:
+            self._snapshots = self._folders.next().root
+            self._snapshots.mkdir(mode=0o700, parents=True)
+        return self._snapshots
 
     async def kernel(self, config: Config, tier: Tier, grants: Grants, library: str = "") -> KernelWorker:
         """Return a fresh kernel worker, the spare if there is one; raises `WorkerStartFailed`.

@@ -380,14 +380,20 @@ def preloading(config: Config, work: Sequence[Init | Batch]) -> Config:
     """Return the settings with the library that the work needs among those to be imported ahead."""
     wanted = ""
     for one in work:
-        if _PANDAS_CODE.search(one.code) or any(_PANDAS_TAG.search(text) for text in _texts(one)):
+        if _PANDAS_CODE.search(_source(one)) or any(_PANDAS_TAG.search(text) for text in _texts(one)):
             wanted = "pandas"
             break
-        if _NUMPY_CODE.search(one.code) or any(_NUMPY_TAG.search(text) for text in _texts(one)):
+        if _NUMPY_CODE.search(_source(one)) or any(_NUMPY_TAG.search(text) for text in _texts(one)):
             wanted = "numpy"
     if not wanted or wanted in config.preload:
         return config
     return dataclasses.replace(config, preload=(*config.preload, wanted))
+
+
+def _source(work: Init | Batch) -> str:
+    """Return the code of the work, with what is run before it."""
+    setups = [work.setup] if isinstance(work, Init) else [check.setup for check in work.checks]
+    return "\n".join([work.code, *setups])
 
 
 def library_of(init: Init) -> str:

@@ -205,7 +205,7 @@ def test_every_magic_prints_its_help(loaded, capsys):
 
 
 @pytest.mark.requirement("HEAL-2", "FACE-7")
-def test_heal_after_a_failing_cell_advises_and_runs_nothing(loaded, capsys):
+def test_heal_after_a_failing_cell_advises_and_changes_nothing(loaded, capsys):
     """U7: the answer was "No cell of this notebook is known to give what the last failing cell lacks."."""
     for cell in ("1 / 0", "if False:\n    rate = 2", "rate * 3"):
         loaded.run_cell(cell, store_history=True)
@@ -213,9 +213,6 @@ def test_heal_after_a_failing_cell_advises_and_runs_nothing(loaded, capsys):
         loaded.run_cell("%heal")
         said = capsys.readouterr().out
         if cell == "1 / 0":
-            assert (
-                "make it a tool with %healkit keep NAME, run that with %run_tool NAME, then %heal NAME."
-                in said
-            )
+            assert "No fix found. Edits tried: 1; that only hide the error: 1." in said
     assert "rate" in said
     assert "rate" not in loaded.user_ns

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
 import re
 import warnings
@@ -22,15 +23,17 @@ class CompilerMessage(NamedTuple):
     end_column: int = 0
 
 
-def compiler_message(text: str) -> CompilerMessage | None:
+def compiler_message(text: str, *, is_cell: bool = False) -> CompilerMessage | None:
     """Return what the compiler says against a text, None if it compiles; never raises and runs nothing.
 
-    Warnings are left aside: a filter that turns them into errors would refuse what Python takes.
+    Warnings are left aside: a filter that turns them into errors would refuse what Python takes. is_cell: it may await
+    outside of a function.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile(text, "<draft>", "exec", dont_inherit=True)
+            flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if is_cell else 0
+            compile(text, "<draft>", "exec", flags, dont_inherit=True)
     except SyntaxError as error:
         return CompilerMessage(
             error.msg or "invalid syntax",

@@ -69,7 +69,7 @@ class RulesAdvisor:
 
     def _all(self, case: Case) -> list[Patch]:
         code = case.entry.code
-        if compiler_message(code) is not None:
+        if compiler_message(code, is_cell=case.given is not None) is not None:
             return [self._patch(text, reason, rank) for text, reason, rank in repairs(code)]
         patches = [
             self._patch(text, proposal.reason, fix.priority - proposal.less, guard=proposal.guard)
@@ -87,7 +87,7 @@ class RulesAdvisor:
 def site_of(case: Case) -> Site:
     """Return the place of a case's failure; raises `SyntaxError` or `ValueError` if its code does not parse."""
     entry = case.entry
-    return Site(Source(entry.code), entry.tool_name, case.failure, case.checks, entry.grants.read)
+    return Site(Source(entry.code), entry.tool_name, case.failure, case.checks, entry.grants.read, case.given)
 
 
 def _known_to_database(code: str, said: str, known: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -72,7 +72,11 @@ from healkit.workers.inside.capture import (
 from healkit.workers.inside.cleanup import empty_folder
 from healkit.workers.inside.proxies import RecordedEndpoint, Trace, build_servers
 from healkit.workers.inside.tool_runner import (
+    CELL_FLAGS,
+    SETUP_FILENAME,
     Call,
+    as_cell,
+    awaited,
     call_entry,
     fresh_namespace,
     why_refused,
@@ -223,6 +227,7 @@ class _Prepared:
         longer = _LONGER_TIMES * len(check.expected) + _LONGER_CHARS
         self.max_chars = min(longer, result_max_bytes) if check.known else result_max_bytes
         self.call: Call | None = None
+        self.setup = compile(check.setup, SETUP_FILENAME, "exec", dont_inherit=True) if check.setup else None
         self.broken = False
         #: Set where nothing says what is right: the batch's own code made a call there that is not on record.
         self.unknowable = False
@@ -257,6 +262,7 @@ class Candidates:
         self._filename = batch.entry.filename
         self._tape = Tape(batch.cassette)
         self._awaits = "await" in batch.code and "mcp" in batch.code
+        self._is_cell = any(check.setup for check in batch.checks)
         self._checks = [_Prepared(check, batch.result_max_bytes) for check in batch.checks]
         self._shapes: dict[Any, Shape | None] = {}
         #: Value of the last check that returned, as JSON has it or, of an exact check, as it is; and exception name
@@ -366,8 +372,10 @@ class Candidates:
         if check.broken:
             return RAISED
         arguments = check.fresh_arguments()
+        if check.setup is not None:
+            exec(check.setup, namespace)  # noqa: S102 - of the host, run here
         if check.call is not None:
-            exec(code, namespace)  # noqa: S102 - what this process is for
+            awaited(eval(code, namespace))  # noqa: S307 - what this process is for
             value = check.call.evaluate(namespace)
         else:
             shape = self._shape(code)
@@ -399,7 +407,13 @@ class Candidates:
             source: str | ast.Module = self._text
             if self._awaits:
                 source = with_awaited_calls(ast.parse(self._text, self._filename))
-            return compile(source, self._filename, "exec", dont_inherit=True)
+            if self._is_cell:
+                source = as_cell(
+                    source if isinstance(source, ast.Module) else ast.parse(source, self._filename)
+                )
+            flags = CELL_FLAGS if self._is_cell else 0
+            code: CodeType = compile(source, self._filename, "exec", flags, dont_inherit=True)
+            return code
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
             return None
 
@@ -429,7 +443,9 @@ class Candidates:
             process.begin()
             alarm.set(_FIRST_LOOK_S)
             namespace = fresh_namespace(process.names)
-            exec(code, namespace)  # noqa: S102 - what this process is for, and restricted to
+            if self._is_cell and (setup := self._checks[0].setup) is not None:
+                exec(setup, namespace)  # noqa: S102 - of the host, run here
+            awaited(eval(code, namespace))  # noqa: S307 - what this process is for, and restricted to
         except BaseException:  # noqa: BLE001, S110 - the candidates' own outcomes will tell
             pass
         alarm.stop()

@@ -205,6 +205,8 @@ class ToolRunner:
 
     def _call(self, init: rpc.Init, arguments: dict[str, Any]) -> Any:
         tree = parse(init.code, init.entry.filename)
+        if init.setup:
+            tree = as_cell(tree)
         if "await" in init.code and "mcp" in init.code:
             tree = with_awaited_calls(tree)
         call = Call(init.call) if init.call else None
@@ -220,11 +222,13 @@ class ToolRunner:
         namespace = fresh_namespace({"mcp": build_servers(endpoint, definitions), "trace": Trace(endpoint)})
         if shape is not None and shape.kind == "script":
             namespace["arguments"] = arguments
-        code = compile(tree, init.entry.filename, "exec", dont_inherit=True)
+        code = compile(tree, init.entry.filename, "exec", CELL_FLAGS if init.setup else 0, dont_inherit=True)
+        if init.setup:
+            exec(compile(init.setup, SETUP_FILENAME, "exec", dont_inherit=True), namespace)  # noqa: S102 - of the host, run here
         if init.watch:
             self.watch = Observer(code)
         with self.watch or contextlib.nullcontext():
-            exec(code, namespace)  # noqa: S102 - what this process is for
+            awaited(eval(code, namespace))  # noqa: S307 - what this process is for
             let_nest()
             if call is not None:
                 return call.evaluate(namespace)
@@ -385,8 +389,38 @@ def _since(began: tuple[float, float, int]) -> float:
 # Ways into a tool's code: its entry, or a call beside it.
 
 
-#: Filename of a call's source in tracebacks.
-CALL_FILENAME = "<call>"
+#: Filenames of a call's source, and of what is run before a cell, in tracebacks.
+CALL_FILENAME, SETUP_FILENAME = "<call>", "<setup>"
+#: How a cell is compiled: it may await.
+CELL_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+#: Name of a cell's value, as in IPython.
+CELL_VALUE = "_"
+
+
+def as_cell(tree: ast.Module) -> ast.Module:
+    """Have a cell's code assign its value to `_`: that of its last expression, or what its last statement assigns.
+
+    Nothing moves: an error is at the line and the column that it would have in the notebook.
+    """
+    value: ast.expr = ast.Constant(None)
+    match tree.body:
+        case [*before, ast.Expr(value=last)]:
+            tree.body, value = before, last
+        case [*_, ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name))]:
+            value = ast.Name(name, ast.Load())
+    tree.body.append(ast.Assign([ast.Name(CELL_VALUE, ast.Store())], value))
+    return _located(tree)
+
+
+def _located(tree: ast.Module) -> ast.Module:
+    """Give the nodes that were added places."""
+    last = tree.body[-1]
+    assert isinstance(last, ast.Assign)
+    if hasattr(last.value, "lineno"):
+        ast.copy_location(last, last.value)
+    elif len(tree.body) > 1:
+        ast.copy_location(last, tree.body[-2])
+    return ast.fix_missing_locations(tree)
 
 
 class Call:

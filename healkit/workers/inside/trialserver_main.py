@@ -125,7 +125,7 @@ class TrialLoop:
 
     def try_one(self, init: rpc.Init) -> TrialDone:
         """Run one trial, from the fork to the emptied folder."""
-        preimport(init.code)
+        preimport(f"{init.setup}\n{init.code}" if init.setup else init.code)
         reading, writing = os.pipe()
         os.ftruncate(self.printed, 0)
         os.lseek(self.printed, 0, os.SEEK_SET)

@@ -1,0 +1,383 @@
+"""Program of a failing cell, to be tried in a worker.
+
+A cell reads names that other cells bound. Here each of them is sorted by how a worker can get it: a module is imported,
+the notebook's own functions and classes are copied as source, a value goes with the snapshot, and what is none of these
+(a connection, an object of the notebook's own class) is made again by the statement that made it. Own functions may be
+edited as the cell may; what is run before them (`setup`) may not.
+
+What cannot be had costs only the statements that need it: they are left out, and named.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import itertools
+import sys
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from healkit.cells.dataflow import dataflow_of, read_cell
+from healkit.cells.notebook_file import CellRun
+from healkit.contracts.post_mortem import type_name
+from healkit.errors import near_misses
+from healkit.pysource.nodes import Function
+
+#: Names that IPython puts into the notebook's namespace.
+_GIVEN = frozenset({"In", "Out", "get_ipython", "exit", "quit", "open", "display", "_", "__"})
+_SOURCES_MAX = 60
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Lines of a program that come from a cell.
+
+    start: its first line in the program, from 1. count: number of lines. run: the cell. first: its first line there.
+    """
+
+    start: int
+    count: int
+    run: CellRun
+    first: int
+
+
+@dataclass(frozen=True)
+class CellProgram:
+    """Cell as a program of its own.
+
+    code: own functions that it uses and statements that make values again, then the cell; `segments` say which line is
+    whose, the last one is the failing cell's. setup: the imports, which are run before. needed: names whose values go
+    with it, with those values. made_again: names that statements of other cells make again, each with its cell.
+    left_out: lines of the cell that were left out, with the reason. why_not: why the failing statement itself cannot be
+    run; empty if it can.
+    """
+
+    code: str
+    setup: str
+    segments: tuple[Segment, ...]
+    needed: Mapping[str, Any]
+    made_again: Mapping[str, CellRun] = field(default_factory=dict)
+    left_out: Mapping[int, str] = field(default_factory=dict)
+    why_not: str = ""
+
+    @property
+    def modules(self) -> list[str]:
+        """Installed packages that the setup and the code import, and those of the values."""
+        trees = [tree for text in (self.setup, self.code) if (tree := _parsed(text)) is not None]
+        found = [name.partition(".")[0] for tree in trees for name in _imported(tree)]
+        found += [type(value).__module__.partition(".")[0] for value in self.needed.values()]
+        return [name for name in dict.fromkeys(found) if name not in sys.stdlib_module_names]
+
+    @property
+    def names(self) -> list[str]:
+        """Names that the program finds defined."""
+        tree = _parsed(self.setup)
+        imported = [] if tree is None else dataflow_of(self.setup).bound
+        return [*self.needed, *imported]
+
+    @property
+    def texts(self) -> list[str]:
+        """Texts in the code, some of which may name files."""
+        tree = _parsed(self.code)
+        nodes = ast.walk(tree) if tree is not None else ()
+        return [
+            node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ]
+
+    def cell_at(self, line: int) -> tuple[Segment, int] | None:
+        """Return the segment of a line of the program, and its line in that cell; None for a line of none."""
+        for segment in self.segments:
+            if segment.start <= line < segment.start + segment.count:
+                return segment, segment.first + line - segment.start
+        return None
+
+    def line_of(self, run: CellRun, line: int) -> int | None:
+        """Return the line of the program that a line of a cell is; None if it is not a part of it."""
+        for segment in reversed(self.segments):
+            if same_run(segment.run, run) and segment.first <= line < segment.first + segment.count:
+                return segment.start + line - segment.first
+        return None
+
+
+def same_run(one: CellRun, other: CellRun) -> bool:
+    """Return whether two runs are one."""
+    return one.count == other.count and one.source == other.source
+
+
+def program_of(
+    failed: CellRun,
+    namespace: Mapping[str, Any],
+    before: Mapping[str, Any],
+    history: Sequence[CellRun],
+    *,
+    cannot_cross: Mapping[str, str],
+    left_out: Sequence[int] = (),
+    near: Sequence[str] = (),
+) -> CellProgram | None:
+    """Make the program of a failing cell; None where its text is not Python.
+
+    namespace: the notebook's variables now. before: the values that names had before the cell ran, of those that it
+    changes. history: runs of this kernel, oldest first. cannot_cross: names whose values were refused, with the reason.
+    left_out: lines of the cell at which a statement is left out because a worker cannot run it. near: further names
+    that a fix may read.
+    """
+    text = read_cell(failed.source)
+    if text.tree is None or not text.tree.body:
+        return None
+    builder = _Builder(failed, namespace, before, history, cannot_cross)
+    return builder.program(text.code, text.tree, left_out, near)
+
+
+class _Builder:
+    """Sorts the names that a cell needs, and those that what it needs does."""
+
+    def __init__(
+        self,
+        failed: CellRun,
+        namespace: Mapping[str, Any],
+        before: Mapping[str, Any],
+        history: Sequence[CellRun],
+        cannot_cross: Mapping[str, str],
+    ) -> None:
+        self._failed, self._namespace, self._before = failed, namespace, before
+        self._history = [run for run in history if not same_run(run, failed)]
+        self._cannot_cross = cannot_cross
+        self._seen: set[str] = set()
+        self.imports: dict[str, None] = {}
+        self.sources: list[tuple[CellRun, int, int, str]] = []
+        self.again: dict[str, CellRun] = {}
+        self.needed: dict[str, Any] = {}
+        self.refused: dict[str, str] = {}
+
+    def program(
+        self, code: str, tree: ast.Module, left_out: Sequence[int], near: Sequence[str]
+    ) -> CellProgram:
+        """Return the program; what needs a refused value is left out."""
+        read = _free(self._failed.source)
+        for name in (*read, *near, *self._similar(read)):
+            self.require(name)
+        lines = code.split("\n")
+        gone = dict.fromkeys(left_out, "it cannot be run in a worker")
+        out: dict[int, str] = {}
+        failing = _statement_at(tree, self._failed.failed_line)
+        why_not = ""
+        for statement in tree.body:
+            reason = self._why_left_out(statement, gone)
+            if not reason:
+                continue
+            if statement is failing:
+                why_not = reason
+                continue
+            first, last = _first_line(statement), statement.end_lineno or statement.lineno
+            out[first] = reason
+            for number in range(first, last + 1):
+                lines[number - 1] = ""
+            lines[first - 1] = "pass"
+            if failing is not None and statement.lineno < failing.lineno:
+                for name in dataflow_of(ast.unparse(statement)).bound:
+                    self.require(name, now=True)
+        pieces: list[str] = []
+        segments = []
+        start = 1
+        for run, first, last, source in self.sources:
+            segments.append(Segment(start, last - first + 1, run, first))
+            pieces += source.split("\n")
+            start = len(pieces) + 1
+        segments.append(Segment(start, len(lines), self._failed, 1))
+        return CellProgram(
+            "\n".join([*pieces, *lines]).rstrip("\n") + "\n",
+            "\n".join(self.imports),
+            tuple(segments),
+            self.needed,
+            self.again,
+            out,
+            why_not,
+        )
+
+    def _similar(self, names: Sequence[str]) -> Iterator[str]:
+        """Yield names of the notebook that are meant, perhaps, by those that it does not have."""
+        known = [name for name in self._namespace if not name.startswith("_") and name not in _GIVEN]
+        for name in names:
+            if name not in self._namespace and name not in self._before and not hasattr(builtins, name):
+                yield from near_misses(name, known, 4)
+                yield from (one for one in known if set(one.split("_")) & set(name.split("_")) - {""})
+                yield from (one for one in known if len(name) > 2 < len(one) and (name in one or one in name))
+
+    def _why_left_out(self, statement: ast.stmt, gone: Mapping[int, str]) -> str:
+        for line, reason in gone.items():
+            if _first_line(statement) <= line <= (statement.end_lineno or line):
+                return reason
+        if not self.refused:
+            return ""
+        flow = dataflow_of(ast.unparse(statement))
+        names = [*flow.reads, *flow.guarded_reads, *flow.deferred_reads]
+        return next((self.refused[name] for name in names if name in self.refused), "")
+
+    def require(self, name: str, *, now: bool = False) -> None:
+        """Take in one name and what it needs itself; now: its present value, whatever it was before the cell."""
+        if name in self._seen and not now:
+            return
+        self._seen.add(name)
+        if name in _GIVEN or (hasattr(builtins, name) and name not in self._namespace):
+            return
+        if now or name not in self._before:
+            if name not in self._namespace:
+                return  # the missing name may be the failure
+            value = self._namespace[name]
+        else:
+            value = self._before[name]
+        if isinstance(value, types.ModuleType):
+            self.imports[_import_of(name, value.__name__)] = None
+        elif (line := _library_import(name, value)) is not None:
+            self.imports[line] = None
+        elif _is_own_code(value):
+            if not self._source(name):
+                self.refused[name] = f"the source of `{name}` is not known"
+        elif name in self._cannot_cross:
+            if not self._made_again(name):
+                self.refused[name] = self._cannot_cross[name]
+        else:
+            self.needed[name] = value
+
+    def _source(self, name: str) -> bool:
+        """Copy the definition of an own function or class, with what it needs."""
+        found = self._definition(name, Function | ast.ClassDef | ast.Assign)
+        if found is None or len(self.sources) >= _SOURCES_MAX:
+            return False
+        run, node = found
+        for needed in _free(ast.unparse(node)):
+            self.require(needed)
+        self._copy(run, node)
+        return True
+
+    def _copy(self, run: CellRun, node: ast.stmt) -> None:
+        first, last = _first_line(node), node.end_lineno or node.lineno
+        lines = read_cell(run.source).code.split("\n")[first - 1 : last]
+        if (run, first) not in [(other, line) for other, line, _, _ in self.sources]:
+            self.sources.append((run, first, last, "\n".join(lines)))
+
+    def _made_again(self, name: str) -> bool:
+        """Run the statement that made a value again, and those of other cells that changed it since."""
+        found = self._definition(name, ast.Assign | ast.AnnAssign | ast.With | ast.AsyncWith, first=True)
+        if found is None:
+            return False
+        run, node = found
+        later = list(itertools.dropwhile(lambda one: one is not run, self._history))
+        changes = [
+            (other, statement)
+            for other in later
+            for statement in _body(other)
+            if (other is not run or statement.lineno > node.lineno) and _changes(statement, name)
+        ]
+        refused = dict(self.refused)
+        for needed in (one for part in (node, *(s for _, s in changes)) for one in _free(ast.unparse(part))):
+            if needed != name:
+                self.require(needed)
+        if self.refused != refused:
+            return False
+        for other, statement in ((run, node), *changes):
+            self._copy(other, statement)
+        self.again[name] = run
+        return True
+
+    def _definition(self, name: str, kinds: Any, *, first: bool = False) -> tuple[CellRun, ast.stmt] | None:
+        """Return the newest statement at the top of a cell that binds a name, with its cell.
+
+        first: one that does not read it too.
+        """
+        for run in reversed(self._history):
+            if name not in run.source:
+                continue
+            for statement in reversed(_body(run)):
+                if not isinstance(statement, kinds):
+                    continue
+                flow = dataflow_of(ast.unparse(statement))
+                if name in flow.bound and not (first and name in flow.reads):
+                    ended = run.ok is not False or (run.failed_line or 0) > (statement.end_lineno or 0)
+                    if ended:
+                        return run, statement
+        return None
+
+
+def _free(source: str) -> list[str]:
+    """Return the names that code reads before it binds them, those that its functions look up last."""
+    flow = dataflow_of(source)
+    return [*flow.reads, *flow.guarded_reads, *flow.deferred_reads]
+
+
+def _body(run: CellRun) -> list[ast.stmt]:
+    tree = read_cell(run.source).tree
+    return [] if tree is None else tree.body
+
+
+def _changes(statement: ast.stmt, name: str) -> bool:
+    flow = dataflow_of(ast.unparse(statement))
+    return name in flow.mutated or (name in flow.bound and name in flow.reads)
+
+
+def _statement_at(tree: ast.Module, line: int | None) -> ast.stmt | None:
+    if line is None:
+        return None
+    return next((one for one in tree.body if _first_line(one) <= line <= (one.end_lineno or line)), None)
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(one.lineno for one in decorators)])
+
+
+def _is_own_code(value: object) -> bool:
+    """Return whether a value is a function or a class of the notebook's own."""
+    kind = isinstance(value, types.FunctionType | type) or hasattr(value, "__wrapped__")
+    return kind and getattr(value, "__module__", None) == "__main__"
+
+
+def _library_import(name: str, value: Any) -> str | None:
+    """Return the import that gives a function or a class of a library; None for anything else."""
+    if not isinstance(value, types.FunctionType | type | types.BuiltinFunctionType) and not (
+        callable(value) and hasattr(value, "__qualname__")
+    ):
+        return None
+    module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+    if not isinstance(module, str) or module == "__main__":
+        return None
+    if getattr(sys.modules.get(module), own, None) is not value:
+        own = name
+        if getattr(sys.modules.get(module), own, None) is not value:
+            return None
+    return f"from {module} import {own}" + ("" if own == name else f" as {name}")
+
+
+def _import_of(name: str, module: str) -> str:
+    if name == module:
+        return f"import {module}"
+    package, _, last = module.rpartition(".")
+    return f"from {package} import {last}" if package and last == name else f"import {module} as {name}"
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+
+
+def names_changed(source: str) -> tuple[list[str], list[str]]:
+    """Return the names that a cell rebinds or deletes, and those whose value it changes in place."""
+    flow = dataflow_of(source)
+    return [*dict.fromkeys([*flow.bound, *flow.deleted])], sorted(flow.mutated)
+
+
+def why_refused(name: str, value: object, why: str = "") -> str:
+    """Say why a value cannot go to a worker."""
+    return f"`{name}` is a {type_name(value)}, which cannot go to a worker{f' ({why})' if why else ''}"

@@ -1,0 +1,76 @@
+"""Fixes of a notebook's cells as data."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from typing import Literal
+
+from healkit.contracts.healing import VERDICTS, HealReportData, Verdict
+
+#: `proposed`: there is a fix. `rerun`: other cells have to be run first. `not_cured`: nothing that was tried helps.
+#: `not_tried`: the failing statement cannot be run in a worker, and no fix is known from the message alone.
+CellOutcome = Literal["proposed", "rerun", "not_cured", "not_tried"]
+
+
+@dataclasses.dataclass(frozen=True)
+class CellFix:
+    """Edit of one cell.
+
+    cell: the prompt of the cell to be edited, `In [7]`. code: its whole new text; before: its old one. reason: what is
+    changed, in a sentence. advisor: who proposed it. ran: whether the failing cell was run with it, in a worker. gave:
+    what it gave then, in words, such as `a table of 4 rows × 3 columns`. verdict: None where it was not run. unknown:
+    what is not known about it, in sentences.
+    """
+
+    cell: str
+    code: str
+    before: str
+    reason: str
+    advisor: str
+    ran: bool
+    gave: str = ""
+    verdict: Verdict | None = None
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def diff(self) -> str:
+        """Unified diff of the cell."""
+        lines = difflib.unified_diff(
+            self.before.splitlines(),
+            self.code.splitlines(),
+            f"{self.cell} now",
+            f"{self.cell} fixed",
+            lineterm="",
+        )
+        return "\n".join(lines) + "\n"
+
+    @property
+    def said(self) -> str:
+        """What was seen, in a sentence."""
+        if not self.ran:
+            return "Not run."
+        if self.verdict == "silenced":
+            return f"Runs, but {VERDICTS['silenced'].words}."
+        return f"Runs, and gives {self.gave}." if self.gave else "Runs without an error."
+
+
+@dataclasses.dataclass(frozen=True)
+class CellReportData:
+    """Report of the healing of a failing cell.
+
+    label: its prompt. found: the failure in a sentence. reason: the result in a sentence. fix: the likeliest fix;
+    others: further ones. notes: what was run on what, what was left out. cells: labels of cells to run first. report:
+    the healing behind it.
+    """
+
+    label: str
+    outcome: CellOutcome
+    found: str
+    reason: str
+    fix: CellFix | None = None
+    others: tuple[CellFix, ...] = ()
+    notes: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
+    duration_s: float = 0.0
+    report: HealReportData | None = None

@@ -1,0 +1,109 @@
+"""Snapshot files: a notebook's values, as files.
+
+Cells are tried in workers with them. A snapshot is a folder of two files, one with the encoded values, one with the
+contents of their frames and arrays. A trial maps the second as a copy of its own, which is made page by page as it is
+written to: a frame of any size is there at once, as it is, and what one trial does to it no other sees. Nothing is
+pickled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from healkit.crossing import regions, values
+
+_VALUES, _CONTENTS = "values.json", "contents"
+#: A longer text of a value is only described.
+_SHOWN_CHARS = 60
+
+
+class Header(msgspec.Struct, frozen=True):
+    """Encoded values, and the places of their contents in the other file."""
+
+    values: msgspec.Raw
+    places: list[tuple[int, int]]
+
+
+def write(folder: Path, named: Mapping[str, Any]) -> int:
+    """Write the values by name to a folder that exists, and return the size of their contents in bytes.
+
+    Raises `values.CannotCross` for the first value that cannot cross, with its path, and `OSError`.
+    """
+    contents: values.Buffers = []
+    encoded, _ = values.encode(dict(named), contents)
+    places = regions.places_of(contents)
+    (folder / _VALUES).write_bytes(msgspec.json.encode(Header(msgspec.Raw(encoded), places)))
+    descriptor = os.open(folder / _CONTENTS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        regions.write(descriptor, contents, places)
+        os.ftruncate(descriptor, regions.size_of(places))
+    finally:
+        os.close(descriptor)
+    return regions.size_of(places)
+
+
+def load(folder: str, files: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values by name; called in the worker.
+
+    files: relative paths, to which links are made in the working directory: what the code writes stays there.
+    """
+    for written, real in files.items():
+        if not os.path.isabs(written) and not written.startswith(".."):
+            os.makedirs(os.path.dirname(written) or ".", exist_ok=True)
+            if not os.path.lexists(written):
+                os.symlink(real, written)
+    header = msgspec.json.decode(Path(folder, _VALUES).read_bytes(), type=Header)
+    descriptor = os.open(os.path.join(folder, _CONTENTS), os.O_RDONLY)
+    try:
+        contents = regions.mapped(descriptor, header.places)
+    finally:
+        os.close(descriptor)
+    found: dict[str, Any] = values.decode(header.values, contents)
+    return found
+
+
+def described(value: Any) -> str:
+    """Say in a few words what a cell gave, such as `a table of 4 rows × 2 columns`; empty for None. Never raises."""
+    try:
+        return _described(value)
+    except Exception:  # noqa: BLE001 - a stranger's attributes
+        return _named(type(value).__name__)
+
+
+def _described(value: Any) -> str:
+    kind, package = type(value).__name__, type(value).__module__.partition(".")[0]
+    if value is None:
+        return ""
+    if kind in ("DataFrame", "LazyFrame", "Table") and isinstance(
+        shape := getattr(value, "shape", None), tuple
+    ):
+        rows, columns = shape
+        return f"a table of {_count(rows, 'row')} × {_count(columns, 'column')}"
+    if kind == "Series" and package in ("pandas", "polars"):
+        return f"a column of {_count(len(value), 'value')}"
+    if package == "numpy" and kind == "ndarray":
+        return f"an array of shape {value.shape}"
+    if package == "numpy" and hasattr(value, "item"):
+        return f"{value.item()!r} ({kind})"[: 2 * _SHOWN_CHARS]
+    if package == "matplotlib":
+        return f"a plot ({kind})"
+    if isinstance(value, bool | int | float | complex | str | bytes):
+        text = repr(value)
+        return text if len(text) <= _SHOWN_CHARS else f"{_named(kind)} of {_count(len(text), 'character')}"
+    if isinstance(value, list | tuple | set | frozenset | dict):
+        text = repr(value) if len(value) <= _SHOWN_CHARS // 3 else ""
+        return text if 0 < len(text) <= _SHOWN_CHARS else f"{_named(kind)} of {_count(len(value), 'item')}"
+    return _named(kind)
+
+
+def _named(kind: str) -> str:
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

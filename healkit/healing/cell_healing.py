@@ -1,0 +1,474 @@
+"""Healing of a notebook's own failing cell.
+
+The cell is made a program of its own (`cells.cell_program`), and the values that it needs go into a snapshot file,
+which each trial maps. Then it is healed as a tool is, by the same loop; what comes back is an edit of one cell. Nothing
+runs in the user's kernel, and nothing in it changes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import itertools
+import os
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from healkit.cells.cell_program import CellProgram, Segment, program_of, why_refused
+from healkit.cells.failing import FailingCell, notebook_cells, prompt_of
+from healkit.cells.notebook_file import CellRun
+from healkit.contracts.cells import CellFix, CellOutcome
+from healkit.contracts.failure import Failure
+from healkit.contracts.healing import Attempt, Check, Observed, Patch
+from healkit.contracts.vault import VaultEntry
+from healkit.crossing import snapshot_file
+from healkit.crossing.values import CannotCross
+from healkit.errors import HealError
+from healkit.failures.catalogue import explain
+from healkit.healing.advisor import Advisor, Case, advisors_for
+from healkit.healing.advisors.simple import RulesAdvisor
+from healkit.healing.loop import Healing
+from healkit.healing.options import CellCase, HealOptions
+from healkit.healing.report import CellReport
+from healkit.runtime import background
+from healkit.runtime.trials import Fixture, Held, Searches
+from healkit.store.entries import code_hash
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
+
+#: Wall time of the cell as it is, of all healing, and how many statements may be left out one after the other.
+_BASE_S, _LEFT_OUT_MAX = 20.0, 4
+#: Number of fixes that a report holds, of files that a cell names, and of readings of a text that is no Python.
+_FIXES_MAX, _FILES_MAX, _READINGS_MAX = 4, 20, 3
+#: Memory that a trial gets for what it makes of the values, by their size.
+_MEMORY_TIMES = 3
+#: Libraries that take long to import: a trial server has them ready.
+_SLOW = ("pandas", "numpy", "matplotlib.pyplot", "polars", "pyarrow", "scipy", "sklearn")
+#: Evaluated after the cell: what it gave, in words.
+_GAVE = "__import__('healkit.crossing.snapshot_file', fromlist=['described']).described(_)"
+_LOAD = "globals().update(__import__('healkit.crossing.snapshot_file', fromlist=['load']).load({folder!r}, {files!r}))"
+_FILE_FRAME = re.compile(r'File "<In \[(\d+)\]>", line (\d+)')
+_LINE = re.compile(r"\bline (\d+)\b")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ready:
+    """Cell that was made ready: its program as a case, and what it gave as it is."""
+
+    program: CellProgram
+    given: CellCase
+    base: Observed
+
+
+class CellHealing:
+    """Healing of one failing cell."""
+
+    def __init__(
+        self,
+        hk: Healkit,
+        cell: FailingCell,
+        *,
+        advisors: Sequence[str | Advisor] | None,
+        budget_s: float,
+        progress: Callable[[str], None] | None,
+        stop: threading.Event,
+    ) -> None:
+        self._hk, self._cell, self._advisors = hk, cell, advisors
+        self._budget_s, self._progress, self._stop = budget_s, progress, stop
+        self._started = time.monotonic()
+        self._notes: list[str] = []
+        self._folder = Path()
+
+    def report(self) -> CellReport:
+        """Look for a fix, and return the report; called once. Raises `ConfigError` for bad options."""
+        cell = self._cell
+        advice = cell.advice
+        if advice is not None and advice.steps:
+            cells = tuple(step.label for step in advice.steps)
+            return self._report("rerun", f"{advice.sentence} {advice.todo}", cells=cells)
+        advisors_for(self._asked(), self._hk.config)  # an unknown name is an error, whatever comes below
+        self._folder = background.loop.wait_for(self._snapshots()) / f"{time.time_ns():x}"
+        self._folder.mkdir(mode=0o700)
+        try:
+            if cell.failure.ename in ("SyntaxError", "IndentationError", "TabError"):
+                return self._reread()
+            return self._heal()
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _snapshots(self) -> Path:
+        return background.pool_for(self._hk.config).snapshots()
+
+    def _heal(self) -> CellReport:
+        ready = self._ready(self._cell.run)
+        if isinstance(ready, str):
+            return self._untried(None, ready)
+        result = ready.base.result
+        if result.outcome == "passed":
+            why = "It does not fail in a worker, so something decides that a worker does not have."
+            return self._untried(ready.program, why)
+        if (
+            not result.failure.startswith(f"{self._cell.failure.ename}:")
+            and result.failure != self._cell.failure.ename
+        ):
+            return self._untried(ready.program, f"In a worker it fails in another way ({result.failure}).")
+        options = HealOptions(
+            tool_name=self._cell.label,
+            advisors=self._asked(),
+            budget_s=max(1.0, self._budget_s - (time.monotonic() - self._started)),
+            progress=self._progress,
+            stop=self._stop,
+            dry_run=True,
+            cell=dataclasses.replace(ready.given, case=dataclasses.replace(ready.given.case, base=(result,))),
+        )
+        report = Healing(self._hk, options).report()
+        self._note(ready.program)
+        fixes = list(self._fixes(ready.program, report.attempts))
+        if fixes:
+            return self._report("proposed", fixes[0].reason, fixes, report=report)
+        notes = [note for note in report.notes if note not in self._notes]
+        self._notes += notes
+        reason = report.reason
+        if report.outcome in ("not_cured", "shown"):
+            silenced = sum(one.verdict == "silenced" for one in report.attempts)
+            hidden = f"; that only hide the error: {silenced}" if silenced else ""
+            reason = f"No fix found. Edits tried: {report.candidates_tried:,}{hidden}."
+        if "search" not in self._asked():
+            self._notes.append(
+                "`%heal --advisors rules,search` tries small edits too; most that run are wrong."
+            )
+        return self._report("not_cured", reason, report=report)
+
+    def _asked(self) -> Sequence[str | Advisor]:
+        """Return who is asked: by default the search only where the cell itself says what is right.
+
+        Where nothing does, many small edits end without an error, and most of them are wrong.
+        """
+        if self._advisors is not None:
+            return self._advisors
+        names = [name for name in self._hk.config.heal_advisors if name != "peers"]
+        says = self._cell.failure.ename == "AssertionError" or re.search(
+            r"^\s*assert\b", self._cell.run.source, re.MULTILINE
+        )
+        return names if says else [name for name in names if name != "search"]
+
+    # The case.
+
+    def _ready(self, run: CellRun) -> _Ready | str:
+        """Make a cell ready and run it as it is; return why that is not possible, in a sentence."""
+        left_out: list[int] = []
+        while True:
+            found = self._program(run, left_out)
+            if isinstance(found, str):
+                return found
+            program, size = found
+            given = self._case(program, size)
+            base = self._base(given)
+            other = base.result.failure and not base.result.failure.startswith(self._cell.failure.ename)
+            place = program.cell_at(base.failed_lines[0]) if base.failed_lines else None
+            if not other or place is None or len(left_out) >= _LEFT_OUT_MAX or place[1] in left_out:
+                return _Ready(program, given, base)
+            segment, line = place
+            if segment is not program.segments[-1] or line == run.failed_line:
+                return _Ready(program, given, base)
+            left_out.append(line)
+
+    def _program(self, run: CellRun, left_out: Sequence[int]) -> tuple[CellProgram, int] | str:
+        """Make the program, and write the snapshot; return it with the snapshot's size in bytes."""
+        cell, refused = self._cell, dict[str, str]()
+        while True:
+            program = program_of(
+                run,
+                cell.namespace,
+                cell.before,
+                cell.history,
+                cannot_cross=refused,
+                left_out=left_out,
+                near=cell.failure.near,
+            )
+            if program is None:
+                return "Python cannot read the cell."
+            if program.why_not:
+                return f"{_sentence(program.why_not)} So the failing statement was not run."
+            try:
+                return program, snapshot_file.write(self._folder, program.needed)
+            except CannotCross as error:
+                name = _name_in(error.path, program.needed)
+                if name is None or name in refused:
+                    return f"A value cannot go to a worker: {error}."
+                refused[name] = why_refused(name, program.needed[name], error.why)
+            except OSError as error:
+                return f"The values could not be written for a worker: {error.strerror or error}."
+
+    def _case(self, program: CellProgram, size: int) -> CellCase:
+        cell, config = self._cell, self._hk.config
+        files = self._files(program)
+        setup = "\n".join([_LOAD.format(folder=str(self._folder), files=files), program.setup])
+        entry = VaultEntry(cell.label, "default", 0, program.code, code_hash(program.code))
+        check = Check(origin="failing", call=_GAVE, setup=setup, shown=cell.label)
+        more_mb = _MEMORY_TIMES * size // 2**20
+        loaded = tuple(name for name in _SLOW if name.partition(".")[0] in program.modules)
+        config = dataclasses.replace(
+            config,
+            memory_mb=config.memory_mb + more_mb,
+            preload=tuple(dict.fromkeys([*config.preload, *loaded])),
+        )
+        case = Case(entry, self._failure_in(program), (check,), given=tuple(program.names))
+        fixture = Fixture(read=(str(self._folder.parent), *files.values()))
+        return CellCase(case, fixture, config)
+
+    def _base(self, given: CellCase) -> Observed:
+        """Run the cell as it is."""
+        limit_s = min(_BASE_S, self._budget_s)
+        case = given.case
+        held = Held(case.entry.ref, case.entry.code, case.checks, [limit_s], given.fixture)
+        searches = Searches(self._hk.recorder, given.config)
+        return background.loop.wait_for(searches.observe(held, watch=False))[0]
+
+    def _failure_in(self, program: CellProgram) -> Failure:
+        """Return the failure with the places that it has in the program."""
+        failure, runs = self._cell.failure, {run.count: run for run in self._cell.history}
+        runs[self._cell.run.count] = self._cell.run
+        filename = f"<{self._cell.label}@0>"
+
+        def placed(count: str, line: str) -> int | None:
+            run = runs.get(int(count))
+            return None if run is None else program.line_of(run, int(line))
+
+        def renamed(match: re.Match[str]) -> str:
+            line = placed(match[1], match[2])
+            return match[0] if line is None else f'File "{filename}", line {line}'
+
+        frames = []
+        for frame in failure.frames:
+            match = re.fullmatch(r"<In \[(\d+)\]>", frame.filename)
+            line = placed(match[1], str(frame.lineno)) if match is not None else None
+            if line is None:
+                frames.append(msgspec.structs.replace(frame, in_tool=False))
+            else:
+                frames.append(msgspec.structs.replace(frame, filename=filename, lineno=line, in_tool=True))
+        text = _FILE_FRAME.sub(renamed, failure.traceback)
+        return msgspec.structs.replace(failure, frames=frames, traceback=text)
+
+    def _files(self, program: CellProgram) -> dict[str, str]:
+        """Return the files that the cell names, as it names them, with their real paths."""
+        texts = [*program.texts, *self._cell.failure.near]
+        texts += [
+            os.fspath(v) for v in program.needed.values() if isinstance(v, str | os.PathLike) and v != ""
+        ]
+        found: dict[str, str] = {}
+        for text in dict.fromkeys(map(str, texts)):
+            if len(found) < _FILES_MAX and 0 < len(text) < 1000 and "\n" not in text and "\0" not in text:
+                path = Path(self._cell.folder, text)
+                within = path.is_dir() and path.resolve().is_relative_to(Path(self._cell.folder).resolve())
+                if path.is_file() or (within and text.strip("./")):
+                    found[text] = str(path.resolve())
+        return found
+
+    # The fixes.
+
+    def _fixes(self, program: CellProgram, attempts: Sequence[Attempt]) -> Iterator[CellFix]:
+        found = 0
+        for attempt in attempts:
+            if not attempt.plausible or attempt.verdict == "silenced" or found >= _FIXES_MAX:
+                continue
+            fix = self._fix(program, attempt.patch, ran=True)
+            if fix is not None:
+                found += 1
+                gave = attempt.results[0].value if attempt.results else ""
+                gave = gave if isinstance(gave, str) else ""
+                yield dataclasses.replace(fix, gave=gave, verdict=attempt.verdict)
+
+    def _fix(self, program: CellProgram, patch: Patch, *, ran: bool) -> CellFix | None:
+        edited = edited_cell(program, patch.code)
+        if edited is None:
+            return None
+        run, code = edited
+        unknown = [patch.doubt] if patch.doubt else []
+        unknown += [
+            f"What `{name}` was before the cell ran is not known; the value that it has now was used."
+            for name in self._cell.unknown
+            if name in program.needed
+        ]
+        if run is not self._cell.run:
+            later = [one for one in program.made_again.values() if (one.count or 0) > (run.count or 0)]
+            after = sorted({one.count: one for one in later}.values(), key=lambda one: one.count or 0)
+            then = ", then ".join([*map(prompt_of, after), self._cell.label])
+            unknown.append(f"{prompt_of(run)} has to be run again, then {then}.")
+        return CellFix(
+            cell=prompt_of(run),
+            code=code,
+            before=run.source,
+            reason=_in_cell(program, patch.reason),
+            advisor=patch.advisor,
+            ran=ran,
+            unknown=tuple(unknown),
+        )
+
+    def _untried(self, program: CellProgram | None, why: str) -> CellReport:
+        """Report the catalogue's own edits, none of which was run, and the reason."""
+        run = self._cell.run
+        if program is None:
+            program = program_of(
+                run, self._cell.namespace, self._cell.before, self._cell.history, cannot_cross={}
+            )
+        if program is None:
+            return self._report("not_tried", why)
+        entry = VaultEntry(self._cell.label, "default", 0, program.code, code_hash(program.code))
+        case = Case(entry, self._failure_in(program), (), given=tuple(self._cell.namespace))
+        patches = (patch for patch in RulesAdvisor().propose(case) if not patch.guard)
+        fixes = [fix for patch in patches if (fix := self._fix(program, patch, ran=False)) is not None]
+        self._notes.append(why)
+        if not fixes:
+            return self._report("not_tried", f"No fix is known, and none was looked for. {why}")
+        return self._report("proposed", fixes[0].reason, fixes[:_FIXES_MAX])
+
+    def _reread(self) -> CellReport:
+        """Report readings of a text that Python cannot read, and what they give."""
+        cell = self._cell
+        entry = VaultEntry(cell.label, "default", 0, cell.run.source, code_hash(cell.run.source))
+        case = Case(entry, cell.failure, ())
+        patches = list(itertools.islice(RulesAdvisor().propose(case), _READINGS_MAX))
+        fixes: list[CellFix] = []
+        for patch in patches:
+            run = dataclasses.replace(cell.run, source=patch.code, failed_line=None)
+            fix = CellFix(cell.label, patch.code, cell.run.source, patch.reason, patch.advisor, ran=False)
+            ready = self._ready(run)
+            if not isinstance(ready, str):
+                self._note(ready.program)
+                result = ready.base.result
+                if result.outcome == "passed":
+                    gave = result.value if isinstance(result.value, str) else ""
+                    fixes.insert(0, dataclasses.replace(fix, ran=True, gave=gave, verdict="unproven"))
+                    break
+                fix = dataclasses.replace(fix, unknown=(f"It then ends in {result.failure}.",))
+            fixes.append(fix)
+        if not fixes:
+            return self._report("not_cured", "No text near this one is Python.")
+        return self._report("proposed", fixes[0].reason, fixes)
+
+    # The report.
+
+    def _note(self, program: CellProgram) -> None:
+        """Note what was run on which values."""
+        told = [
+            f"`{name}`: {snapshot_file.described(value)}"
+            for name, value in program.needed.items()
+            if re.search(rf"\b{re.escape(name)}\b", self._cell.run.source)
+        ]
+        if told:
+            self._notes.append(f"Run on {', '.join(told[:5])}{', …' if len(told) > 5 else ''}.")
+        if program.made_again:
+            names = ", ".join(f"`{name}`" for name in program.made_again)
+            self._notes.append(f"Made again in the worker: {names}.")
+        for line, why in program.left_out.items():
+            self._notes.append(f"Line {line} was left out: {why}.")
+
+    def _report(
+        self,
+        outcome: CellOutcome,
+        reason: str,
+        fixes: Sequence[CellFix] = (),
+        **more: Any,
+    ) -> CellReport:
+        fix, others = (fixes[0], tuple(fixes[1:])) if fixes else (None, ())
+        return CellReport(
+            self._cell.label,
+            outcome,
+            _sentence(explain(self._cell.failure).what),
+            reason,
+            fix,
+            others,
+            tuple(dict.fromkeys(self._notes)),
+            duration_s=time.monotonic() - self._started,
+            **more,
+        )
+
+
+def heal_cell(
+    hk: Healkit,
+    number: int | None,
+    *,
+    advisors: Sequence[str | Advisor] | None,
+    budget_s: float,
+    progress: Callable[[str], None] | None,
+    stop: threading.Event,
+) -> CellReport:
+    """Heal the failing cell of that prompt, the newest for None; raise `HealError` where there is none."""
+    cell = notebook_cells.find(number)
+    if cell is None:
+        which = (
+            "No cell of this notebook has failed"
+            if number is None
+            else f"No failure of In [{number}] is known"
+        )
+        raise HealError(
+            f"{which}.",
+            hint="Only cells that ran after `%load_ext healkit` are known, and the last 20 failures.",
+        )
+    return CellHealing(hk, cell, advisors=advisors, budget_s=budget_s, progress=progress, stop=stop).report()
+
+
+def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
+    """Return the one cell that a patch of the program edits, and its new text; None where it edits more than one."""
+    before, after = program.code.split("\n"), code.split("\n")
+    changes = [
+        change
+        for change in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        if change[0] != "equal"
+    ]
+    if not changes:
+        return None
+    places = [_segment_of(program, first, last) for _, first, last, _, _ in changes]
+    segment = places[0]
+    if segment is None or any(place is not segment for place in places):
+        return None
+    lines = segment.run.source.split("\n")
+    for _, first, last, start, end in reversed(changes):
+        own = first - (segment.start - 1) + segment.first - 1
+        lines[own : own + last - first] = after[start:end]
+    return segment.run, "\n".join(lines)
+
+
+def _segment_of(program: CellProgram, first: int, last: int) -> Segment | None:
+    """Return the segment that holds the lines from `first` to before `last` (from 0); for an insertion, its place."""
+    for segment in reversed(program.segments):
+        start, end = segment.start - 1, segment.start - 1 + segment.count
+        if (
+            start <= first
+            and last <= end
+            and (first < end or segment is program.segments[-1] or first == last)
+        ):
+            return segment
+    return None
+
+
+def _in_cell(program: CellProgram, reason: str) -> str:
+    """Return a sentence on the program with the lines as they are in the cell."""
+
+    def told(match: re.Match[str]) -> str:
+        place = program.cell_at(int(match[1]))
+        return match[0] if place is None else f"line {place[1]}"
+
+    return _LINE.sub(told, reason)
+
+
+def _name_in(path: str, needed: Mapping[str, Any]) -> str | None:
+    """Return the name whose value a path of an encoding error is in."""
+    match = re.match(r"\$\[(.+?)\](?=[\[.,{]|$)|\$\.(\w+)", path)
+    told = None if match is None else (match[1] or match[2]).strip("'\"")
+    return told if told in needed else None
+
+
+def _sentence(text: str) -> str:
+    flat = " ".join(text.split())
+    flat = f"{flat[:1].upper()}{flat[1:]}" if not flat.startswith("`") else flat
+    return flat if flat.endswith((".", "!", "?")) else f"{flat}."

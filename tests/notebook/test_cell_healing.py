@@ -1,0 +1,196 @@
+"""Healing of failing cells of the notebook's own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from healkit.contracts.cells import CellFix
+from healkit.defaults import default_healkit
+from healkit.errors import HealError
+from healkit.healing.report import CellReport
+
+ORDERS = """
+import pandas as pd
+orders = pd.DataFrame({"order_id": [1, 2, 3], "revenue": [1.5, 2.5, 3.0], "region": ["a", "b", "a"]})
+"""
+ACCOUNT = """
+class Account:
+    def __init__(self, balance):
+        self.balance = balance
+
+    def deposit(self, sum):
+        self.balanc += sum
+"""
+MEAN = "def mean(values):\n    return sum(values) / (len(values) - 1)\n"
+
+
+def ran(shell: Any, *cells: str) -> Any:
+    """Run cells in a shell with healkit, as a notebook does."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        shell.reset()
+        shell.run_cell("%load_ext healkit", store_history=True)
+        for cell in cells:
+            result = shell.run_cell(cell, store_history=True)
+    return result
+
+
+def healed(shell: Any, *cells: str, **options: Any) -> CellReport:
+    """Run cells of which the last fails, and heal that."""
+    result = ran(shell, *cells)
+    assert (result.error_in_exec or result.error_before_exec) is not None
+    return default_healkit().heal_cell(**options)
+
+
+def fix_of(report: CellReport) -> CellFix:
+    """Return the fix, which there is."""
+    assert report.fix is not None, report
+    return report.fix
+
+
+@pytest.mark.requirement("FACE-11")
+@pytest.mark.parametrize(
+    ("cells", "fixed", "gave"),
+    [
+        pytest.param(
+            [ORDERS, "total = orders['revnue'].sum()\ntotal"],
+            "total = orders['revenue'].sum()\ntotal",
+            "7.0",
+            id="column",
+        ),
+        pytest.param(
+            [ORDERS, "# by region\norders.groupby('region')['revnue'].sum()"],
+            "# by region\norders.groupby('region')['revenue'].sum()",
+            "a column of 2 values",
+            id="comment",
+        ),
+        pytest.param(["total = 5", "x = totl + 3"], "x = total + 3", "8", id="name"),
+        pytest.param(
+            ["rows = ['1', '2']", "%time\nsum(rows)"], "%time\nsum(map(int, rows))", "3", id="magic"
+        ),
+        pytest.param(
+            ["async def f():\n    return {'total': 1}", "y = await f()\ny['totl']"],
+            "y = await f()\ny['total']",
+            "1",
+            id="await",
+        ),
+        pytest.param(["rows = [1]", "print('a'\nlen(rows)"], "print('a')\nlen(rows)", "1", id="syntax"),
+        pytest.param(
+            ["rows = [1, 2]", "rows.append(3)\nrows.add(4)\nlen(rows)"],
+            "rows.append(3)\nrows.append(4)\nlen(rows)",
+            "4",
+            id="changed before it failed",
+        ),
+        pytest.param(
+            ["total = 1", "total = total + 1\nprint(totl)\ntotal"],
+            "total = total + 1\nprint(total)\ntotal",
+            "2",
+            id="bound anew before it failed",
+        ),
+    ],
+)
+def test_a_failing_cell_gets_an_edit_that_was_run(shell, cells, fixed, gave):
+    report = healed(shell, *cells)
+    fix = fix_of(report)
+    assert (fix.code, fix.cell, fix.ran) == (fixed, report.label, True)
+    assert fix.gave.startswith(gave)
+    assert fix.said in str(report)
+
+
+@pytest.mark.requirement("FACE-11")
+def test_the_edit_is_one_of_the_cell_that_defines_the_broken_function(shell):
+    report = healed(
+        shell, ORDERS, "def by(frame):\n    return frame.groupby('region')['revnue'].sum()", "by(orders)"
+    )
+    fix = fix_of(report)
+    assert (report.label, fix.cell) == ("In [4]", "In [3]")
+    assert fix.code == "def by(frame):\n    return frame.groupby('region')['revenue'].sum()"
+    assert fix.unknown == ("In [3] has to be run again, then In [4].",)
+
+
+def test_an_instance_of_an_own_class_is_made_again_by_its_statement(shell):
+    report = healed(shell, ACCOUNT, "account = Account(3)", "account.deposit(2)\naccount.balance")
+    fix = fix_of(report)
+    assert (fix.cell, fix.gave) == ("In [2]", "5")
+    assert "In [2] has to be run again, then In [3], then In [4]." in fix.unknown
+    assert "Made again in the worker: `account`." in report.notes
+
+
+@pytest.mark.requirement("FACE-11")
+def test_nothing_in_the_kernel_changes_and_no_value_is_pickled(shell, tmp_path):
+    cells = (
+        ORDERS,
+        "class Trap:\n    def __reduce__(self):\n        open('pickled', 'w').close()\n        return (int, ())\ntrap = Trap()",
+        "orders['twice'] = 2 * orders['revenue']\norders.loc[0, 'revenue'] = 100\norders['revnue'].sum(), trap",
+    )
+    report = healed(shell, *cells)
+    assert fix_of(report).gave
+    pd.testing.assert_series_equal(shell.user_ns["orders"]["twice"], pd.Series([3.0, 5.0, 6.0], name="twice"))
+    assert not Path("pickled").exists()
+
+
+def test_what_cannot_cross_costs_only_the_statements_that_need_it(shell):
+    cells = (
+        ORDERS,
+        "import threading\nlock = [threading.Lock() for _ in range(1)]\nlock = lock[0]",
+        "lock.acquire()\ntotal = orders['revnue'].sum()",
+    )
+    report = healed(shell, *cells)
+    assert fix_of(report).gave.startswith("7.0")
+
+
+def test_a_statement_of_values_that_cannot_cross_is_not_run_and_its_edit_is_said_to_be_untried(shell):
+    cells = ("def made():\n    yield 1\nlive = (x for x in [made()])", "live.appnd(3)")
+    report = healed(shell, *cells)
+    assert report.outcome in ("not_tried", "not_cured")
+    assert report.fix is None or not report.fix.ran
+
+
+@pytest.mark.requirement("FACE-11")
+def test_a_missing_cell_comes_before_any_edit(shell):
+    ran(shell, "def missing():\n    return later", "later = 2", "del later")
+    result = shell.run_cell("missing()", store_history=True)
+    assert result.error_in_exec is not None
+    report = default_healkit().heal_cell()
+    assert (report.outcome, report.cells, report.fix) == ("rerun", ("In [3]",), None)
+
+
+def test_a_file_that_the_cell_names_is_there(shell):
+    Path("sales.csv").write_text("region,units\na,1\nb,2\n")
+    report = healed(shell, "import pandas as pd", "frame = pd.read_csv('sales.csv')\nframe['unit'].sum()")
+    assert fix_of(report).gave.startswith("3")
+
+
+def test_a_broken_function_is_searched_for_an_edit_where_an_assertion_says_what_is_right(shell):
+    report = healed(shell, MEAN, "assert mean([1, 2, 3]) == 2\nassert mean([4]) == 4")
+    fix = fix_of(report)
+    assert fix.cell == "In [2]"
+    assert eval("mean([2, 4])", {}, exec(fix.code, scope := {}) or scope) == 3
+
+
+def test_without_a_failure_it_says_so(shell):
+    ran(shell, "1")
+    with pytest.raises(HealError, match="No cell of this notebook has failed"):
+        default_healkit().heal_cell()
+
+
+@pytest.mark.requirement("FACE-10")
+def test_the_magic_shows_the_fix_and_puts_it_into_its_own_cell(shell):
+    ran(shell, ORDERS, "orders['revnue'].sum()")
+    asked = []
+    shell.set_next_input = lambda text, replace=False: asked.append((text, replace))
+    try:
+        shown = shell.run_cell("%heal", store_history=True).result
+        assert "%heal --apply" in str(shown)
+        assert asked == []
+        shell.run_cell("%heal --apply", store_history=True)
+        assert asked == [("orders['revenue'].sum()", True)]
+        shell.run_cell("%heal 3 --apply", store_history=True)
+        assert len(asked) == 2
+    finally:
+        del shell.set_next_input
