@@ -11,14 +11,17 @@ wanted.
 
 from __future__ import annotations
 
+import ast
 import builtins
+import difflib
 import itertools
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, ModuleType, TracebackType
-from typing import Any
+from typing import Any, cast
 
 from healkit.contracts.failure import FACT_MAX_CHARS, FACTS_MAX, KNOWN_MAX, NEAR_MAX
 from healkit.errors import near_misses
@@ -146,6 +149,8 @@ def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[
     about a name; never raises.
     """
     try:
+        if isinstance(error, NameError):
+            return _names_for(error, innermost), []
         wanted, known = _asked(error, innermost)
         names = _told(known)
         strict = isinstance(
@@ -161,8 +166,6 @@ def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[
 
 def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, Iterable[Any]]:
     """Return the missing name, and the existing names."""
-    if isinstance(error, NameError):
-        return str(error.name or ""), _in_scope(innermost)
     if isinstance(error, AttributeError):
         wanted = str(error.name or "")
         columns = _told(error.obj.columns[:_CANDIDATES_MAX].tolist()) if is_frame(error.obj) else []
@@ -182,12 +185,95 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
     return "", ()
 
 
-def _in_scope(told: TracebackType | None) -> Iterator[str]:
-    if told is not None:
-        frame = told.tb_frame
-        yield from frame.f_locals
-        yield from frame.f_globals
-    yield from vars(builtins)
+#: How much less similar than the best a name may be, to be named beside it.
+_CLOSE = 0.08
+#: There are so many functions and types that one is always a little similar.
+_STRICT_LIKENESS = 0.75
+#: Functions whose arguments are types or functions, by name.
+_TAKE_TYPES = frozenset(("isinstance", "issubclass", "map", "filter", "defaultdict", "cast", "field"))
+
+
+def _names_for(error: NameError, told: TracebackType | None) -> list[str]:
+    """Return the names in scope that may be the missing one: similar, and of a value that can be used so.
+
+    A frame that has the column comes before any other name. A built-in name counts where the code calls it, or where it
+    is a type and a type is asked for.
+    """
+    wanted = str(error.name or "")
+    if told is None or not wanted:
+        return []
+    use = _use_of(Scene(error, told))
+    frame, found = told.tb_frame, dict[str, tuple[float, float]]()
+    scopes = ((frame.f_locals, False), (frame.f_globals, False), (vars(builtins), True))
+    for scope, is_builtin in scopes:
+        names = [name for name in _told(scope) if name != wanted and not name.startswith("__")]
+        for name in near_misses(_folded(wanted), list({_folded(name): name for name in names}), NEAR_MAX * 3):
+            for one in (one for one in names if _folded(one) == name):
+                fits = _fit(scope.get(one), use, is_builtin)
+                likeness = difflib.SequenceMatcher(None, _folded(wanted), name).ratio()
+                if one in found or fits < 0 or (likeness <= _STRICT_LIKENESS and _is_code(scope.get(one))):
+                    continue
+                found[one] = (fits, likeness)
+    surest = max((fits for fits, _ in found.values()), default=0.0)
+    ranked = sorted((name for name in found if found[name][0] == surest), key=lambda name: -found[name][1])
+    best = found[ranked[0]][1] if ranked else 0.0
+    return [name for name in ranked if found[name][1] >= best - _CLOSE][:NEAR_MAX]
+
+
+def _folded(name: str) -> str:
+    """Return a name in lower case, without accents."""
+    return "".join(c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c)).casefold()
+
+
+def _use_of(scene: Scene) -> tuple[str, Any]:
+    """Return what the code does with the missing name, and with which item or attribute."""
+    around = scene.around(scene.node)
+    outer = next((node for node in around if not isinstance(node, ast.Tuple)), None)
+    match outer:
+        case ast.Subscript(value=owner, slice=item) if owner is scene.node:
+            return "item", scene.value(item)
+        case ast.Attribute(attr=attribute):
+            return "attribute", attribute
+        case ast.Call(func=called) if called is scene.node:
+            return "call", None
+        case ast.Call(func=called) if getattr(called, "id", getattr(called, "attr", "")) in _TAKE_TYPES:
+            return "type", None
+        case ast.ExceptHandler() | ast.Raise():
+            return "exception", None
+    return "", None
+
+
+def _fit(value: object, use: tuple[str, Any], is_builtin: bool) -> float:
+    """Return how well a value fits a use: below 0 not at all, above 0 where the value shows that it was meant."""
+    what, asked = use
+    if what == "call":
+        return 0.0 if "__call__" in _slots(type(value)) else -1.0
+    if what == "type":
+        return 0.0 if _is_code(value) else -1.0
+    if what == "exception":
+        is_exception = issubclass(type(value), type) and issubclass(cast("type", value), BaseException)
+        return 0.0 if is_exception else -1.0
+    if is_builtin:
+        return -1.0
+    if what == "item":
+        if "__getitem__" not in _slots(type(value)):
+            return -1.0
+        owner = value.columns if is_frame(value) else value if type(value) is dict else ()
+        return 1.0 if type(asked) is str and asked in owner else 0.0
+    if what == "attribute":
+        return (
+            1.0 if asked in set(_attributes(value)) else 0.0 if "__getattr__" in _slots(type(value)) else -1.0
+        )
+    return 0.0
+
+
+def _is_code(value: object) -> bool:
+    """Return whether a value is a function or a class."""
+    return issubclass(type(value), type) or type(value) in {FunctionType, type(len), type(str.upper)}
+
+
+def _slots(kind: type) -> set[str]:
+    return {name for one in type.mro(kind) for name in type.__getattribute__(one, "__dict__")}
 
 
 def _attributes(value: object) -> Iterator[str]:

@@ -104,6 +104,16 @@ class Scene:
         )
         return max(around, key=lambda node: (node.lineno, node.col_offset), default=None)
 
+    def around(self, inner: ast.AST | None) -> Iterator[ast.AST]:
+        """Yield the nodes around a node of the code, the innermost first."""
+        parents = {
+            child: node
+            for node in ast.walk(self._tree or ast.Module([], []))
+            for child in ast.iter_child_nodes(node)
+        }
+        while inner is not None and (inner := parents.get(inner)) is not None:
+            yield inner
+
     def expressions(self) -> Iterator[ast.expr]:
         """Yield the expressions of the failing statement, those of the failing part first."""
         for root in (self.node, self.statement):

@@ -16,11 +16,13 @@ does not know the messages of the Pythons since.)
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import functools
 import logging
 import re
 import sys
+import textwrap
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -77,8 +79,9 @@ _SUGGESTION = re.compile(r"Did you mean: '([^']+)'\?")
 class Explanation:
     """A failure in plain words, step by step; a step with nothing to say is empty.
 
-    `rule` is the name of the `ExplanationText` that it was made from. `linked` are the explanations of the exceptions
-    that the failure was raised from, or that its group holds; `title` says of such a one what it is to the failure.
+    `code` is the fix as the new text of the lines that it changes, where every name in it is known. `rule` is the name
+    of the `ExplanationText` that it was made from. `linked` are the explanations of the exceptions that the failure was
+    raised from, or that its group holds; `title` says of such a one what it is to the failure.
     """
 
     rule: str
@@ -87,6 +90,7 @@ class Explanation:
     why: str = ""
     hint: str = ""
     fix: str = ""
+    code: str = ""
     linked: tuple[Explanation, ...] = ()
     title: str = ""
 
@@ -94,14 +98,17 @@ class Explanation:
         """Return the steps up to that level: at `hint`, a teacher keeps the fix back."""
         kept = LEVELS.index(level)
         blank = {name: "" for i, name in enumerate(LEVELS) if i > kept}
+        code = self.code if level == LEVELS[-1] else ""
         linked = tuple(one.at(level) for one in self.linked if kept)
-        return dataclasses.replace(self, linked=linked, **blank)
+        return dataclasses.replace(self, linked=linked, code=code, **blank)
 
     def steps(self) -> Iterator[tuple[str, str]]:
         """Yield the title and the text of each step that has one, in order."""
         for name, title in _TITLES.items():
             if text := getattr(self, name):
                 yield title, text
+        if self.code:
+            yield ("Code" if self.fix else _TITLES["fix"]), _as_code(self.code)
         for one in self.linked:
             yield one.title, one.in_one_line
 
@@ -117,6 +124,11 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.to_text()
+
+
+def _as_code(code: str) -> str:
+    """Write code in backquotes; of several lines, one below the other."""
+    return f"`{code}`" if "\n" not in code else "\n" + textwrap.indent(code, "    ")
 
 
 # Questions about a failure
@@ -158,12 +170,13 @@ def kind_of(failure: Failure) -> Kind:
 class ToldEdit:
     """Change of the failing statement that an explanation names: a piece of its text, what replaces it, and why.
 
-    Without a piece, the text is a line that is put above the statement.
+    Without a piece, the text is a line that is put above the statement. rule: the name of the row that names it.
     """
 
     piece: str
     text: str
     reason: str
+    rule: str
 
 
 def told_edits(failure: Failure) -> Iterator[ToldEdit]:
@@ -171,7 +184,9 @@ def told_edits(failure: Failure) -> Iterator[ToldEdit]:
     for text, groups in _texts_for(failure, _near(failure)):
         fields = _fields(groups, failure, _near(failure))
         for piece, instead in text.edits:
-            made = ToldEdit(filled_in(piece, fields), filled_in(instead, fields), filled_in(text.fix, fields))
+            made = ToldEdit(
+                filled_in(piece, fields), filled_in(instead, fields), filled_in(text.fix, fields), text.name
+            )
             if made.text and (made.piece or not piece):
                 yield made
 
@@ -180,6 +195,16 @@ def told_fixes(failure: Failure) -> Iterator[str]:
     """Yield the names of the fixes that go with what the objects of a failure show."""
     shown = _facts().get(failure.facts.get("about", ""))
     yield from shown.fixes if shown is not None else ()
+
+
+def fixes_of(rule: str) -> tuple[str, ...]:
+    """Return the names of the fixes that make the change which a row's sentence names."""
+    return _by_name()[rule].fixes if rule in _by_name() else ()
+
+
+def needs_near(rule: str) -> bool:
+    """Return whether a row is about a name like another one."""
+    return rule in _by_name() and _by_name()[rule].near
 
 
 def no_fix(failure: Failure) -> str:
@@ -230,7 +255,9 @@ def _explained(failure: Failure, where: str) -> Explanation:
 
 
 def _near(failure: Failure) -> list[str]:
-    return list(failure.near) or _SUGGESTION.findall(failure.traceback)[-1:]
+    """Return the names like the one that was not found; else the one that Python names, if it is the code's own."""
+    told = _SUGGESTION.findall(failure.traceback)[-1:]
+    return list(failure.near) or [name for name in told if name not in vars(builtins)]
 
 
 def _texts_for(
@@ -334,7 +361,7 @@ class ExplanationText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     are such names. only: a narrower regular expression, where not all of the pattern's messages are meant. example: code
     that fails so; the tests run it and expect this explanation. edits: what `fix` says, as changes of the failing
     statement that healing tries, likeliest first: a piece of its text and what replaces it, with the same places. fixes:
-    the same for a row of `[[facts]]` whose change is more than a text (`[fix.NAME]`).
+    the same for a change that is more than a text (`[fix.NAME]`). The first change that can be made is shown as code.
     """
 
     name: str
@@ -426,6 +453,11 @@ def patterns() -> list[FailurePattern]:
 @functools.cache
 def _facts() -> dict[str, ExplanationText]:
     return {text.name: text for subject in subjects().values() for text in subject.facts}
+
+
+@functools.cache
+def _by_name() -> dict[str, ExplanationText]:
+    return _facts() | {text.name: text for pattern in patterns() for text in pattern.texts}
 
 
 @functools.lru_cache(maxsize=256)

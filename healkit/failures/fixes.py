@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import textwrap
 from collections.abc import Iterator
+from difflib import SequenceMatcher
 
+from healkit.contracts.failure import Failure
 from healkit.contracts.healing import apply_edits
 from healkit.failures import (
     attributes,
@@ -23,9 +27,13 @@ from healkit.failures import (
 )
 from healkit.failures.catalogue import (
     NO_EXCEPTION,
+    Explanation,
     Fix,
     bare,
+    explain,
+    fixes_of,
     matching,
+    needs_near,
     spared,
     subjects,
     told_edits,
@@ -33,6 +41,7 @@ from healkit.failures.catalogue import (
 )
 from healkit.failures.site import Proposal, Propose, Site
 from healkit.failures.syntax_repair.draft import compiler_message
+from healkit.pysource.source import Source
 
 #: The code of each fix, by the name of its row.
 FIXES: dict[str, Propose] = {
@@ -86,5 +95,105 @@ def proposals_of(name: str, match: re.Match[str], site: Site) -> Iterator[tuple[
     text = site.source.text
     for proposal in FIXES[name](site, match):
         code = apply_edits(text, proposal.edits)
-        if code != text and compiler_message(code, is_cell=site.is_cell) is None:
+        if code == text:
+            continue
+        wrong = compiler_message(code, is_cell=site.is_cell)
+        # A line that is known alone may `return` outside of a function.
+        if wrong is None or wrong.message == getattr(
+            compiler_message(text, is_cell=site.is_cell), "message", None
+        ):
             yield proposal, code
+
+
+# Code that an explanation ends in
+
+_SHOWN_MAX_LINES, _SHOWN_MAX_CHARS = 6, 600
+#: A proposal that is less likely than this is a guess, and not shown.
+_GUESS = 0.25
+#: Line of a cell that IPython reads itself.
+_MAGIC = re.compile(r"^([ \t]*)[%!?]", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class ToldChange:
+    """Change that an explanation names: the whole code with it, its new lines, and the reason."""
+
+    code: str
+    lines: str
+    reason: str
+
+
+def explained(failure: Failure, where: str = "", code: str = "") -> Explanation:
+    """Explain a failure, with its fix as code where one can be had; `code` is what ran, if it is at hand."""
+    explanation = explain(failure, where)
+    change = told_change(failure, code, explanation.rule)
+    return explanation if change is None else dataclasses.replace(explanation, code=change.lines)
+
+
+def told_change(failure: Failure, code: str = "", rule: str = "") -> ToldChange | None:
+    """Return the change that a failure's explanation names, the first that healing would try; None where it names none.
+
+    code: the code that ran; without it, of the failing line alone. rule: that of the explanation, if it is known.
+    """
+    rule = rule or explain(failure).rule
+    if (
+        failure.called is not None
+        or failure.tool_frame is None
+        or (len(failure.near) > 1 and needs_near(rule))
+    ):
+        return None  # the code of another tool, none, or a choice of names
+    reasons = {edit.reason for edit in told_edits(failure) if edit.rule == rule}
+    names = [*(["as_explained"] if reasons else []), *fixes_of(rule)]
+    if not names:
+        return None
+    for text, source in _sources(failure, code):
+        site = Site(source, "", failure)
+        found = dict(fixes_for(site))
+        for name in names:
+            made = proposals_of(name, found[name], site) if name in found else iter(())
+            for proposal, _ in spared(made, name):
+                if name == "as_explained" and proposal.reason not in reasons:
+                    continue
+                if proposal.guard or proposal.less >= _GUESS:
+                    break
+                changed = apply_edits(text, proposal.edits)
+                if lines := _new_lines(text, changed):
+                    return ToldChange(changed, lines, proposal.reason)
+                break
+    return None
+
+
+def _sources(failure: Failure, code: str) -> Iterator[tuple[str, Source]]:
+    """Yield the code that ran, as Python can read it, or else the failing line alone."""
+    frame = failure.tool_frame
+    assert frame is not None
+    line = frame.line.strip()
+    for text in (code, _MAGIC.sub(r"\1#", code)):
+        try:
+            source = Source(text)
+        except (SyntaxError, ValueError):
+            continue
+        if Site(source, "", failure).statement is not None:
+            yield code, source
+            return
+    for text in (line, f"{line} pass"):
+        try:
+            yield text, Source(text)
+        except (SyntaxError, ValueError):
+            continue
+        return
+
+
+def _new_lines(before: str, after: str) -> str:
+    """Return the lines that a change adds or rewrites, without their common indentation; empty for too many."""
+    old, new = before.splitlines(), after.splitlines()
+    groups = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    added = [
+        textwrap.dedent("\n".join(new[i:j])).strip("\n")
+        for tag, _, _, i, j in groups
+        if tag in {"replace", "insert"}
+    ]
+    text = "\n".join(filter(str.strip, added))
+    if text.count("\n") >= _SHOWN_MAX_LINES or len(text) > _SHOWN_MAX_CHARS:
+        return ""
+    return text.removesuffix(" pass") if before.endswith(": pass") else text

@@ -494,10 +494,9 @@ def _split(site: Site, node: ast.expr) -> list[str | ast.expr]:
 
 def _accessor(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Convert a column before its `.str` or `.dt`."""
-    source, accessor = site.source, match["accessor"]
-    forms = {"str": ("{}.astype(str)",), "dt": ("pd.to_datetime({})", '{}.astype("datetime64[us]")')}[
-        accessor
-    ]
+    source, accessor = site.source, match.groupdict().get("accessor")
+    known = {"str": ("{}.astype(str)",), "dt": ("pd.to_datetime({})", '{}.astype("datetime64[us]")')}
+    forms = known.get(accessor or "", ())
     for node in [n for n in site.nodes(ast.Attribute) if n.attr == accessor]:
         for number, form in enumerate(forms):
             text, imported = _with_module(site, form.format(source.segment(node.value)))

@@ -153,7 +153,7 @@ def _explanation(execution: ExecutionData, failure: Failure, aside: Aside) -> li
     if told is None:
         return []
     if aside.why:
-        told = dataclasses.replace(told, why=aside.why, hint="", fix=aside.fix)
+        told = dataclasses.replace(told, why=aside.why, hint="", fix=aside.fix, code="")
     told = told.at(execution.explained).at(aside.explained)
     lines: list[Part] = []
     if told.what and told.what.rstrip(".") not in failure.summary:
@@ -162,8 +162,12 @@ def _explanation(execution: ExecutionData, failure: Failure, aside: Aside) -> li
         lines.append(Line(Span(told.why, "ticked"), "quiet", "why"))
     if told.hint and told.hint != failure.hint:  # healkit's own hint is shown anyway
         lines.append(Line((Span("Hint: ", "strong", plain=""), Span(told.hint, "ticked")), "hint", "hint"))
-    if told.fix:
-        lines.append(Fold("Suggested fix", (Line(Span(told.fix, "ticked"), label="fix"),), "body"))
+    fix: list[Part] = [Line(Span(told.fix, "ticked"), label="fix")] if told.fix else []
+    if told.code:
+        terminal = Facts([("code" if fix else "fix", told.code)])
+        fix += [Only("html", Code(told.code)), Only("text", terminal)]
+    if fix:
+        lines.append(Fold("Suggested fix", fix, "body"))
     for one in told.linked:
         title = Span(f"{one.title}: ", "strong", plain="")
         lines.append(Line((title, Span(one.in_one_line, "ticked")), label=one.title.lower()))
@@ -311,9 +315,10 @@ def tool_line(execution: ExecutionData) -> str:
 
 def explanation(execution: ExecutionData) -> Explanation | None:
     """Explain the failure in plain words, all of it; None for what did not fail."""
-    from healkit.failures.catalogue import explain  # its tables are read with the first failure
+    from healkit.failures.fixes import explained  # its tables are read with the first failure
 
-    return None if execution.failure is None else explain(execution.failure, place(execution))
+    failure = execution.failure
+    return None if failure is None else explained(failure, place(execution), execution.code or "")
 
 
 def ending(failure: Failure) -> str:

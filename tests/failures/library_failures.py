@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from healkit.contracts.failure import Failure, read_traceback
+from healkit.contracts.failure import Failure, Frame, read_traceback
 from healkit.facts.observers import observe, suggestions
 
 FILE = "<example@1>"
@@ -85,11 +85,16 @@ def run_code(code: str) -> Ran:
         ename = (
             kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
         )
-        text = "".join(read_traceback(error).format())
+        told = read_traceback(error)
+        text = "".join(told.format())
+        frames = [
+            Frame(f.filename, f.lineno or 0, f.name, f.line or "", f.filename == FILE) for f in told.stack
+        ]
         facts = observe(error, own)
         inner = {**names, **(own.tb_frame.f_locals if own is not None else {})}
         return Ran(
-            Failure("TOOL_EXCEPTION", ename, str(error), text, near=near, known=known, facts=facts), inner
+            Failure("TOOL_EXCEPTION", ename, str(error), text, frames, near=near, known=known, facts=facts),
+            inner,
         )
     raise AssertionError(f"this does not fail: {code!r}")
 

@@ -14,6 +14,9 @@ from healkit.errors import catalogue as error_codes
 from healkit.facts.observers import suggestions
 from healkit.failures import catalogue
 from healkit.failures.catalogue import LEVELS, FailurePattern, explain, patterns, subjects
+from healkit.failures.fixes import explained, proposals, told_change
+from healkit.failures.site import Site
+from healkit.pysource.source import Source
 
 #: What a worker must stop from outside, and what no pure Python code can be made to do.
 STOPPED = {"timeout", "memory"}
@@ -36,7 +39,7 @@ def test_each_row_explains_the_real_failure_of_its_example(row):
     explanation = explain(failure_of(row.example, facts=False))
     assert explanation.rule == row.name
     assert explanation.what.endswith((".", ":", "?"))
-    for _, text in explanation.steps():
+    for text in (explanation.what, explanation.why, explanation.hint, explanation.fix):
         assert "{" not in text.replace("{value}", "").replace("`{`", "")
         assert "``" not in text
 
@@ -123,8 +126,83 @@ def test_suggestions_do_not_call_str_on_a_key():
     assert suggestions(caught.value, caught.tb) == ([], [])
 
 
+#: Code that fails, and what its explanation ends in; empty where what is right depends on what is meant.
+ENDINGS = {
+    "a name, by its subscript": ("orders = {'a': 1}\norder['a']", "orders['a']"),
+    "a name, by its attribute": ("import collections\ncollection.Counter()", "collections.Counter()"),
+    "an exception": ("try:\n    1 / 0\nexcept ZeroDivisonError:\n    pass", "except ZeroDivisionError:"),
+    "a method": ("xs = [1]\nif xs:\n    xs.apend(2)", "xs.append(2)"),
+    "a key": ("prices = {'apple': 3}\nprint(prices['aple'])", "print(prices['apple'])"),
+    "a missing import": ("print(math.sqrt(4))", "import math"),
+    "several lines": ("total = 1\nprint(\n    totl,\n)", "    total,"),
+    "an await at the top": ("async def f():\n    pass\nxs = [1]\nxs.apend(2)\n", "xs.append(2)"),
+    "two names": ("results, resultt = 1, 2\nresult", ""),
+    "two ways": ("'3' + 4", ""),
+}
+
+
+@pytest.mark.requirement("FACE-11")
+@pytest.mark.parametrize(("code", "ending"), ENDINGS.values(), ids=ENDINGS)
+def test_an_explanation_ends_in_the_code_that_healing_would_try_first(code, ending):
+    failure = failure_of(code)
+    assert explained(failure, "", code).code == ending.strip()
+    change = told_change(failure, code)
+    assert (change is None) == (ending == "")
+    if change is not None:
+        assert change.code in [made for _, _, made in proposals(Site(Source(code), "", failure))]
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["%matplotlib inline\ntotal = 1\n!ls\nprint(totl)", "total = 1\nawait something\nprint(totl)", ""],
+    ids=["magics", "await", "not at hand"],
+)
+def test_a_cell_is_changed_as_it_was_typed(code):
+    line = code.count("\n") + 1
+    frame = Frame("<In [3]>", line, "<module>", "print(totl)", in_tool=True)
+    failure = Failure(
+        "TOOL_EXCEPTION", "NameError", "name 'totl' is not defined", "", [frame], near=["total"]
+    )
+    change = told_change(failure, code)
+    assert change.lines == "print(total)"
+    assert change.code == (code or "print(totl)").replace("totl)", "total)")
+
+
+def test_the_line_of_another_cell_is_shown_alone():
+    frame = Frame("<In [2]>", 2, "f", "    for x in totl:", in_tool=True)
+    failure = Failure(
+        "TOOL_EXCEPTION", "NameError", "name 'totl' is not defined", "", [frame], near=["total"]
+    )
+    assert explained(failure, "", "f()\n").code == "for x in total:"
+
+
+MEANT = {
+    "builtins only when called": ("orders = {'a': 1}\norder['a']", ["orders"]),
+    "a call": ("pritn(1)", ["print"]),
+    "a function in a loop": ("for i in rnage(3): pass", ["range"]),
+    "a type": ("isinstance(3, strr)", ["str"]),
+    "the dict with that key": ("ordered, orders = {'b': 1}, {'a': 1}\norder['a']", ["orders"]),
+    "the frame with that column": (
+        "import pandas as pd\nordered, orders = pd.DataFrame({'b': [1]}), pd.DataFrame({'a': [1]})\norder['a']",
+        ["orders"],
+    ),
+    "an object with that attribute": ("import math\nmaths = 3\nmat = 2\nmth.sqrt(4)", ["math"]),
+    "an accent": ("naïve = 1\nprint(naive)", ["naïve"]),
+    "nothing that can be called": ("order = 3\norders(1)", []),
+    "nothing of that attribute": ("df = 3\ndff.head()", []),
+    "no builtin for a value": ("print(lst)", []),
+}
+
+
+@pytest.mark.parametrize(("code", "names"), MEANT.values(), ids=MEANT)
+def test_a_name_is_suggested_by_what_is_done_with_it(code, names):
+    failure = failure_of(code)
+    assert failure.near == names
+    assert ("Did you mean" in explain(failure).what) == bool(names)
+
+
 def test_a_level_hides_the_steps_after_it():
-    whole = explain(failure_of("1 / 0"))
+    whole = explain(msgspec.structs.replace(failure_of("1 / 0"), frames=[]))
     assert [level for level in LEVELS[1:] if getattr(whole.at(level), level)] == [
         "what",
         "why",
@@ -134,6 +212,8 @@ def test_a_level_hides_the_steps_after_it():
     hint = whole.at("hint")
     assert hint.hint
     assert not hint.fix
+    misspelt = explained(failure_of("total = 1\ntotl"))
+    assert (misspelt.code, misspelt.at("hint").code) == ("total", "")
     assert not list(whole.at("off").steps())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 import tempfile
@@ -13,6 +14,7 @@ from library_failures import Example, Ran, examples, is_regenerating, run, run_c
 from truth import runs, untrue
 
 from healkit.failures.catalogue import explain, patterns, subjects
+from healkit.failures.fixes import explained, told_change
 from healkit.gallery import LESSONS, Lesson
 from healkit.pysource.shapes import parse, read_shape
 
@@ -67,6 +69,19 @@ def test_what_is_said_of_a_failure_is_true_for_the_users_own_objects(name):
     assert explanation.rule == failure.facts.get("about", explanation.rule)
     assert explanation.rule not in {"any", "unexplained"}
     assert not any("{" in text for text in said)
+
+
+@pytest.mark.requirement("DATA-6")
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_code_that_an_explanation_ends_in_does_not_fail_so_again(name, tmp_path):
+    failure, example = ran(name).failure, EXAMPLES[name]
+    if (change := told_change(failure, example.code)) is None:
+        return
+    try:
+        again = run(dataclasses.replace(example, code=change.code), tmp_path).failure
+    except AssertionError:
+        return  # it does not fail at all
+    assert (again.ename, again.evalue) != (failure.ename, failure.evalue), change.lines
 
 
 @pytest.mark.requirement("DATA-6")
@@ -177,7 +192,7 @@ def page() -> str:
 
 def block(example: Example) -> list[str]:
     """Write one row: the code, Python's message, and healkit's sentences."""
-    explanation = explain(ran(example.name).failure)
+    explanation = explained(ran(example.name).failure, "", example.code)
     files = [f"# {name}: {text.removeprefix('latin-1:')!r}" for name, text in example.files.items()]
     said = [f"{title}: {text}" for title, text in explanation.steps() if title != "Where"]
     code = ["```python", *files, *example.code.strip().splitlines(), "```"]

@@ -43,7 +43,7 @@ def test_a_diagnosis_names_the_line_of_the_tools_own_code(body, kind, line, part
     found = diagnose(entry_of(code), failure)
     assert (found.kind, found.line, found.fixable) == (kind, line, True)
     assert part in found.sentence
-    assert found.sentence.endswith(".")
+    assert found.sentence.endswith((".", "?"))
     assert "\n" not in found.sentence
 
 
