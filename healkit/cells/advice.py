@@ -62,6 +62,11 @@ class CellAdvice:
     confidence: Confidence = "sure"
 
     @property
+    def reruns(self) -> bool:
+        """True where cells of the notebook have to be run; an import that is missing is an edit of this cell."""
+        return bool(self.steps) and self.kind != "import"
+
+    @property
     def todo(self) -> str:
         """`Run cells 2 and 3, then this cell again.`; empty if running cells does not help."""
         return messages.todo([step.label for step in self.steps])

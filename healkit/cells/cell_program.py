@@ -49,15 +49,16 @@ class CellProgram:
 
     code: own functions that it uses and statements that make values again, then the cell; `segments` say which line is
     whose, the last one is the failing cell's. setup: the imports, which are run before. needed: names whose values go
-    with it, with those values. made_again: names that statements of other cells make again, each with its cell.
-    left_out: lines of the cell that were left out, with the reason. why_not: why the failing statement itself cannot be
-    run; empty if it can.
+    with it, with those values. given: all that it finds defined, by name. made_again: names that statements of other
+    cells make again, each with its cell. left_out: lines of the cell that were left out, with the reason. why_not: why
+    the failing statement itself cannot be run; empty if it can.
     """
 
     code: str
     setup: str
     segments: tuple[Segment, ...]
     needed: Mapping[str, Any]
+    given: Mapping[str, Any] = field(default_factory=dict)
     made_again: Mapping[str, CellRun] = field(default_factory=dict)
     left_out: Mapping[int, str] = field(default_factory=dict)
     why_not: str = ""
@@ -69,13 +70,6 @@ class CellProgram:
         found = [name.partition(".")[0] for tree in trees for name in _imported(tree)]
         found += [type(value).__module__.partition(".")[0] for value in self.needed.values()]
         return [name for name in dict.fromkeys(found) if name not in sys.stdlib_module_names]
-
-    @property
-    def names(self) -> list[str]:
-        """Names that the program finds defined."""
-        tree = _parsed(self.setup)
-        imported = [] if tree is None else dataflow_of(self.setup).bound
-        return [*self.needed, *imported]
 
     @property
     def texts(self) -> list[str]:
@@ -150,13 +144,14 @@ class _Builder:
         self.again: dict[str, CellRun] = {}
         self.needed: dict[str, Any] = {}
         self.refused: dict[str, str] = {}
+        self.given: dict[str, Any] = {}
 
     def program(
         self, code: str, tree: ast.Module, left_out: Sequence[int], near: Sequence[str]
     ) -> CellProgram:
         """Return the program; what needs a refused value is left out."""
         read = _free(self._failed.source)
-        for name in (*read, *near, *self._similar(read)):
+        for name in (*read, *near, *self._similar(read), *self._modules()):
             self.require(name)
         lines = code.split("\n")
         gone = dict.fromkeys(left_out, "it cannot be run in a worker")
@@ -191,10 +186,20 @@ class _Builder:
             "\n".join(self.imports),
             tuple(segments),
             self.needed,
+            self.given,
             self.again,
             out,
             why_not,
         )
+
+    def _modules(self) -> Iterator[str]:
+        """Yield names of modules of the notebook that a fix may need and that are there at once."""
+        loaded = {type(value).__module__.partition(".")[0] for value in self.needed.values()}
+        for name, value in self._namespace.items():
+            if isinstance(value, types.ModuleType) and not name.startswith("_"):
+                package = value.__name__.partition(".")[0]
+                if package in sys.stdlib_module_names or package in loaded | {"numpy"}:
+                    yield name
 
     def _similar(self, names: Sequence[str]) -> Iterator[str]:
         """Yield names of the notebook that are meant, perhaps, by those that it does not have."""
@@ -228,18 +233,23 @@ class _Builder:
             value = self._namespace[name]
         else:
             value = self._before[name]
+        self.given[name] = value
         if isinstance(value, types.ModuleType):
             self.imports[_import_of(name, value.__name__)] = None
         elif (line := _library_import(name, value)) is not None:
             self.imports[line] = None
         elif _is_own_code(value):
             if not self._source(name):
-                self.refused[name] = f"the source of `{name}` is not known"
+                self._refuse(name, f"the source of `{name}` is not known")
         elif name in self._cannot_cross:
             if not self._made_again(name):
-                self.refused[name] = self._cannot_cross[name]
+                self._refuse(name, self._cannot_cross[name])
         else:
             self.needed[name] = value
+
+    def _refuse(self, name: str, why: str) -> None:
+        self.refused[name] = why
+        self.given.pop(name, None)
 
     def _source(self, name: str) -> bool:
         """Copy the definition of an own function or class, with what it needs."""
@@ -249,6 +259,10 @@ class _Builder:
         run, node = found
         for needed in _free(ast.unparse(node)):
             self.require(needed)
+        # A name that it binds for itself may be meant as the notebook's.
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and part.id in self._namespace and isinstance(node, Function):
+                self.require(part.id)
         self._copy(run, node)
         return True
 

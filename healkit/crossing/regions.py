@@ -33,12 +33,16 @@ class BadRegion(ValueError):
 
 def places_of(contents: Sequence[Any]) -> Places:
     """Return where contents will stand in a region of their own."""
-    places, end = [], 0
+    places: Places = []
     for one in contents:
-        size = memoryview(one).nbytes
-        places.append((end, size))
-        end += -(-size // _ALIGNED) * _ALIGNED
+        places.append(next_place(places, one))
     return places
+
+
+def next_place(places: Places, content: Any) -> tuple[int, int]:
+    """Return where contents will stand after those of these places."""
+    begin, size = places[-1] if places else (0, 0)
+    return begin + -(-size // _ALIGNED) * _ALIGNED, memoryview(content).nbytes
 
 
 def size_of(places: Places) -> int:

@@ -34,17 +34,31 @@ def write(folder: Path, named: Mapping[str, Any]) -> int:
 
     Raises `values.CannotCross` for the first value that cannot cross, with its path, and `OSError`.
     """
-    contents: values.Buffers = []
-    encoded, _ = values.encode(dict(named), contents)
-    places = regions.places_of(contents)
-    (folder / _VALUES).write_bytes(msgspec.json.encode(Header(msgspec.Raw(encoded), places)))
     descriptor = os.open(folder / _CONTENTS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        regions.write(descriptor, contents, places)
-        os.ftruncate(descriptor, regions.size_of(places))
+        contents = _Written(descriptor)
+        encoded, _ = values.encode(dict(named), contents)
+        os.ftruncate(descriptor, regions.size_of(contents.places))
     finally:
         os.close(descriptor)
-    return regions.size_of(places)
+    (folder / _VALUES).write_bytes(msgspec.json.encode(Header(msgspec.Raw(encoded), contents.places)))
+    return regions.size_of(contents.places)
+
+
+class _Written(list[Any]):
+    """Buffers of an encoder that are written to a file one by one: no more than one of them is in memory."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self.places: regions.Places = []
+
+    def append(self, content: Any) -> None:
+        """Write the next contents, and keep their place only."""
+        place = regions.next_place(self.places, content)
+        self.places.append(place)
+        regions.write(self._descriptor, [content], [place])
+        super().append(None)
 
 
 def load(folder: str, files: Mapping[str, str]) -> dict[str, Any]:

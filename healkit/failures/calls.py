@@ -177,7 +177,7 @@ def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         name = called_name(call)
         if name not in waiting or isinstance(source.parents[call], ast.Await):
             continue
-        if isinstance(site.function, ast.AsyncFunctionDef):
+        if isinstance(site.function, ast.AsyncFunctionDef) or (site.is_cell and site.function is None):
             parent = source.parents[call]
             plain = isinstance(parent, ast.stmt | ast.Call | ast.List | ast.Tuple | ast.keyword)
             text = f"await {source.segment(call)}"
@@ -185,7 +185,7 @@ def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         else:
             edits = source.replace(call, f"asyncio.run({source.segment(call)})")
             if "import asyncio" not in source.text:
-                edits += source.add_import("import asyncio")
+                edits += site.add_import("import asyncio")
             yield Proposal(f"`{name}` is a coroutine function; run it with `asyncio.run`.", edits)
 
 

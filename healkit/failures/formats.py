@@ -83,7 +83,7 @@ def _python_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in site.calls("loads"):
         edits = site.source.replace(call.func, "ast.literal_eval")
         if "import ast" not in site.source.text:
-            edits += site.source.add_import("import ast")
+            edits += site.add_import("import ast")
         if len(call.args) == 1 and not call.keywords:
             yield Proposal("The string is a Python literal, not JSON.", edits)
 

@@ -40,12 +40,10 @@ def _missing_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     }
     if lines[0] and (more := [line for line in others.values() if line]):
         every = site.source.newline.join(sorted([lines[0], *more]))
-        yield Proposal(
-            "Several names are used but never imported.", site.source.add_import(every), less=-0.01
-        )
+        yield Proposal("Several names are used but never imported.", site.add_import(every), less=-0.01)
     for number, line in enumerate(filter(None, lines)):
         reason = f"`{name}` is used but never imported: `{line}` is added."
-        yield Proposal(reason, site.source.add_import(line or ""), less=0.1 * number)
+        yield Proposal(reason, site.add_import(line or ""), less=0.1 * number)
 
 
 def attributes_of(site: Site, name: str) -> list[ast.Attribute]:
@@ -122,7 +120,7 @@ def _misspelt_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for right in near_misses(name, HOMES, 1):
         edits = [
             *site.source.replace_all(site.uses(name), right),
-            *site.source.add_import(f"from {HOMES[right]} import {right}"),
+            *site.add_import(f"from {HOMES[right]} import {right}"),
         ]
         yield Proposal(f"`{name}` is not defined; `{right}` is in `{HOMES[right]}`.", edits)
 
@@ -172,7 +170,7 @@ def _moved(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if home == "str":  # string.upper(text) is str.upper(text), and nothing else changes
         home = ""
     if edits and home and home != module:
-        edits += site.source.add_import(f"import {home}")
+        edits += site.add_import(f"import {home}")
     if edits:
         yield Proposal(f"`{module}.{name}` does not exist; use `{right}`.", edits)
 
@@ -187,7 +185,7 @@ def _submodule(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         full = "xml.etree.ElementTree" if (module, name) == ("xml", "etree") else f"{module}.{name}"
         yield Proposal(
             f"`{full}` is a submodule and must be imported.",
-            site.source.add_import(f"import {full}"),
+            site.add_import(f"import {full}"),
         )
 
 

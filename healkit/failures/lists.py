@@ -90,7 +90,7 @@ def _rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                           source.wrap(iterated, "", ".values()"))  # fmt: skip
         if isinstance(site.values.get(name), str):
             edits = source.replace(node.value, f"json.loads({name})")
-            edits += [] if "import json" in source.text else source.add_import("import json")
+            edits += [] if "import json" in source.text else site.add_import("import json")
             yield Proposal("The string is JSON and must be parsed first.", edits, less=0.1)
 
 

@@ -174,7 +174,7 @@ def _outer(site: Site, name: str) -> str:
         if name in bound_names(around):
             return "nonlocal"
         around = site.source.enclosing_function(around)
-    return "global" if name in bound_names(site.source.tree) else ""
+    return "global" if name in bound_names(site.source.tree) or name in site.given else ""
 
 
 def _outer_variable(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

@@ -48,7 +48,8 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         text = site.source.segment(right)
         if kind == "str":
-            yield from _wrapped(site, right, "str")
+            is_number = isinstance(left, ast.Name) and _is_number(site.values.get(left.id))
+            yield from _wrapped(site, right, "str", less=0.2 if is_number else 0.0)
             if (
                 other in _NUMBERS
                 and left is not None
@@ -65,6 +66,10 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield from _wrapped(site, right, "tuple")
             else:
                 yield Proposal(f"Put `{text}` into a tuple.", site.source.wrap(right, "(", ",)"))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, str) and value.strip().lstrip("+-").replace(".", "", 1).isdecimal()
 
 
 def _unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import ModuleType
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,6 +19,7 @@ from healkit.errors import ToolShapeError, near_misses
 from healkit.pysource import shapes
 from healkit.pysource.nodes import (
     Function,
+    bound_names,
     called_name,
     first_line,
     header_nodes,
@@ -52,7 +54,8 @@ class Site:
     """A tool's parsed code, and the line that its failure ended in.
 
     source: the code. failure: None for a tool that returns a wrong result. checks: what a patch has to do. readable:
-    paths that the tool may read. given: names that a notebook's cell finds defined. Questions about an unknown line have empty answers.
+    paths that the tool may read. given: what a notebook's cell finds
+    defined: name → value, of which only types and plain contents are looked at. Questions about an unknown line have empty answers.
     """
 
     def __init__(
@@ -62,13 +65,13 @@ class Site:
         failure: Failure | None,
         checks: Sequence[Check] = (),
         readable: Sequence[str] = (),
-        given: Sequence[str] | None = None,
+        given: Mapping[str, Any] | None = None,
     ) -> None:
         self.source = source
         self.failure = failure
         self.readable = readable
         self.is_cell = given is not None
-        self._given = given or ()
+        self.given = given or {}
         self._tool_name = tool_name
         self._checks = [_in_parts(check) for check in checks]
 
@@ -138,6 +141,9 @@ class Site:
     @cached_property
     def values(self) -> dict[str, Any]:
         """Known values of names in the failing function: the arguments, if they are its own parameters."""
+        if self.is_cell:
+            own = bound_names(self.function) if self.function is not None else {}
+            return {name: value for name, value in self.given.items() if _is_plain(value) and name not in own}
         if self.function is None or self.function is not self.entry:
             return {}
         names = [arg.arg for arg in parameters(self.function)]
@@ -231,7 +237,27 @@ class Site:
 
     def names(self) -> list[str]:
         """Return the names that are defined where the code failed."""
-        return list(dict.fromkeys([*names_at(self.source, self.statement or self.scope), *self._given]))
+        return list(dict.fromkeys([*names_at(self.source, self.statement or self.scope), *self.given]))
+
+    def module_name(self, module: str) -> str | None:
+        """Return the name that the code has for a module; None where it has none."""
+        imported = (
+            alias.asname or alias.name
+            for node in self.all(ast.Import)
+            for alias in node.names
+            if alias.name == module
+        )
+        given = (
+            name
+            for name, value in self.given.items()
+            if isinstance(value, ModuleType) and value.__name__ == module
+        )
+        return next(imported, None) or next(given, None)
+
+    def add_import(self, text: str) -> list[Edit]:
+        """Add import lines beside the other imports; nothing where a notebook has the name already."""
+        last = text.rpartition(" ")[2]
+        return [] if "\n" not in text and last in self.given else self.source.add_import(text)
 
     def near(self, wanted: str, known: list[str] | None = None) -> list[str]:
         """Return similar names: those that the failure tells, then those of `known`; never the name itself."""
@@ -243,6 +269,7 @@ class Site:
         """Return every text key in the arguments that failed, however deep."""
         found: dict[str, None] = {}
         pending: list[Any] = [check.arguments for check in self.inputs]
+        pending += [value for value in self.given.values() if type(value) in (dict, list)]
         while pending and len(found) < _ITEMS_MAX:
             value = pending.pop(0)
             if isinstance(value, dict):
@@ -251,6 +278,10 @@ class Site:
             elif isinstance(value, list):
                 pending += value[:_ITEMS_MAX]
         return list(found)
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or type(value) in (bool, int, float, str, bytes, list, tuple, dict, set, frozenset)
 
 
 #: The code of a fix: is given the place of the failure and the match of the pattern's message.

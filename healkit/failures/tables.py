@@ -114,17 +114,9 @@ def _with_module(site: Site, text: str) -> tuple[str, list[Edit]]:
     for short, module in (("pd", "pandas"), ("np", "numpy")):
         if not re.search(rf"(?<![\w.]){short}\.", text):
             continue
-        known = next(
-            (
-                alias.asname or alias.name
-                for node in site.all(ast.Import)
-                for alias in node.names
-                if alias.name == module
-            ),
-            None,
-        )
+        known = site.module_name(module)
         text = re.sub(rf"(?<![\w.]){short}\.", f"{known or short}.", text)
-        edits += [] if known else site.source.add_import(f"import {module} as {short}")
+        edits += [] if known else site.add_import(f"import {module} as {short}")
     return text, edits
 
 

@@ -73,7 +73,7 @@ def _float_equality(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         edits += (
             []
             if re.search(r"^import math$", site.source.text, re.MULTILINE)
-            else site.source.add_import("import math")
+            else site.add_import("import math")
         )
         yield Proposal("Compare floats with a tolerance.", edits)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, Protocol
@@ -51,8 +51,8 @@ class Case:
     wrong result. checks: what a patch has to do, in the order in which they run. attempts: the patches tried before in
     this run, and why they failed. trace_id: the execution of the failure, whose worker may still be retained; empty
     without one. untried: no check has the input of the recorded failure. base: each check's result with the code as
-    it is; empty until it was run. answers: what the recorded runs' calls gave, as JSON, each once. given: names that
-    a notebook's cell finds defined; None for a tool.
+    it is; empty until it was run. answers: what the recorded runs' calls gave, as JSON, each once. given: what a
+    notebook's cell finds defined, name → value; None for a tool.
     """
 
     entry: VaultEntry
@@ -64,7 +64,7 @@ class Case:
     untried: bool = False
     base: tuple[CheckResult, ...] = ()
     answers: tuple[Any, ...] = ()
-    given: tuple[str, ...] | None = None
+    given: Mapping[str, Any] | None = None
 
     @property
     def failing(self) -> tuple[Check, ...]:

@@ -26,7 +26,7 @@ from healkit.cells.failing import FailingCell, notebook_cells, prompt_of
 from healkit.cells.notebook_file import CellRun
 from healkit.contracts.cells import CellFix, CellOutcome
 from healkit.contracts.failure import Failure
-from healkit.contracts.healing import Attempt, Check, Observed, Patch
+from healkit.contracts.healing import Attempt, Check, CheckResult, Observed, Patch
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import snapshot_file
 from healkit.crossing.values import CannotCross
@@ -36,9 +36,9 @@ from healkit.healing.advisor import Advisor, Case, advisors_for
 from healkit.healing.advisors.simple import RulesAdvisor
 from healkit.healing.loop import Healing
 from healkit.healing.options import CellCase, HealOptions
-from healkit.healing.report import CellReport
+from healkit.healing.report import CellReport, HealReport
 from healkit.runtime import background
-from healkit.runtime.trials import Fixture, Held, Searches
+from healkit.runtime.trials import Fixture, Held, Searches, Trial, Trials
 from healkit.store.entries import code_hash
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 #: Wall time of the cell as it is, of all healing, and how many statements may be left out one after the other.
 _BASE_S, _LEFT_OUT_MAX = 20.0, 4
+#: Mistakes in one cell that are looked for, one after the other.
+_ROUNDS_MAX = 2
 #: Number of fixes that a report holds, of files that a cell names, and of readings of a text that is no Python.
 _FIXES_MAX, _FILES_MAX, _READINGS_MAX = 4, 20, 3
 #: Memory that a trial gets for what it makes of the values, by their size.
@@ -91,9 +93,13 @@ class CellHealing:
         """Look for a fix, and return the report; called once. Raises `ConfigError` for bad options."""
         cell = self._cell
         advice = cell.advice
-        if advice is not None and advice.steps:
+        if advice is not None and advice.reruns:
             cells = tuple(step.label for step in advice.steps)
             return self._report("rerun", f"{advice.sentence} {advice.todo}", cells=cells)
+        if advice is not None and advice.kind not in ("near", "import"):
+            return self._report(
+                "not_cured", advice.sentence
+            )  # the cause is known, and is no mistake in the text
         advisors_for(self._asked(), self._hk.config)  # an unknown name is an error, whatever comes below
         self._folder = background.loop.wait_for(self._snapshots()) / f"{time.time_ns():x}"
         self._folder.mkdir(mode=0o700)
@@ -120,18 +126,9 @@ class CellHealing:
             and result.failure != self._cell.failure.ename
         ):
             return self._untried(ready.program, f"In a worker it fails in another way ({result.failure}).")
-        options = HealOptions(
-            tool_name=self._cell.label,
-            advisors=self._asked(),
-            budget_s=max(1.0, self._budget_s - (time.monotonic() - self._started)),
-            progress=self._progress,
-            stop=self._stop,
-            dry_run=True,
-            cell=dataclasses.replace(ready.given, case=dataclasses.replace(ready.given.case, base=(result,))),
-        )
-        report = Healing(self._hk, options).report()
+        report = self._healing(ready.given, result)
         self._note(ready.program)
-        fixes = list(self._fixes(ready.program, report.attempts))
+        fixes = list(self._fixes(ready.program, report.attempts)) or self._further(ready, report.attempts)
         if fixes:
             return self._report("proposed", fixes[0].reason, fixes, report=report)
         notes = [note for note in report.notes if note not in self._notes]
@@ -146,6 +143,51 @@ class CellHealing:
                 "`%heal --advisors rules,search` tries small edits too; most that run are wrong."
             )
         return self._report("not_cured", reason, report=report)
+
+    def _healing(self, given: CellCase, base: CheckResult) -> HealReport:
+        options = HealOptions(
+            tool_name=self._cell.label,
+            advisors=self._asked(),
+            budget_s=max(1.0, self._budget_s - (time.monotonic() - self._started)),
+            progress=self._progress,
+            stop=self._stop,
+            dry_run=True,
+            cell=dataclasses.replace(given, case=dataclasses.replace(given.case, base=(base,))),
+        )
+        return Healing(self._hk, options).report()
+
+    def _further(self, ready: _Ready, attempts: Sequence[Attempt], round_: int = 1) -> list[CellFix]:
+        """Heal what fails next, where an edit gets the cell past the line that failed: it may have two mistakes."""
+        told, given = ready.base.result.failure, ready.given
+        for attempt in attempts:
+            result = next(iter(attempt.results), None)
+            rule = attempt.patch.author == "rule" and not attempt.patch.guard
+            if not rule or result is None or result.outcome != "raised" or result.failure == told:
+                continue
+            failure = self._failure_of(given, attempt.patch.code)
+            was = given.case.failure.tool_frame if given.case.failure is not None else None
+            now = failure.tool_frame if failure is not None else None
+            if failure is None or was is None or now is None or now.lineno <= was.lineno:
+                continue
+            code = attempt.patch.code
+            entry = dataclasses.replace(given.case.entry, code=code, code_hash=code_hash(code))
+            case = dataclasses.replace(given.case, entry=entry, failure=failure, base=())
+            next_ = _Ready(ready.program, dataclasses.replace(given, case=case), Observed(result=result))
+            report = self._healing(next_.given, result)
+            found = list(self._fixes(ready.program, report.attempts))
+            if not found and round_ < _ROUNDS_MAX:
+                found = self._further(next_, report.attempts, round_ + 1)
+            reason = _in_cell(ready.program, attempt.patch.reason)
+            return [dataclasses.replace(fix, reason=f"{reason} {fix.reason}") for fix in found]
+        return []
+
+    def _failure_of(self, given: CellCase, code: str) -> Failure | None:
+        """Run a text in the cell's place, and return how it fails."""
+        (check,) = given.case.checks
+        trial = Trial(code, name=self._cell.label, timeout_s=_BASE_S, call=check.call, setup=check.setup)
+        trials = Trials(self._hk.recorder, given.config)
+        (result,) = background.loop.wait_for(trials.run([trial], 1, None, read=given.fixture.read))
+        return result.failure
 
     def _asked(self) -> Sequence[str | Advisor]:
         """Return who is asked: by default the search only where the cell itself says what is right.
@@ -174,6 +216,8 @@ class CellHealing:
             base = self._base(given)
             other = base.result.failure and not base.result.failure.startswith(self._cell.failure.ename)
             place = program.cell_at(base.failed_lines[0]) if base.failed_lines else None
+            if run is not self._cell.run:
+                return _Ready(program, given, base)
             if not other or place is None or len(left_out) >= _LEFT_OUT_MAX or place[1] in left_out:
                 return _Ready(program, given, base)
             segment, line = place
@@ -221,7 +265,7 @@ class CellHealing:
             memory_mb=config.memory_mb + more_mb,
             preload=tuple(dict.fromkeys([*config.preload, *loaded])),
         )
-        case = Case(entry, self._failure_in(program), (check,), given=tuple(program.names))
+        case = Case(entry, self._failure_in(program), (check,), given=program.given)
         fixture = Fixture(read=(str(self._folder.parent), *files.values()))
         return CellCase(case, fixture, config)
 
@@ -323,7 +367,7 @@ class CellHealing:
         if program is None:
             return self._report("not_tried", why)
         entry = VaultEntry(self._cell.label, "default", 0, program.code, code_hash(program.code))
-        case = Case(entry, self._failure_in(program), (), given=tuple(self._cell.namespace))
+        case = Case(entry, self._failure_in(program), (), given=program.given)
         patches = (patch for patch in RulesAdvisor().propose(case) if not patch.guard)
         fixes = [fix for patch in patches if (fix := self._fix(program, patch, ran=False)) is not None]
         self._notes.append(why)
@@ -349,11 +393,25 @@ class CellHealing:
                     gave = result.value if isinstance(result.value, str) else ""
                     fixes.insert(0, dataclasses.replace(fix, ran=True, gave=gave, verdict="unproven"))
                     break
+                further = self._after_reading(fix, ready)
+                fixes += further
                 fix = dataclasses.replace(fix, unknown=(f"It then ends in {result.failure}.",))
             fixes.append(fix)
         if not fixes:
             return self._report("not_cured", "No text near this one is Python.")
         return self._report("proposed", fixes[0].reason, fixes)
+
+    def _after_reading(self, fix: CellFix, ready: _Ready) -> list[CellFix]:
+        """Heal what fails in a text that Python can read now."""
+        failure = self._failure_of(ready.given, ready.given.case.entry.code)
+        if failure is None:
+            return []
+        given = dataclasses.replace(ready.given, case=dataclasses.replace(ready.given.case, failure=failure))
+        report = self._healing(given, ready.base.result)
+        found = [one for one in self._fixes(ready.program, report.attempts) if one.cell == fix.cell]
+        return [
+            dataclasses.replace(one, before=fix.before, reason=f"{fix.reason} {one.reason}") for one in found
+        ]
 
     # The report.
 
@@ -427,15 +485,23 @@ def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
     ]
     if not changes:
         return None
-    places = [_segment_of(program, first, last) for _, first, last, _, _ in changes]
+    imports = [one for one in changes if one[0] == "insert" and _are_imports(after[one[3] : one[4]])]
+    edits = [one for one in changes if one not in imports]
+    places = [_segment_of(program, first, last) for _, first, last, _, _ in edits] or [program.segments[-1]]
     segment = places[0]
     if segment is None or any(place is not segment for place in places):
         return None
     lines = segment.run.source.split("\n")
-    for _, first, last, start, end in reversed(changes):
+    for _, first, last, start, end in reversed(edits):
         own = first - (segment.start - 1) + segment.first - 1
         lines[own : own + last - first] = after[start:end]
-    return segment.run, "\n".join(lines)
+    added = [line for one in imports for line in after[one[3] : one[4]] if line.strip()]
+    at = 1 if lines[0].startswith("%%") else 0
+    return segment.run, "\n".join([*lines[:at], *added, *lines[at:]])
+
+
+def _are_imports(lines: Sequence[str]) -> bool:
+    return all(not line.strip() or re.match(r"(import|from) ", line) for line in lines)
 
 
 def _segment_of(program: CellProgram, first: int, last: int) -> Segment | None:

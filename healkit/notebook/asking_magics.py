@@ -85,7 +85,7 @@ def _heal_cell(
             "A cell is healed without a panel.", hint="Leave --panel out; %heal shows the fix."
         )
     found = notebook_cells.find(number)
-    if found is not None and found.advice is not None and found.advice.steps:
+    if found is not None and found.advice is not None and found.advice.reruns:
         cards.shown(found.advice).show()
         return None
     report = healkit.heal_cell(number, advisors=names, budget_s=options.budget)

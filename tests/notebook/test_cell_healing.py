@@ -87,6 +87,30 @@ def fix_of(report: CellReport) -> CellFix:
             id="changed before it failed",
         ),
         pytest.param(
+            [ORDERS, "a = orders['revnue'].sum()\nb = orders['regin'].nunique()\na, b"],
+            "a = orders['revenue'].sum()\nb = orders['region'].nunique()\na, b",
+            "(np.float64(7.0), 2)",
+            id="two mistakes",
+        ),
+        pytest.param(
+            ["rows = {'total': 1}", "print('a'\nrows['totl']"],
+            "print('a')\nrows['total']",
+            "1",
+            id="syntax and a key",
+        ),
+        pytest.param(
+            ["prices = {'a': 1}", "for k, v in prices:\n    print(k, v)\nlen(k)"],
+            "for k, v in prices.items():\n    print(k, v)\nlen(k)",
+            "1",
+            id="type of a value",
+        ),
+        pytest.param(
+            ["def total(rows):\n    return pd.DataFrame(rows).sum()", "total([{'a': 1}])"],
+            "import pandas as pd\ntotal([{'a': 1}])",
+            "a column of 1 value",
+            id="import",
+        ),
+        pytest.param(
             ["total = 1", "total = total + 1\nprint(totl)\ntotal"],
             "total = total + 1\nprint(total)\ntotal",
             "2",

@@ -22,12 +22,12 @@ def test_every_cell_of_the_page_runs_and_the_card_says_what_the_page_shows(
     blocks = [
         block.rstrip("\n") for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     ]
-    load, failing, program, again = blocks
+    load, failing, heal, program = blocks
     cells = [load, "base = 3", 'prices = {"apple": base}', failing]
     path = tmp_path / "book.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), path)
     monkeypatch.setenv("JPY_SESSION_NAME", str(path))
-    executed = run(load, failing, program, again).cells
+    executed = run(load, failing, program, heal).cells
     quoted = " ".join(re.findall(r"^> (.*)$", PAGE, re.MULTILINE)).replace(" Run cells", "\nRun cells")
     for sentence in untick(quoted).split("\n"):  # a terminal's text has no backticks
         assert sentence in text_of(executed[1])
