@@ -296,7 +296,8 @@ def _array(encoder: Encoder, values: Foreign, path: str, depth: int) -> Any:
         spec = ["arrow"]
     else:
         raise CannotCross(path, f"values of dtype {dtype}")
-    return {"@": ["extension", spec, encoder.content(of_array(values, path, encoder.spend(path)))]}
+    stream = encoder.stream(lambda file: of_array(values, path, encoder.spend(path), file))
+    return {"@": ["extension", spec, stream]}
 
 
 def _extension(decoder: Decoder, spec: Foreign, reference: Foreign) -> Any:
@@ -544,17 +545,29 @@ _TEXTS = {_lib.Type_STRING, _lib.Type_LARGE_STRING, _lib.Type_BINARY, _lib.Type_
 Spend = Callable[[int], None]
 
 
-def written(table: Foreign, path: str, spend: Spend | None = None) -> Any:
-    """Return a table or a record batch as a stream. Raises `CannotCross` for what `read` would refuse."""
+def written(table: Foreign, path: str, spend: Spend | None = None, file: str | None = None) -> Any:
+    """Return a table or a record batch as a stream, or append it to a file and return None.
+
+    Raises `CannotCross` for what `read` would refuse.
+    """
     _check_types(table.schema, lambda why: CannotCross(path, why))
     table.validate(full=True)  # what Arrow itself finds wrong would be refused on the other side
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write(table)
-    data = sink.getvalue()
+    data = None
+    if file is None:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write(table)
+        data = sink.getvalue()
+        size = data.size
+    else:
+        with pa.OSFile(file, "ab") as sink:
+            begin = sink.tell()
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write(table)
+            size = sink.tell() - begin
     columns = table.columns
     bare = sum(map(_bare, columns)) if columns else table.num_rows
-    if bare > _BARE_MAX + 8 * data.size:
+    if bare > _BARE_MAX + 8 * size:
         raise CannotCross(path, f"{bare:,} items that are nothing but null")
     if spend is not None:
         for column in columns:
@@ -562,8 +575,8 @@ def written(table: Foreign, path: str, spend: Spend | None = None) -> Any:
     return data
 
 
-def of_array(values: Foreign, path: str, spend: Spend | None = None) -> Any:
-    """Return an array of pandas' as a stream of one column; equal arrays make equal streams."""
+def of_array(values: Foreign, path: str, spend: Spend | None = None, file: str | None = None) -> Any:
+    """Return an array of pandas' as a stream of one column, or append it to a file; equal arrays make equal streams."""
     if type(values).__name__ in MASKED_ARRAYS:
         # What lies below a null is none of the value; a NaN beside it is.
         mask = values.isna()
@@ -573,7 +586,7 @@ def of_array(values: Foreign, path: str, spend: Spend | None = None) -> Any:
         column = pa.array(values, from_pandas=True)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    return written(pa.table({"": column}), path, spend)
+    return written(pa.table({"": column}), path, spend, file)
 
 
 def of_texts(texts: Iterable[str | None]) -> Any:

@@ -179,6 +179,16 @@ class Encoder:
         self.buffers.append(data)
         return len(self.buffers) - 1
 
+    def stream(self, write: Callable[[str | None], Any]) -> int | str:
+        """Return what stands for a stream that `write` returns or, given the path of a file, appends to it."""
+        appended = getattr(self.buffers, "appended", None)
+        if appended is None:
+            return self.content(write(None))
+        with appended() as file:
+            write(file)
+        assert self.buffers is not None
+        return len(self.buffers) - 1
+
     def item(self, value: object, path: str, depth: int) -> Any:
         """Return an item as JSON can hold it."""
         kind = type(value)

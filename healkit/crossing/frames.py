@@ -64,7 +64,8 @@ def encoded(encoder: Encoder, value: object, path: str, depth: int) -> Any:
 
 
 def _table_tag(encoder: Encoder, name: str, table: object, path: str) -> Any:
-    return {"@": [name, encoder.content(arrays.written(table, path, encoder.spend(path)))]}
+    stream = encoder.stream(lambda file: arrays.written(table, path, encoder.spend(path), file))
+    return {"@": [name, stream]}
 
 
 def _bare_array(encoder: Encoder, values: object, path: str, depth: int) -> Any:

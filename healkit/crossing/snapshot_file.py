@@ -8,8 +8,9 @@ pickled.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def write(folder: Path, named: Mapping[str, Any]) -> int:
     """
     descriptor = os.open(folder / _CONTENTS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        contents = _Written(descriptor)
+        contents = _Written(descriptor, str(folder / _CONTENTS))
         encoded, _ = values.encode(dict(named), contents)
         os.ftruncate(descriptor, regions.size_of(contents.places))
     finally:
@@ -48,9 +49,9 @@ def write(folder: Path, named: Mapping[str, Any]) -> int:
 class _Written(list[Any]):
     """Buffers of an encoder that are written to a file one by one: no more than one of them is in memory."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, file: str) -> None:
         super().__init__()
-        self._descriptor = descriptor
+        self._descriptor, self._file = descriptor, file
         self.places: regions.Places = []
 
     def append(self, content: Any) -> None:
@@ -58,6 +59,15 @@ class _Written(list[Any]):
         place = regions.next_place(self.places, content)
         self.places.append(place)
         regions.write(self._descriptor, [content], [place])
+        super().append(None)
+
+    @contextlib.contextmanager
+    def appended(self) -> Iterator[str]:
+        """Make the file end where the next contents begin, and note what is appended to it in the block."""
+        begin, _ = regions.next_place(self.places, b"")
+        os.ftruncate(self._descriptor, begin)
+        yield self._file
+        self.places.append((begin, os.fstat(self._descriptor).st_size - begin))
         super().append(None)
 
 
@@ -108,7 +118,11 @@ def _described(value: Any) -> str:
         return f"a plot ({kind})"
     if isinstance(value, bool | int | float | complex | str | bytes):
         text = repr(value)
-        return text if len(text) <= _SHOWN_CHARS else f"{_named(kind)} of {_count(len(text), 'character')}"
+        return (
+            text
+            if len(text) <= _SHOWN_CHARS
+            else f"{_named(kind)} of {_count(len(value) if isinstance(value, str | bytes) else len(text), 'character')}"
+        )
     if isinstance(value, list | tuple | set | frozenset | dict):
         text = repr(value) if len(value) <= _SHOWN_CHARS // 3 else ""
         return text if 0 < len(text) <= _SHOWN_CHARS else f"{_named(kind)} of {_count(len(value), 'item')}"

@@ -7,12 +7,14 @@ runs in the user's kernel, and nothing in it changes.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import difflib
 import itertools
 import os
 import re
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,9 +42,11 @@ from healkit.healing.report import CellReport, HealReport
 from healkit.runtime import background
 from healkit.runtime.trials import Fixture, Held, Searches, Trial, Trials
 from healkit.store.entries import code_hash
+from healkit.workers.tiers import achieved_tier
 
 if TYPE_CHECKING:
     from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
+    from healkit.config import Config
 
 #: Wall time of the cell as it is, of all healing, and how many statements may be left out one after the other.
 _BASE_S, _LEFT_OUT_MAX = 20.0, 4
@@ -259,12 +263,7 @@ class CellHealing:
         entry = VaultEntry(cell.label, "default", 0, program.code, code_hash(program.code))
         check = Check(origin="failing", call=_GAVE, setup=setup, shown=cell.label)
         more_mb = _MEMORY_TIMES * size // 2**20
-        loaded = tuple(name for name in _SLOW if name.partition(".")[0] in program.modules)
-        config = dataclasses.replace(
-            config,
-            memory_mb=config.memory_mb + more_mb,
-            preload=tuple(dict.fromkeys([*config.preload, *loaded])),
-        )
+        config = dataclasses.replace(_with_libraries(config), memory_mb=config.memory_mb + more_mb)
         case = Case(entry, self._failure_in(program), (check,), given=program.given)
         fixture = Fixture(read=(str(self._folder.parent), *files.values()))
         return CellCase(case, fixture, config)
@@ -473,6 +472,19 @@ def heal_cell(
             hint="Only cells that ran after `%load_ext healkit` are known, and the last 20 failures.",
         )
     return CellHealing(hk, cell, advisors=advisors, budget_s=budget_s, progress=progress, stop=stop).report()
+
+
+async def warm_up(config: Config) -> None:
+    """Start what tries the first edits, with the libraries that this kernel has loaded; raises as a trial does."""
+    pool = background.pool_for(config)
+    tier = await asyncio.to_thread(achieved_tier, config)
+    servers, read = pool.trial_servers, (str(pool.snapshots()),)
+    servers.give_back(await servers.take(tier, _with_libraries(config), read))
+
+
+def _with_libraries(config: Config) -> Config:
+    loaded = (name for name in _SLOW if name in sys.modules)
+    return dataclasses.replace(config, preload=tuple(dict.fromkeys([*config.preload, *loaded])))
 
 
 def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:

@@ -14,7 +14,7 @@ from healkit.cells.failing import notebook_cells
 from healkit.decisions.choosers import Person, ask_person
 from healkit.errors import HealError, UsageInvalid
 from healkit.notebook import cards
-from healkit.notebook.cell_output import explain_limit, fixes_offered, live_page, replace_cell
+from healkit.notebook.cell_output import CellOutput, explain_limit, fixes_offered, live_page, replace_cell
 from healkit.notebook.magic_words import evaluate
 from healkit.parsing import (
     ANSWER_PROMPT,
@@ -26,6 +26,7 @@ from healkit.parsing import (
     split_commas,
 )
 from healkit.plain_text import untick
+from healkit.rendering.document import Diff
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -93,6 +94,9 @@ def _heal_cell(
         if report.fix is None:
             raise HealError(f"There is no fix for {report.label}: {report.reason}")
         replace_cell(get_ipython(), report.fix.code)
+        said = f"The fixed text of {report.fix.cell} is in this cell now: run it. {report.fix.said}"
+        CellOutput.done(said, Diff(report.fix.diff), *report.fix.unknown).show()
+        return None
     return report
 
 

@@ -6,6 +6,7 @@ what only some of the magics need is imported by those.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib
@@ -18,7 +19,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum
 
-from healkit.config import ExplainLevel
+from healkit.config import Config, ExplainLevel
 from healkit.errors import ArgumentsInvalid, HealkitError, ToolExecutionError, UsageInvalid
 from healkit.notebook import magic_parsers
 from healkit.notebook.magic_parsers import HelpWanted
@@ -86,7 +87,7 @@ class HealkitMagics(Magics):
         self.cards = True
         self.waiting: list[Execution] = []
         self.cells = FailedCells(shell)
-        self._warmed = self._tipped = False
+        self._warmed = self._tipped = self._warmed_up = False
 
     def before_cell(self, info: ExecutionInfo | None = None) -> None:
         """Keep the values that the cell changes; called by IPython as `pre_run_cell`."""
@@ -135,9 +136,14 @@ class HealkitMagics(Magics):
         if not self.cards:
             return
         from healkit.notebook import cards
+        from healkit.notebook.cell_output import fixes_offered, live_page
 
         tip, self._tipped = ("" if self._tipped else cards.TIP), True
         self._show(cards.of_cell(cell, self.explain, tip))
+        may_heal = live_page() and fixes_offered(Config.from_environment())
+        if not self._warmed_up and may_heal and (cell.advice is None or not cell.advice.reruns):
+            self._warmed_up = True
+            threading.Thread(target=_warm_up, name="healkit-warm", daemon=True).start()
 
     @property
     def healkit(self) -> Healkit:
@@ -356,3 +362,12 @@ def _load_cards() -> None:
     own_cleaner()
     for name in ("healkit.notebook.cards", "healkit.cells.advice"):
         importlib.import_module(name)  # by name, since nothing of it is used here
+
+
+def _warm_up() -> None:
+    """Make the first healing of a cell ready, while the person reads the card."""
+    from healkit.healing.cell_healing import warm_up
+    from healkit.runtime import background
+
+    with contextlib.suppress(HealkitError):  # the healing itself will say why it cannot
+        background.loop.wait_for(warm_up(Config.from_environment()))
