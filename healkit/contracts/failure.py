@@ -18,6 +18,7 @@ from typing import Literal
 import msgspec
 
 from healkit.contracts.encoding import int_text
+from healkit.contracts.tools import place_label
 
 #: Bounds of what a failure says about names and values at hand.
 NEAR_MAX, KNOWN_MAX, FACTS_MAX, FACT_MAX_CHARS = 3, 8, 12, 300
@@ -47,6 +48,12 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     line: str = ""
     in_tool: bool = False
+
+    @property
+    def place(self) -> str:
+        """Place as it is shown: `line 4 of fibonacci v1, in fibonacci`; outside of functions the line alone."""
+        inside = "" if self.name == "<module>" else f", in {self.name}"
+        return f"line {self.lineno} of {place_label(self.filename)}{inside}"
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):

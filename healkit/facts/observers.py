@@ -139,6 +139,7 @@ def _is_short(found: Facts) -> bool:
 _CANDIDATES_MAX = 2000
 _NAME_MAX_CHARS = 60
 _KEYWORD = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+_BUILTIN_KEYWORD = re.compile(r"'(\w+)' is an invalid keyword argument for (\w+)\(\)")
 _NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
 
 
@@ -182,6 +183,9 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
             return name, [entry.name for entry in itertools.islice(found, _CANDIDATES_MAX)]
     if type(error) is TypeError and (match := _KEYWORD.search(str(error))):
         return match[3], _parameters(match[2], innermost)
+    if type(error) is TypeError and (match := _BUILTIN_KEYWORD.search(str(error))):
+        function = getattr(builtins, match[2], getattr(list, match[2], None))
+        return match[1], re.findall(r"(\w+)=", getattr(function, "__text_signature__", "") or "")
     return "", ()
 
 

@@ -307,7 +307,7 @@ def _fields(groups: Mapping[str, str | None], failure: Failure, near: list[str])
 class _Piece(str):
     """A piece of a message; where it is a number, `{size:item}` is that of items.
 
-    `{wanted:bare}` is the piece without its backquotes.
+    `{wanted:bare}` is the piece without its backquotes, `{kind:a}` a type's name with its article: an `int`.
     """
 
     __slots__ = ()
@@ -315,6 +315,8 @@ class _Piece(str):
     def __format__(self, noun: str) -> str:
         if noun == "bare":
             return self.strip("`")
+        if noun == "a":
+            return f"{'an' if self[:1].lower() in 'aeio' else 'a'} `{self}`" if self else ""
         return count(int(self), noun) if noun and self.isdecimal() else str(self)
 
 
@@ -338,7 +340,7 @@ def _where(failure: Failure, place: str) -> str:
     frame = failure.tool_frame
     if frame is None:
         return ""
-    place = place or f"line {frame.lineno} of {place_label(frame.filename)}, in {frame.name}"
+    place = place or frame.place
     line = frame.line.strip()
     text = f"{place}: `{_short(line, 200)}`" if line else place
     return text[:1].upper() + text[1:]

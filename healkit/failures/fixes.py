@@ -136,6 +136,8 @@ def told_change(failure: Failure, code: str = "", rule: str = "") -> ToldChange 
     code: the code that ran; without it, of the failing line alone. rule: that of the explanation, if it is known.
     """
     rule = rule or explain(failure).rule
+    if bare(failure.ename) in _UNREADABLE:
+        return _repaired(failure, code)
     if (
         failure.called is not None
         or failure.tool_frame is None
@@ -161,6 +163,33 @@ def told_change(failure: Failure, code: str = "", rule: str = "") -> ToldChange 
                     return ToldChange(changed, lines, proposal.reason)
                 break
     return None
+
+
+_UNREADABLE = frozenset(("SyntaxError", "IndentationError", "TabError"))
+#: A repair that costs more is a guess; so is one that costs hardly less than the next.
+_SURE_COST, _SURE_LEAD = 0.75, 0.15
+#: Messages after which what is right depends on what is meant, though a text near by can be read.
+_UNSURE = re.compile("^cannot (?:assign|delete)|^f-string")
+
+
+def _repaired(failure: Failure, code: str) -> ToldChange | None:
+    """Return the repair of code that Python cannot read; None where more than one is likely."""
+    from healkit.failures.syntax_repair.nearest_text import (
+        nearest,  # most failures are of code that can be read
+    )
+
+    masked = _MAGIC.sub(r"\1#", code)
+    if not code or _UNSURE.search(failure.evalue) or compiler_message(masked, is_cell=True) is None:
+        return None
+    found = list(nearest(masked, 2))
+    if not found or found[0].cost > _SURE_COST or (found[1:] and found[1].cost - found[0].cost < _SURE_LEAD):
+        return None
+    typed = dict(zip(masked.split("\n"), code.split("\n"), strict=True))
+    text = "\n".join(typed.get(line, line) for line in found[0].text.split("\n"))
+    lines = _new_lines(code, text)
+    return (
+        ToldChange(text, lines, f"Python can read it now: {', and '.join(found[0].done)}.") if lines else None
+    )
 
 
 def _sources(failure: Failure, code: str) -> Iterator[tuple[str, Source]]:

@@ -219,7 +219,8 @@ class FailedCells:
         """Tell if it is a cell or a file of the user's: neither installed nor Python's own."""
         if self._name(filename) != filename:
             return True
-        is_file = not filename.startswith("<") and bool(linecache.getlines(filename))
+        # Compiled code names its files from the folder of the library, such as `pyarrow/error.pxi`.
+        is_file = os.path.isfile(filename) and bool(linecache.getlines(filename))
         return (
             is_file and not filename.startswith(_LIBRARIES) and not any(part in filename for part in _FOREIGN)
         )

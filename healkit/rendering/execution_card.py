@@ -153,7 +153,8 @@ def _explanation(execution: ExecutionData, failure: Failure, aside: Aside) -> li
     if told is None:
         return []
     if aside.why:
-        told = dataclasses.replace(told, why=aside.why, hint="", fix=aside.fix, code="")
+        what = told.what.partition(" Did you mean")[0]
+        told = dataclasses.replace(told, what=what, why=aside.why, hint="", fix=aside.fix, code="")
     told = told.at(execution.explained).at(aside.explained)
     lines: list[Part] = []
     if told.what and told.what.rstrip(".") not in failure.summary:
@@ -302,9 +303,7 @@ def headline(execution: ExecutionData) -> str:
 def place(execution: ExecutionData) -> str:
     """Say where it failed: `line 4 of fibonacci v1, in fibonacci`, or "" where no frame is the tool's own."""
     frame = execution.failure.tool_frame if execution.failure is not None else None
-    return (
-        f"line {frame.lineno} of {place_label(frame.filename)}, in {frame.name}" if frame is not None else ""
-    )
+    return "" if frame is None else frame.place
 
 
 def tool_line(execution: ExecutionData) -> str:
@@ -330,7 +329,7 @@ def ending(failure: Failure) -> str:
 def record_line(execution: ExecutionData) -> str:
     """Say where it is on record and how it was run: `log row 4 · isolation namespaces · 34 ms · …`."""
     if execution.origin == "cell":
-        return f"ran in this notebook's own kernel, not in a worker · in no log · {plain.moment(execution.timestamp)}"
+        return f"an ordinary cell: not recorded · {plain.moment(execution.timestamp)}"
     row = f"log row {execution.log_id}" if execution.log_id is not None else "not in the log yet"
     refused = execution.refused
     tier = "no worker was started" if refused else "isolation not recorded"
@@ -591,8 +590,15 @@ def history_line(count: int, first_seen: datetime, resolved_by: str) -> str:
     """
     if count < 2:
         return ""
-    since = f"{_ordinal(count)} time since {first_seen.strftime('%a')} {first_seen.day} {first_seen.strftime('%b %Y')}"
-    return since + (f"; last resolved by {resolved_by}" if resolved_by else "; not resolved")
+    day = first_seen.astimezone()
+    since = (
+        "today"
+        if day.date() == datetime.now().astimezone().date()
+        else f"since {day:%a} {day.day} {day:%b %Y}"
+    )
+    return f"{_ordinal(count)} time {since}; " + (
+        f"last resolved by {resolved_by}" if resolved_by else "not fixed yet"
+    )
 
 
 def _ordinal(number: int) -> str:

@@ -359,7 +359,7 @@ def blame(name: str, found: Blame) -> Card:
         return Card(parts=(f"{name}: no such failure on record.",))
     resolved = found.last_cured_by is not None
     ending = (
-        f"resolved by {revision_label(name, 'default', found.last_cured_by)}" if resolved else "not resolved"
+        f"resolved by {revision_label(name, 'default', found.last_cured_by)}" if resolved else "not fixed yet"
     )
     title = f"{name}: failed {plain.count(found.count, 'time')}, {ending}"
     first = "–" if found.first_failed is None else f"v{found.first_failed}"

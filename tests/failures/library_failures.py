@@ -70,7 +70,7 @@ def run(example: Example, folder: Path) -> Ran:
 def run_code(code: str) -> Ran:
     """Run code that fails, and return its failure with the facts."""
     linecache.cache[FILE] = (len(code), None, code.splitlines(True), FILE)
-    names: dict[str, Any] = {"__name__": "example"}
+    names: dict[str, Any] = {"__name__": "__main__"}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an example may be bad style too
@@ -83,7 +83,9 @@ def run_code(code: str) -> Ran:
         near, known = suggestions(error, own)
         kind = type(error)
         ename = (
-            kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+            kind.__qualname__
+            if kind.__module__ in {"builtins", "__main__"}
+            else f"{kind.__module__}.{kind.__qualname__}"
         )
         told = read_traceback(error)
         text = "".join(told.format())

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import datetime
 import functools
+import importlib
 import importlib.util
 import keyword
 import re
@@ -26,9 +28,16 @@ _WORDS = {
     "lsuffix", "mixed", "na", "numeric_only", "on", "on_bad_lines", "right_on", "rsuffix", "sep", "sum", "warn", "Int64", "OneHotEncoder",
     "SimpleImputer", "getcwd", "listdir", "literal_eval", "isoformat", "self", "null", "true", "hk", "provide", "read", "write",
     "PATH", "LinearRegression", "fit", "nan", "vault", "grant", "NAME", "pip", "install", "latin", "cp1252", "utf", "rb",
+    "key", "parse_args", "exist_ok", "capture_output", "stderr", "SELECT", "FROM", "sqlite_master", "https", "http", "Europe", "Zurich", "tzdata",
+    "with", "file", "r", "w", "a", "x", "b",
 }  # fmt: skip
+#: Modules of Python's own whose functions an explanation may name.
+_MODULES = (
+    "asyncio", "dataclasses", "datetime", "functools", "itertools", "json", "logging", "math", "os", "pathlib", "random", "re", "shutil",
+    "subprocess", "time", "zoneinfo",
+)  # fmt: skip
 #: Pieces of formats, as they are documented.
-_TYPICAL = {"%H:%M", "%d", "%m", "%Y"}
+_TYPICAL = {" %H:%M", "%H:%M", "%d", "%m", "%Y", "%H", "%M", "%S", "%s", ",", ".0f", "10,.2f"}
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -49,6 +58,8 @@ def library_words() -> frozenset[str]:
         np,
         np.linalg,
         np.ndarray,
+        *(importlib.import_module(name) for name in _MODULES),
+        datetime.datetime,
     ]
     owners += [type(pd.Series(["a"]).str), type(pd.Series(pd.to_datetime(["2024-01-01"])).dt)]
     found = {name for owner in owners for name in dir(owner)}
@@ -72,6 +83,7 @@ def untrue(texts: Iterable[str], code: str, names: dict[str, Any], message: str)
             ):
                 continue
             words = set(_NAME.findall(piece)) - mine - library_words() - set(PACKAGES)
+            words -= set(_NAME.findall(" ".join(re.findall(r"(?:for|lambda) ([\w, ]+)", piece))))  # its own
             numbers = {
                 n
                 for n in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", piece)

@@ -86,7 +86,7 @@ BILL = "def bill(product: str, n: int) -> float:\n    return mcp.vault.price(pro
         (PRICE, "'TEA'"),
         (
             "def price(product: str) -> float:\n    return max([2.5, product])\n",
-            "A `str` and a `float` cannot be ordered.",
+            "A `str` and a `float` cannot be compared with `>`.",
         ),
         (
             "import datetime\ndef price(product: str) -> float:\n    return datetime.date(2026, 2, 30).day\n",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import linecache
 
 import pytest
 from notebook_samples import BROKEN, error_of, text_of
@@ -28,10 +29,22 @@ def test_a_failing_cell_keeps_its_error_and_gets_one_card_below(run, database):
     assert card.startswith("✗ In [3] failed: KeyError: 'unit'")
     assert "at line 3 of In [2], in <genexpr>" in card
     assert "'row' has no key 'unit'. The most similar one is 'units'." in card
-    assert "ran in this notebook's own kernel, not in a worker" in card
+    assert "an ordinary cell: not recorded" in card
     assert "%healkit keep NAME" in card
     assert "ipykernel" not in card
     assert not database.exists()  # a cell that failed is no reason to make a database
+
+
+def test_the_place_is_the_last_own_line_whatever_compiled_code_lies_below_it(shell):
+    """P3: "at line 92 of pyarrow/error.pxi"."""
+    from healkit.notebook.own_cells import FailedCells
+
+    result = shell.run_cell("import pyarrow as pa\npa.array(['a', 1])", store_history=True)
+    for name in [one for one in linecache.cache if one.startswith("pyarrow")]:
+        del linecache.cache[name]  # nothing has looked for these files before
+    failed = FailedCells(shell).add(result.error_in_exec, "", 1)
+    frame = failed.execution.failure.tool_frame
+    assert (frame.lineno, frame.line.strip()) == (2, "pa.array(['a', 1])")
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ def test_any_value_has_a_preview(value):
     ("count", "resolved_by", "said"),
     [
         (1, "", ""),
-        (2, "", "2nd time since Fri 3 May 2024; not resolved"),
+        (2, "", "2nd time since Fri 3 May 2024; not fixed yet"),
         (7, "f v2", "7th time since Fri 3 May 2024; last resolved by f v2"),
         (11, "", "11th time"),
         (23, "", "23rd time"),
