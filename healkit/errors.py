@@ -18,6 +18,7 @@ HealkitError
 │   ├── RevisionNotFound           REVISION_NOT_FOUND
 │   ├── ToolExists                 TOOL_EXISTS
 │   ├── RevisionConflict           REVISION_CONFLICT
+│   ├── FixUndone                  FIX_UNDONE
 │   ├── CodeDoesNotParse           CODE_SYNTAX
 │   ├── ToolShapeError             TOOL_SHAPE
 │   ├── SqlNotAllowed              SQL_NOT_ALLOWED
@@ -223,6 +224,12 @@ class RevisionConflict(VaultError):
     """Error for a patch whose parent was patched by another first; both sides are in the message, and both are kept."""
 
     code = "REVISION_CONFLICT"
+
+
+class FixUndone(VaultError):
+    """Refusal to save an older revision's code again, which would take back a fix that was kept since."""
+
+    code = "FIX_UNDONE"
 
 
 class CodeDoesNotParse(VaultError):

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from healkit.cells.dataflow import dataflow_of, read_cell
+from healkit.cells.function_extraction import import_of
 from healkit.cells.notebook_file import CellRun
 from healkit.contracts.post_mortem import type_name
 from healkit.errors import near_misses
@@ -235,7 +236,7 @@ class _Builder:
             value = self._before[name]
         self.given[name] = value
         if isinstance(value, types.ModuleType):
-            self.imports[_import_of(name, value.__name__)] = None
+            self.imports[import_of(name, value.__name__)] = None
         elif (line := _library_import(name, value)) is not None:
             self.imports[line] = None
         elif _is_own_code(value):
@@ -362,13 +363,6 @@ def _library_import(name: str, value: Any) -> str | None:
         if getattr(sys.modules.get(module), own, None) is not value:
             return None
     return f"from {module} import {own}" + ("" if own == name else f" as {name}")
-
-
-def _import_of(name: str, module: str) -> str:
-    if name == module:
-        return f"import {module}"
-    package, _, last = module.rpartition(".")
-    return f"from {package} import {last}" if package and last == name else f"import {module} as {name}"
 
 
 def _parsed(text: str) -> ast.Module | None:

@@ -1,9 +1,9 @@
 """Extraction of a function from a cell.
 
 A cell reads names that other cells bound; a tool gets everything as arguments. Names that the cell reads before it
-binds them become parameters if their values are JSON; modules become imports, and the notebook's own functions are
-copied as source. Any other name is refused before anything is saved. The cell's text stays as it was typed, comments
-included; its last expression becomes the function's result.
+binds them become parameters if their values can go to a worker as they are; modules become imports, and the notebook's
+own functions are copied as source. Any other name is refused before anything is saved. The cell's text stays as it was
+typed, comments included; its last expression becomes the function's result.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 from healkit.cells.dataflow import dataflow_of
 from healkit.contracts.encoding import is_plain, to_jsonable
 from healkit.contracts.post_mortem import type_name
+from healkit.crossing import values
 from healkit.errors import UsageInvalid
 from healkit.pysource.nodes import own_nodes
 
@@ -53,8 +54,8 @@ def extract_function(name: str, cell: str, namespace: Mapping[str, Any]) -> Extr
         reasons = "; ".join(f"{who} is {why}" for who, why in parts.refused.items())
         raise UsageInvalid(
             f"This cell cannot be a tool yet: {reasons}.",
-            hint="An argument must be JSON: make it of lists, dicts, text and numbers in the cell itself, or grant the "
-            "tool a file to read (%vault grant NAME --read PATH).",
+            hint="Make such values in the cell itself, or grant the tool a file to read "
+            "(%vault grant NAME --read PATH).",
         )
     parameters = ", ".join(
         f"{one}: {_ANNOTATIONS[type(namespace[one])]}" if type(namespace[one]) in _ANNOTATIONS else one
@@ -116,10 +117,10 @@ class _Requirements:
             return  # the missing name may be the failure that the tool reproduces
         value = self.namespace[name]
         if isinstance(value, types.ModuleType):
-            self.imports.append(_import_of(name, value.__name__))
+            self.imports.append(import_of(name, value.__name__))
         elif isinstance(value, types.FunctionType | type | types.BuiltinFunctionType):
             self._callable(name, value)
-        elif (why := _not_json(value)) is None:
+        elif (why := _why_refused(value)) is None:
             self.arguments.append(name)
         else:
             self.refused[f"`{name}`"] = why
@@ -144,22 +145,29 @@ class _Requirements:
         self.sources.append(source)
 
 
-def _import_of(name: str, module: str) -> str:
+def import_of(name: str, module: str) -> str:
     if name == module:
         return f"import {module}"
     package, _, last = module.rpartition(".")
     return f"from {package} import {last}" if package and last == name else f"import {module} as {name}"
 
 
-def _not_json(value: object) -> str | None:
-    """Return why a value cannot be an argument; None if JSON returns it unchanged."""
+def _why_refused(value: object) -> str | None:
+    """Return why a value cannot be an argument; None if it arrives in a worker as it is."""
     try:
-        _, notes = to_jsonable(value, max_chars=_VALUE_MAX_CHARS)
+        if is_plain(value):
+            to_jsonable(value, max_chars=_VALUE_MAX_CHARS)
+            return None
+        _, notes = values.encode(value, [])
+    except values.CannotCross as error:
+        return f"a {type_name(value)}, which cannot go to a worker ({error.why})"
     except Exception:  # noqa: BLE001 - too large, or a stranger that raises
         return f"a {type_name(value)} of more than {_VALUE_MAX_CHARS:,} characters"
-    if notes or not is_plain(value):
-        return f"a {type_name(value)}, which JSON cannot hold as it is"
-    return None
+    return (
+        f"a {type_name(value)}, which does not arrive as it is ({notes[0].partition(': ')[2]})"
+        if notes
+        else None
+    )
 
 
 def _free_names(source: str) -> list[str]:

@@ -16,6 +16,7 @@ from healkit.errors import HealError, UsageInvalid
 from healkit.notebook import cards
 from healkit.notebook.cell_output import CellOutput, explain_limit, fixes_offered, live_page, replace_cell
 from healkit.notebook.magic_words import evaluate
+from healkit.notebook.vault_magics import tool_cell
 from healkit.parsing import (
     ANSWER_PROMPT,
     DECISION_PROMPT,
@@ -74,7 +75,10 @@ def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
         if report is None or not report.ok:
             return healkit.patch_editor(tool, options.persona, log_id=options.log_id)
         return report
-    return _ask_others(healkit, tool, options, names)
+    report = _ask_others(healkit, tool, options, names)
+    if options.apply and report.revision is not None:
+        replace_cell(get_ipython(), tool_cell(healkit.vault.get(tool, options.persona)))
+    return report
 
 
 def _heal_cell(

@@ -145,6 +145,10 @@ def tool_parser() -> MagicParser:
     parser.add_argument("name", nargs="?", help="the tool's name; read off the code when left out")
     parser.take(o.PERSONA, o.DESCRIPTION, o.SQL, o.DRAFT, o.REASON, o.EXAMPLE)
     parser.add_argument("--run", "--args", metavar="JSON", help="run it at once with these arguments")
+    parser.add_argument("--take", action="store_true", help="put the vault's code into this cell instead")
+    parser.add_argument(
+        "--replace", action="store_true", help="save the cell's code, even if that undoes a fix"
+    )
     parser.take(*o.GRANTS)
     return parser
 

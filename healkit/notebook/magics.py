@@ -161,7 +161,10 @@ class HealkitMagics(Magics):
 
         options = magic_parsers.tool_parser().read(words_of(line, self.shell.user_ns))
         arguments = None if options.run is None else parse_arguments(options.run, "--run")
-        entry, said = vault_magics.save(self.healkit, options, cell)
+        if options.take:
+            self._show(vault_magics.take(self.healkit, options, cell, self.shell))
+            return None
+        entry, said = vault_magics.save(self.healkit, options, cell, self.cells.texts)
         self._show(said)
         if arguments is None:
             return None

@@ -157,6 +157,16 @@ class FailedCells:
             os.getcwd(),
         )
 
+    def texts(self) -> list[str] | None:
+        """Return the texts of the notebook's cells, as its file has them and as they ran here; None without a file."""
+        from healkit.cells.notebook_file import find_notebook
+
+        runs = self.runs.history()
+        notebook = find_notebook(self._shell.user_ns, os.environ, runs)
+        if notebook is None:
+            return None
+        return [*(cell.source for cell in notebook.cells), *(run.source for run in runs)]
+
     @property
     def last(self) -> FailedCell | None:
         """Newest of them; None while there is none."""

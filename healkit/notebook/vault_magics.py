@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from healkit.commands import requests as requests_commands
 from healkit.commands import vault as vault_commands
 from healkit.contracts.vault import CodeChange
-from healkit.errors import UsageInvalid
-from healkit.notebook.cell_output import CellOutput
+from healkit.errors import FixUndone, UsageInvalid
+from healkit.notebook.cell_output import CellOutput, replace_cell
 from healkit.notebook.magic_parsers import REQUEST_COMMANDS, VAULT_COMMANDS
 from healkit.parsing import parse_arguments, read_grants, split_label, unknown
 from healkit.rendering import listings
 from healkit.rendering.document import Code, Line, Section, Span
 from healkit.runtime import vault_edits
+from healkit.store.entries import code_hash
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -23,14 +24,23 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.contracts.vault import VaultEntry
     from healkit.notebook.own_cells import FailedCell
+    from healkit.store.vault import Vault
 
 
-def save(healkit: Healkit, options: Namespace, code: str) -> tuple[VaultEntry, CellOutput]:
-    """Save a `%%tool` cell; return the entry, and say what was saved."""
+def save(
+    healkit: Healkit, options: Namespace, code: str, others: Callable[[], Iterable[str] | None]
+) -> tuple[VaultEntry, CellOutput]:
+    """Save a `%%tool` cell; return the entry, and say what was saved.
+
+    others: returns the texts of the notebook's other cells, None where they are not known. Raises `FixUndone` where the
+    vault has a fix that none of them has.
+    """
     if not code.strip():
         raise UsageInvalid("This %%tool cell is empty.", hint="Put the tool's code below the first line.")
     if options.name is None and options.sql:
         raise UsageInvalid("A SQL tool needs a name.", hint="Write %%tool NAME --sql.")
+    if not options.replace:
+        _check_fix(healkit.vault, options.name or vault_edits.name_in(code), options.persona, code, others)
     grants = read_grants(vars(options))
     change = CodeChange(code, reason=options.reason, draft=options.draft, grants=grants)
     entry, before = vault_edits.add_or_patch(
@@ -44,6 +54,28 @@ def save(healkit: Healkit, options: Namespace, code: str) -> tuple[VaultEntry, C
         examples=[parse_arguments(text, "--example") for text in options.example or ()],
     )
     return entry, CellOutput.done(vault_edits.saved_line(entry, before))
+
+
+def _check_fix(
+    vault: Vault, name: str, persona: str, code: str, others: Callable[[], Iterable[str] | None]
+) -> None:
+    """Raise `FixUndone` where the code is an older revision's, and the active one is a fix that no cell has."""
+    active = vault_edits.exactly(vault, name, persona)
+    if active is None or active.code == code:
+        return
+    history = vault.history(name, persona)
+    older = [one.number for one in history if one.code_hash == code_hash(code) and not one.draft]
+    made = next((one for one in history if one.active), None)
+    if not older or made is None or (made.motivating_log_id is None and made.author == "person"):
+        return
+    texts = others()
+    if made.author == "person" if texts is None else any(active.code.strip() in text for text in texts):
+        return
+    raise FixUndone(
+        f"{active.label} fixes what this cell still has: its code is that of v{older[-1]}, so nothing was saved.",
+        hint=f"Add --take to the first line to put v{active.revision}'s code into this cell, or --replace to save the "
+        "cell's.",
+    )
 
 
 def check_vault_words(options: Namespace) -> None:
@@ -69,9 +101,20 @@ def check_vault_words(options: Namespace) -> None:
 def editing_cell(healkit: Healkit, options: Namespace) -> str:
     """Return a `%%tool` cell with the entry's code, to change and to save as its next revision."""
     name, persona, revision = split_label(options.words[0])
-    entry = healkit.vault.get(name, options.persona or persona or "default", revision)
+    return tool_cell(healkit.vault.get(name, options.persona or persona or "default", revision))
+
+
+def tool_cell(entry: VaultEntry) -> str:
+    """Return the `%%tool` cell of an entry."""
     flags = "" if entry.persona == "default" else f" --persona {entry.persona}"
-    return f"%%tool {entry.tool_name}{flags}\n{entry.code}"
+    return f"%%tool {entry.tool_name}{flags}{' --sql' if entry.type == 'sql' else ''}\n{entry.code}"
+
+
+def take(healkit: Healkit, options: Namespace, code: str, shell: InteractiveShell) -> CellOutput:
+    """Put the vault's code into the running `%%tool` cell."""
+    entry = healkit.vault.get(options.name or vault_edits.name_in(code), options.persona)
+    replace_cell(shell, tool_cell(entry))
+    return CellOutput.done(f"The code of {entry.label} is in this cell now; the old text is one undo away")
 
 
 def vault(healkit: Healkit, options: Namespace) -> CellOutput:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import math
 import types
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from healkit.cells.function_extraction import extract_function
 from healkit.errors import UsageInvalid
+
+
+class Colour(enum.Enum):
+    RED = 1
 
 
 def called(code: str, **arguments: Any) -> Any:
@@ -71,6 +78,13 @@ def test_names_that_a_cell_reads_but_does_not_bind_become_arguments(cell, argume
     assert called(kept.code, **{name: namespace[name] for name in arguments}) == value
 
 
+@pytest.mark.parametrize(
+    "value", [pd.DataFrame({"a": [1]}), {1, 2}, (1, 2), np.arange(3), pd.Timestamp("2026-01-02")]
+)
+def test_an_argument_is_whatever_a_tool_takes(value):
+    assert extract_function("kept", "len(x)", {"x": value}).arguments == ("x",)
+
+
 def test_the_schema_can_be_read_off_the_signature():
     assert (
         "def kept(a: int, items: list, x):"
@@ -91,9 +105,9 @@ def test_an_undefined_name_is_left_in_the_tool():
 @pytest.mark.parametrize(
     ("cell", "value", "said"),
     [
-        ("x", {1, 2}, "'x' is a set, which JSON cannot hold as it is"),
-        ("x", (1, 2), "'x' is a tuple"),
-        ("x", {"deep": [object()]}, "'x' is a dict, which JSON cannot hold as it is"),
+        ("x", iter([]), "'x' is a list_iterator, which cannot go to a worker"),
+        ("x", {"deep": [object()]}, "'x' is a dict, which cannot go to a worker"),
+        ("x", Colour.RED, "Colour, which does not arrive as it is \\(Colour arrives as its value"),
         ("x", "y" * 2_000_000, "more than 1,000,000 characters"),
         ("x", types.SimpleNamespace(), "SimpleNamespace"),
         ("%run_tool x", 1, "it holds a magic or a shell command"),

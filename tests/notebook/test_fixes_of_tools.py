@@ -1,0 +1,100 @@
+"""The fix of a tool, and the cells that define it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+import nbformat
+import pytest
+
+from healkit.defaults import default_healkit
+from healkit.errors import FixUndone
+
+BROKEN = "def half(n: int):\n    return n / O\n"
+FIXED = "def half(n: int):\n    return n / 2\n"
+
+
+def ran(shell: Any, cell: str) -> Any:
+    """Run a cell, and return its result; what it prints is left aside."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        return shell.run_cell(cell, store_history=True)
+
+
+@pytest.fixture
+def loaded(shell: Any) -> Any:
+    """Return a shell in which the broken tool was saved by a cell, and asks are taken note of."""
+    ran(shell, "%load_ext healkit")
+    ran(shell, f"%%tool half\n{BROKEN}")
+    shell.asked = []
+    shell.set_next_input = lambda text, replace=False: shell.asked.append((text, replace))
+    yield shell
+    del shell.set_next_input, shell.asked
+
+
+def fixed_by(author: str) -> None:
+    """Make the fix the active revision."""
+    default_healkit().vault.patch("half", FIXED, author=author, reason="divide by 2")
+
+
+@pytest.mark.requirement("FACE-10")
+def test_an_old_cell_stops_before_it_undoes_a_fix(loaded):
+    fixed_by("rule")
+    raised = ran(loaded, f"%%tool half\n{BROKEN}").error_in_exec
+    assert isinstance(raised, FixUndone)
+    assert "half v2 fixes what this cell still has: its code is that of v1" in str(raised)
+    assert default_healkit().vault.get("half").revision == 2
+
+
+def test_the_fix_is_taken_into_the_cell_or_overwritten(loaded):
+    fixed_by("search")
+    ran(loaded, f"%%tool half --take\n{BROKEN}")
+    assert loaded.asked == [(f"%%tool half\n{FIXED}", True)]
+    assert default_healkit().vault.get("half").revision == 2
+    ran(loaded, f"%%tool half --replace\n{BROKEN}")
+    assert default_healkit().vault.get("half").code == BROKEN
+
+
+def test_other_code_is_saved_as_always(loaded):
+    fixed_by("rule")
+    assert ran(loaded, f"%%tool half\n{FIXED}# by hand\n").success
+    assert default_healkit().vault.get("half").revision == 3
+
+
+def test_cells_that_hold_both_revisions_run_one_after_the_other_as_often_as_wanted(
+    loaded, tmp_path, monkeypatch
+):
+    cells = [f"%%tool half\n{BROKEN}", f"%%tool half\n{FIXED}"]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbformat.write(book, tmp_path / "book.ipynb")
+    monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "book.ipynb"))
+    for _ in range(2):
+        for cell in cells:
+            ran(loaded, "%run_tool half n=4")
+            assert ran(loaded, cell).success
+    assert default_healkit().vault.get("half").code == FIXED
+
+
+@pytest.mark.requirement("FACE-10")
+def test_what_was_healed_is_put_into_the_cell_of_the_magic(loaded):
+    vault = default_healkit().vault
+    vault.add("total", "def total(values: list):\n    return summ(values)\n")
+    ran(loaded, "%run_tool total values=[1,2]")
+    monkeypatched = loaded.user_ns.setdefault("input", lambda prompt="": "y")
+    import builtins
+
+    before, builtins.input = builtins.input, monkeypatched
+    try:
+        ran(loaded, "%heal total --apply")
+    finally:
+        builtins.input = before
+        del loaded.user_ns["input"]
+    assert loaded.asked == [("%%tool total\ndef total(values: list):\n    return sum(values)\n", True)]
+
+
+def test_a_failing_cell_that_reads_a_frame_becomes_a_tool(loaded):
+    ran(loaded, "import pandas as pd\norders = pd.DataFrame({'region': ['a'], 'units': [3]})")
+    ran(loaded, "orders.groupby('region')['unit'].sum()")
+    assert ran(loaded, "%healkit keep by_region").success
+    assert "def by_region(orders):" in default_healkit().vault.get("by_region").code
