@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from healkit.cells.dataflow import dataflow_of, read_cell
-from healkit.cells.function_extraction import import_of
 from healkit.cells.notebook_file import CellRun
 from healkit.contracts.post_mortem import type_name
 from healkit.errors import near_misses
@@ -151,7 +150,7 @@ class _Builder:
         self, code: str, tree: ast.Module, left_out: Sequence[int], near: Sequence[str]
     ) -> CellProgram:
         """Return the program; what needs a refused value is left out."""
-        read = _free(self._failed.source)
+        read = free_names(self._failed.source)
         for name in (*read, *near, *self._similar(read), *self._modules()):
             self.require(name)
         lines = code.split("\n")
@@ -237,9 +236,9 @@ class _Builder:
         self.given[name] = value
         if isinstance(value, types.ModuleType):
             self.imports[import_of(name, value.__name__)] = None
-        elif (line := _library_import(name, value)) is not None:
+        elif (line := library_import(name, value)) is not None:
             self.imports[line] = None
-        elif _is_own_code(value):
+        elif is_own_code(value):
             if not self._source(name):
                 self._refuse(name, f"the source of `{name}` is not known")
         elif name in self._cannot_cross:
@@ -258,7 +257,7 @@ class _Builder:
         if found is None or len(self.sources) >= _SOURCES_MAX:
             return False
         run, node = found
-        for needed in _free(ast.unparse(node)):
+        for needed in free_names(ast.unparse(node)):
             self.require(needed)
         # A name that it binds for itself may be meant as the notebook's.
         for part in ast.walk(node):
@@ -287,7 +286,9 @@ class _Builder:
             if (other is not run or statement.lineno > node.lineno) and _changes(statement, name)
         ]
         refused = dict(self.refused)
-        for needed in (one for part in (node, *(s for _, s in changes)) for one in _free(ast.unparse(part))):
+        for needed in (
+            one for part in (node, *(s for _, s in changes)) for one in free_names(ast.unparse(part))
+        ):
             if needed != name:
                 self.require(needed)
         if self.refused != refused:
@@ -316,7 +317,7 @@ class _Builder:
         return None
 
 
-def _free(source: str) -> list[str]:
+def free_names(source: str) -> list[str]:
     """Return the names that code reads before it binds them, those that its functions look up last."""
     flow = dataflow_of(source)
     return [*flow.reads, *flow.guarded_reads, *flow.deferred_reads]
@@ -343,13 +344,13 @@ def _first_line(statement: ast.stmt) -> int:
     return min([statement.lineno, *(one.lineno for one in decorators)])
 
 
-def _is_own_code(value: object) -> bool:
+def is_own_code(value: object) -> bool:
     """Return whether a value is a function or a class of the notebook's own."""
     kind = isinstance(value, types.FunctionType | type) or hasattr(value, "__wrapped__")
     return kind and getattr(value, "__module__", None) == "__main__"
 
 
-def _library_import(name: str, value: Any) -> str | None:
+def library_import(name: str, value: Any) -> str | None:
     """Return the import that gives a function or a class of a library; None for anything else."""
     if not isinstance(value, types.FunctionType | type | types.BuiltinFunctionType) and not (
         callable(value) and hasattr(value, "__qualname__")
@@ -363,6 +364,14 @@ def _library_import(name: str, value: Any) -> str | None:
         if getattr(sys.modules.get(module), own, None) is not value:
             return None
     return f"from {module} import {own}" + ("" if own == name else f" as {name}")
+
+
+def import_of(name: str, module: str) -> str:
+    """Return the import that binds a module to a name."""
+    if name == module:
+        return f"import {module}"
+    package, _, last = module.rpartition(".")
+    return f"from {package} import {last}" if package and last == name else f"import {module} as {name}"
 
 
 def _parsed(text: str) -> ast.Module | None:

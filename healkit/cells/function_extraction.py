@@ -1,9 +1,9 @@
 """Extraction of a function from a cell.
 
 A cell reads names that other cells bound; a tool gets everything as arguments. Names that the cell reads before it
-binds them become parameters if their values can go to a worker as they are; modules become imports, and the notebook's
-own functions are copied as source. Any other name is refused before anything is saved. The cell's text stays as it was
-typed, comments included; its last expression becomes the function's result.
+binds them become parameters if a tool can be given their values: plain data, arrays, frames. Modules become imports,
+and the notebook's own functions are copied as source. Any other name is refused before anything is saved. The cell's
+text stays as it was typed, comments included; its last expression becomes the function's result.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import ast
 import builtins
 import inspect
 import io
-import sys
 import textwrap
 import tokenize
 import types
@@ -20,17 +19,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from healkit.cells.dataflow import dataflow_of
-from healkit.contracts.encoding import is_plain, to_jsonable
+from healkit.cells.cell_program import free_names, import_of, is_own_code, library_import
 from healkit.contracts.post_mortem import type_name
-from healkit.crossing import values
-from healkit.errors import UsageInvalid
+from healkit.errors import ArgumentsInvalid, UsageInvalid
 from healkit.pysource.nodes import own_nodes
+from healkit.store.arguments import pack_arguments
 
-#: Annotations by the type of a value; the input schema is read off them.
-_ANNOTATIONS = {int: "int", float: "float", str: "str", bool: "bool", list: "list", dict: "dict"}
-#: Larger values belong in a file, not in an argument.
-_VALUE_MAX_CHARS = 1_000_000
+#: Types that a parameter is annotated with; the input schema is read off the annotations.
+_ANNOTATED = (int, float, str, bool, list, dict, tuple)
 
 
 @dataclass(frozen=True)
@@ -48,25 +44,36 @@ def extract_function(name: str, cell: str, namespace: Mapping[str, Any]) -> Extr
     """
     tree = _parsed(cell)
     parts = _Requirements(namespace)
-    for free in _free_names(cell):
+    for free in free_names(cell):
         parts.require(free)
-    if parts.refused:
-        reasons = "; ".join(f"{who} is {why}" for who, why in parts.refused.items())
-        raise UsageInvalid(
-            f"This cell cannot be a tool yet: {reasons}.",
-            hint="Make such values in the cell itself, or grant the tool a file to read "
-            "(%vault grant NAME --read PATH).",
-        )
-    parameters = ", ".join(
-        f"{one}: {_ANNOTATIONS[type(namespace[one])]}" if type(namespace[one]) in _ANNOTATIONS else one
-        for one in parts.arguments
-    )
+    given = {one: namespace[one] for one in parts.arguments}
+    _check_can_be_given(name, given)
+    parameters = ", ".join(f"{one}{_annotation(value)}" for one, value in given.items())
     prefix = "async def" if _awaits(tree) else "def"
     body = _indented(_returning(cell, tree))
     pieces = [*parts.imports, *([""] if parts.imports else []), *(f"{source}\n" for source in parts.sources)]
     code = "\n".join([*pieces, f"{prefix} {name}({parameters}):", body, ""])
     ast.parse(code)
     return ExtractedFunction(code, tuple(parts.arguments))
+
+
+def _check_can_be_given(tool: str, arguments: Mapping[str, Any]) -> None:
+    """Raise `UsageInvalid` for a value that does not reach a worker, or not as what it is."""
+    try:
+        changed = [note.removeprefix("$.") for note in pack_arguments(tool, arguments).notes]
+    except ArgumentsInvalid as error:
+        raise UsageInvalid(f"This cell cannot be a tool yet. {error.message}", hint=error.hint) from None
+    if changed:
+        raise UsageInvalid(
+            f"This cell cannot be a tool yet. In a worker, {'; '.join(changed)}.",
+            hint="Make that value in the cell itself.",
+        )
+
+
+def _annotation(value: object) -> str:
+    if type(value) in _ANNOTATED:
+        return f": {type(value).__name__}"
+    return f': "{type_name(value)}"' if type(value).__name__ == "DataFrame" else ""
 
 
 def _parsed(cell: str) -> ast.Module:
@@ -105,7 +112,6 @@ class _Requirements:
     arguments: list[str] = field(default_factory=list)
     imports: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
     def require(self, name: str) -> None:
@@ -118,62 +124,24 @@ class _Requirements:
         value = self.namespace[name]
         if isinstance(value, types.ModuleType):
             self.imports.append(import_of(name, value.__name__))
-        elif isinstance(value, types.FunctionType | type | types.BuiltinFunctionType):
-            self._callable(name, value)
-        elif (why := _why_refused(value)) is None:
-            self.arguments.append(name)
+        elif (line := library_import(name, value)) is not None:
+            self.imports.append(line)
+        elif is_own_code(value):
+            self._copy(name, value)
         else:
-            self.refused[f"`{name}`"] = why
+            self.arguments.append(name)
 
-    def _callable(self, name: str, value: Any) -> None:
-        module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
-        if module != "__main__":
-            found = getattr(sys.modules.get(str(module)), own, None)
-            if found is value:
-                renamed = "" if own == name else f" as {name}"
-                self.imports.append(f"from {module} import {own}{renamed}")
-            else:
-                self.refused[f"`{name}`"] = f"a {type_name(value)} that cannot be imported"
-            return
+    def _copy(self, name: str, value: Any) -> None:
         try:
             source = textwrap.dedent(inspect.getsource(value))
         except (OSError, TypeError):
-            self.refused[f"`{name}`"] = f"a {type_name(value)} whose source is not to be found"
-            return
-        for free in _free_names(source):
+            raise UsageInvalid(
+                f"This cell cannot be a tool yet. The source of `{name}` is not known.",
+                hint=f"Define {name} in a cell, and run that.",
+            ) from None
+        for free in free_names(source):
             self.require(free)
         self.sources.append(source)
-
-
-def import_of(name: str, module: str) -> str:
-    if name == module:
-        return f"import {module}"
-    package, _, last = module.rpartition(".")
-    return f"from {package} import {last}" if package and last == name else f"import {module} as {name}"
-
-
-def _why_refused(value: object) -> str | None:
-    """Return why a value cannot be an argument; None if it arrives in a worker as it is."""
-    try:
-        if is_plain(value):
-            to_jsonable(value, max_chars=_VALUE_MAX_CHARS)
-            return None
-        _, notes = values.encode(value, [])
-    except values.CannotCross as error:
-        return f"a {type_name(value)}, which cannot go to a worker ({error.why})"
-    except Exception:  # noqa: BLE001 - too large, or a stranger that raises
-        return f"a {type_name(value)} of more than {_VALUE_MAX_CHARS:,} characters"
-    return (
-        f"a {type_name(value)}, which does not arrive as it is ({notes[0].partition(': ')[2]})"
-        if notes
-        else None
-    )
-
-
-def _free_names(source: str) -> list[str]:
-    """Return the names that code reads before it binds them, those that its functions look up last."""
-    flow = dataflow_of(source)
-    return [*flow.reads, *flow.guarded_reads, *flow.deferred_reads]
 
 
 def _returning(cell: str, tree: ast.Module) -> str:

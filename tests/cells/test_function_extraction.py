@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+import ast
+import dataclasses
+import datetime
 import enum
+import functools
 import json
 import math
+import threading
 import types
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from healkit.cells.function_extraction import extract_function
+from healkit.contracts.vault import VaultEntry
 from healkit.errors import UsageInvalid
+from healkit.pysource.shapes import input_schema, read_shape
+from healkit.store.arguments import pack_arguments, validate_arguments
+
+
+@dataclasses.dataclass
+class Point:
+    """Data class of a notebook."""
+
+    x: int
+    y: int
 
 
 class Colour(enum.Enum):
+    """Enumeration of a notebook."""
+
     RED = 1
+
+
+def schema_of(code: str) -> dict[str, Any]:
+    """Return the input schema that is read off a tool's code."""
+    tree = ast.parse(code)
+    return input_schema(tree, read_shape(tree, "kept"))
 
 
 def called(code: str, **arguments: Any) -> Any:
@@ -78,13 +103,6 @@ def test_names_that_a_cell_reads_but_does_not_bind_become_arguments(cell, argume
     assert called(kept.code, **{name: namespace[name] for name in arguments}) == value
 
 
-@pytest.mark.parametrize(
-    "value", [pd.DataFrame({"a": [1]}), {1, 2}, (1, 2), np.arange(3), pd.Timestamp("2026-01-02")]
-)
-def test_an_argument_is_whatever_a_tool_takes(value):
-    assert extract_function("kept", "len(x)", {"x": value}).arguments == ("x",)
-
-
 def test_the_schema_can_be_read_off_the_signature():
     assert (
         "def kept(a: int, items: list, x):"
@@ -102,14 +120,49 @@ def test_an_undefined_name_is_left_in_the_tool():
     assert extract_function("kept", "longets", {}).arguments == ()
 
 
+@pytest.mark.requirement("FACE-7")
+@pytest.mark.parametrize(
+    "value",
+    [
+        pd.DataFrame({"a": [1, 2]}),
+        pl.DataFrame({"a": [1, 2]}),
+        pd.Series([1.5], name="a"),
+        np.arange(3),
+        datetime.date(2026, 1, 2),
+        (1, 2),
+        {1, 2},
+        b"x",
+        "y" * 2_000_000,
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_tool_may_be_given_is_an_argument(value):
+    kept = extract_function("kept", "x", {"x": value})
+    entry = VaultEntry("kept", "default", 1, kept.code, "", input_schema=schema_of(kept.code))
+    assert kept.arguments == ("x",)
+    validate_arguments(entry, pack_arguments("kept", {"x": value}).plain)
+
+
+def test_a_frame_is_annotated_so_that_the_schema_says_it():
+    kept = extract_function("kept", "len(x)", {"x": pd.DataFrame({"a": [1]})})
+    assert kept.code == 'def kept(x: "pandas.DataFrame"):\n    return len(x)\n'
+    assert schema_of(kept.code)["properties"]["x"]["format"] == "dataframe"
+
+
 @pytest.mark.parametrize(
     ("cell", "value", "said"),
     [
-        ("x", iter([]), "'x' is a list_iterator, which cannot go to a worker"),
-        ("x", {"deep": [object()]}, "'x' is a dict, which cannot go to a worker"),
-        ("x", Colour.RED, "Colour, which does not arrive as it is \\(Colour arrives as its value"),
-        ("x", "y" * 2_000_000, "more than 1,000,000 characters"),
-        ("x", types.SimpleNamespace(), "SimpleNamespace"),
+        (
+            "x",
+            {"deep": [object()]},
+            r"x.deep\[0\] holds a value of type object, which cannot reach the worker",
+        ),
+        ("x", threading.Lock(), "x holds a value of type _thread.lock"),
+        ("x", types.SimpleNamespace(), "x holds a value of type types.SimpleNamespace"),
+        ("x", Point(1, 2), "In a worker, x: Point arrives as a dict of its fields"),
+        ("x", Colour.RED, "In a worker, x: Colour arrives as its value"),
+        ("x", functools.partial(print), "x holds a value of type functools.partial"),
+        ("x", "y" * 40_000_000, "8,388,608 are allowed"),
         ("%run_tool x", 1, "it holds a magic or a shell command"),
         ("x = = 1", 1, "invalid syntax"),
         ("from math import *", 1, "'from math import \\*' cannot stand in a function"),

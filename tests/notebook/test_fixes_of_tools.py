@@ -91,10 +91,3 @@ def test_what_was_healed_is_put_into_the_cell_of_the_magic(loaded):
         builtins.input = before
         del loaded.user_ns["input"]
     assert loaded.asked == [("%%tool total\ndef total(values: list):\n    return sum(values)\n", True)]
-
-
-def test_a_failing_cell_that_reads_a_frame_becomes_a_tool(loaded):
-    ran(loaded, "import pandas as pd\norders = pd.DataFrame({'region': ['a'], 'units': [3]})")
-    ran(loaded, "orders.groupby('region')['unit'].sum()")
-    assert ran(loaded, "%healkit keep by_region").success
-    assert "def by_region(orders):" in default_healkit().vault.get("by_region").code

@@ -76,6 +76,24 @@ def test_it_is_traced_explained_and_made_a_tool_that_fails_alike_and_is_mended(r
 
 
 @pytest.mark.slow
+@pytest.mark.requirement("FACE-7")
+def test_a_cell_that_reads_a_frame_is_kept_as_a_tool_and_healed(shell, healkit, capsys):
+    for cell in (
+        "%load_ext healkit",
+        "import pandas as pd\norders = pd.DataFrame({'region': ['a', 'b'], 'revenue': [3, 4]})",
+        "totals = orders.groupby('region')['revnue'].sum()\ntotals",
+        "%healkit keep region_totals",
+        "%run_tool region_totals orders=orders",
+        "report = %heal region_totals --with rules --auto --later",
+    ):
+        shell.run_cell(cell, store_history=True)
+    assert "%run_tool region_totals orders=orders" in capsys.readouterr().out
+    kept = healkit.vault.get("region_totals", revision=1)
+    assert kept.input_schema["properties"]["orders"]["format"] == "dataframe"
+    assert "['revenue'].sum()" in shell.user_ns["report"].best.patch.code
+
+
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-4")
 def test_values_that_are_slow_or_huge_to_print_delay_no_card(run):
     hostile = (
