@@ -25,7 +25,7 @@ from typing import Any, cast
 
 from healkit.contracts.failure import FACT_MAX_CHARS, FACTS_MAX, KNOWN_MAX, NEAR_MAX
 from healkit.errors import near_misses
-from healkit.facts import arrays, columns, tables, values
+from healkit.facts import arrays, columns, standard, tables, values
 from healkit.facts.scene import PRIVATE, Facts, Scene, is_frame, similar
 from healkit.facts.tables import searched
 from healkit.facts.values import mapping
@@ -36,6 +36,15 @@ Observer = Callable[[Scene], Facts | None]
 _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("KeyError", "", (tables.merge_key, tables.missing_label, values.key)),
     ("AttributeError", "", (columns.missing_attribute, tables.column_attribute, arrays.class_for_model)),
+    ("AttributeError TypeError", r"NoneType", (standard.nothing,)),
+    ("AttributeError", "", (standard.attribute,)),
+    ("ImportError", r"cannot import name", (standard.moved,)),
+    ("NameError", "", (standard.class_name,)),
+    ("UnboundLocalError", "", (standard.unbound,)),
+    ("error PatternError", "", (standard.pattern,)),
+    ("ValueError", r"out of range for month|must be in \d|is out of range", (standard.date_parts,)),
+    ("TypeError", r"offset-naive|datetime\.date|unsupported type for timedelta", (standard.moments, standard.argument)),
+    ("ValueError TypeError", r"to unpack|cannot unpack", (standard.unpacked,)),
     ("AttributeError", r"Can only use \.", (columns.accessor,)),
     ("IndexError", r"positional indexer", (tables.past_end,)),
     ("IndexError", r"out of bounds for axis", (arrays.index_end,)),
@@ -103,7 +112,8 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("TypeError", r"unsupported operand|can only concatenate|must be str|not supported between", (values.operands,)),
     ("TypeError", r"'NoneType' object is not subscriptable", (values.none_item,)),
     ("TypeError", r"'NoneType' object is not iterable", (values.none_loop,)),
-    ("TypeError", r"object is not callable", (values.shadowed,)),
+    ("TypeError", r"object is not callable", (values.shadowed, standard.called_value)),
+    ("TypeError", r"must be|expected str|cannot be interpreted|bad operand|doesn't define", (standard.argument,)),
 )  # fmt: skip
 
 

@@ -18,11 +18,12 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from types import FrameType, TracebackType
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 from healkit.contracts.encoding import int_text
 from healkit.errors import near_misses
 
+N = TypeVar("N", bound=ast.AST)
 _SOURCE_MAX_CHARS = 300_000
 _TEXT_MAX_CHARS = 60
 #: What was observed: texts by name.
@@ -103,6 +104,10 @@ class Scene:
             if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0)
         )
         return max(around, key=lambda node: (node.lineno, node.col_offset), default=None)
+
+    def all(self, kind: type[N]) -> Iterator[N]:
+        """Yield every node of that kind in the code of the failing frame."""
+        yield from (node for node in ast.walk(self._tree or ast.Module([], [])) if isinstance(node, kind))
 
     def around(self, inner: ast.AST | None) -> Iterator[ast.AST]:
         """Yield the nodes around a node of the code, the innermost first."""
@@ -300,7 +305,8 @@ def shown(value: object) -> str:
     if type(value).__name__ == "Timestamp" and type(value).__module__.startswith("pandas"):
         return f"`{value}`"
     if type(value) is tuple and value and all(shown(one) for one in value[:6]) and len(value) <= 6:
-        return f"`({', '.join(shown(one).strip('`') for one in value)})`"
+        inner = ", ".join(shown(one).strip("`") for one in value)
+        return f"`({inner},)`" if len(value) == 1 else f"`({inner})`"
     if type(value) not in _PLAIN:
         return ""
     text = int_text(value) if type(value) is int else repr(value)

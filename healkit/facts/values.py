@@ -248,7 +248,7 @@ SAME = frozenset((
     "transformers", "wordcloud", "xgboost", "xlrd",
 ))  # fmt: skip
 #: Parts of scikit-learn that have moved, and names of them that are elsewhere.
-_MOVED = {
+MOVED_PARTS = {
     "sklearn.cross_validation": "sklearn.model_selection", "sklearn.grid_search": "sklearn.model_selection",
     "sklearn.learning_curve": "sklearn.model_selection", "sklearn.externals.joblib": "joblib",
     "sklearn.externals.six": "six", "sklearn.preprocessing.imputation": "sklearn.impute",
@@ -264,7 +264,11 @@ def missing_module(scene: Scene) -> dict[str, str] | None:
     parent, _, part = name.rpartition(".")
     if parent and parent in sys.modules:
         facts = {"about": "no_such_part", "owner": f"`{parent}`", "wanted": f"`{part}`"}
-        return {**facts, "about": "part_moved", "instead": f"`{_MOVED[name]}`"} if name in _MOVED else facts
+        return (
+            {**facts, "about": "part_moved", "instead": f"`{MOVED_PARTS[name]}`"}
+            if name in MOVED_PARTS
+            else facts
+        )
     facts = {"wanted": f"`{name}`"}
     if name in PACKAGES:
         return {

@@ -75,9 +75,13 @@ def _foreign_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def _has(kind: str, form: str) -> bool:
     """Return whether a value of that type has the method that the form calls."""
+    if "+ {0}" in form and kind != "str":
+        return False
     called = re.match(r"(?:\{o\}|str\(\{o\}\))\.(\w+)", form)
     if called is None:
         return kind != "NoneType"
+    if form.startswith("str(") and kind not in {"int", "float", "complex"}:
+        return False
     owner = str if form.startswith("str(") else TYPES.get(kind)
     return owner is None or hasattr(owner, called[1])
 
@@ -107,10 +111,23 @@ def _near_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                       site.source.replace(whole, f"len({site.source.segment(node.value)})"))  # fmt: skip
 
 
+def _trailing_comma(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Remove the comma that made a tuple of one value: `price = 3,`."""
+    facts = site.failure.facts if site.failure is not None else {}
+    name = facts.get("owner", "").strip("`")
+    for made in site.assignments(name) if facts.get("about") == "tuple_by_comma" else ():
+        written = made.value
+        text = site.source.segment(written)
+        if isinstance(written, ast.Tuple) and len(written.elts) == 1 and text.endswith(","):
+            edits = site.source.replace(written, text[:-1].rstrip())
+            yield Proposal(f"The comma made a tuple of `{name}`, and is removed.", edits)
+
+
 #: By the names of their rows.
 FIXES: dict[str, Propose] = {
     "near_attribute": _near_attribute,
     "foreign_method": _foreign_method,
     "dict_attribute": _dict_attribute,
     "near_length": _near_length,
+    "trailing_comma": _trailing_comma,
 }

@@ -307,7 +307,8 @@ def _fields(groups: Mapping[str, str | None], failure: Failure, near: list[str])
 class _Piece(str):
     """A piece of a message; where it is a number, `{size:item}` is that of items.
 
-    `{wanted:bare}` is the piece without its backquotes, `{kind:a}` a type's name with its article: an `int`.
+    `{wanted:bare}` is the piece without its backquotes, `{kind:a}` a type's name with its article: an `int`,
+    `{names:code}` quoted names as code.
     """
 
     __slots__ = ()
@@ -315,6 +316,8 @@ class _Piece(str):
     def __format__(self, noun: str) -> str:
         if noun == "bare":
             return self.strip("`")
+        if noun == "code":
+            return self.replace("'", "`")
         if noun == "a":
             return f"{'an' if self[:1].lower() in 'aeio' else 'a'} `{self}`" if self else ""
         return count(int(self), noun) if noun and self.isdecimal() else str(self)
@@ -441,9 +444,15 @@ def subjects() -> dict[str, Subject]:
     modules = (name for name in sys.stdlib_module_names if not name.startswith("_"))
     abbreviations = "|".join(sorted(("np", "pd", "plt", "sns", "dt", *modules)))
     found = {}
+    from healkit.failures.imports import MOVED  # it reads Python's names, which takes a while
+
+    moved = [key.rpartition(".") for key in MOVED]
+    gone = "|".join(f"module '{m}' has no attribute '{n}'|name '{n}' from '{m}'" for m, _, n in moved)
     for name in SUBJECTS:
         text = Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8")
-        found[name] = msgspec.convert(tomllib.loads(text.replace("‹modules›", abbreviations)), Subject)
+        found[name] = msgspec.convert(
+            tomllib.loads(text.replace("‹modules›", abbreviations).replace("‹moved›", gone)), Subject
+        )
     return found
 
 

@@ -95,6 +95,17 @@ def _name_in_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(f"`{wrong}` is in `{home}`, not in `{module}`.", site.source.replace(statement, text))
 
 
+def _whole_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Import a module by itself that was once part of another one."""
+    facts = site.failure.facts if site.failure is not None else {}
+    statement, instead = site.statement, facts.get("instead", "").strip("`")
+    if isinstance(statement, ast.ImportFrom) and len(statement.names) == 1 and instead.startswith("import "):
+        alias = f" as {statement.names[0].asname}" if statement.names[0].asname else ""
+        yield Proposal(
+            f"It is a module of its own: `{instead}`.", site.source.replace(statement, instead + alias)
+        )
+
+
 def _without_its_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Put the module before a function of an imported module: `findall(…)` beside `import re`."""
     name = match["name"]
@@ -334,6 +345,7 @@ FOREIGN_METHODS = {
 FIXES: dict[str, Propose] = {
     "misspelt_module": _misspelt_module,
     "name_in_module": _name_in_module,
+    "whole_import": _whole_import,
     "missing_import": _missing_import,
     "without_its_module": _without_its_module,
     "misspelt_import": _misspelt_import,

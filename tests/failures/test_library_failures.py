@@ -170,7 +170,7 @@ def test_what_a_row_of_the_catalogue_says_of_its_own_example_is_true(row):
 def page() -> str:
     """Write the expected page: every row with Python's message and healkit's."""
     lines = [
-        "# Failures of pandas, numpy, scikit-learn and imports",
+        "# Failures of pandas, numpy, scikit-learn and Python",
         "",
         f"{len(EXAMPLES)} failures as they happen in notebooks, each with the last line that Python prints and what healkit says",
         "below it. `tests/failures` runs each of them and checks this page. They are common mistakes with columns, shapes, types",

@@ -19,7 +19,7 @@ RAISING = {
     "import": ("    import ramdom\n", "import", 2, "ramdom"),
     "import_from": ("    from math import sqroot\n", "import", 2, "sqroot"),
     "name": ("    total = 1\n    return totl\n", "name", 3, "totl"),
-    "unbound": ("    if x:\n        y = 1\n    return y\n", "name", 4, "local variable `y`"),
+    "unbound": ("    if x:\n        y = 1\n    return y\n", "name", 4, "`y` has no value"),
     "attribute": ("    return [].apend(x)\n", "attribute", 2, "apend"),
     "key": ("    return {'a': 1}['b']\n", "key", 2, "'b'"),
     "path": ("    return open('not/there')\n", "path", 2, "not/there"),
