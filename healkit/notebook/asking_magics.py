@@ -76,7 +76,7 @@ def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
             return healkit.patch_editor(tool, options.persona, log_id=options.log_id)
         return report
     report = _ask_others(healkit, tool, options, names)
-    if options.apply and report.revision is not None:
+    if options.apply and report.ok:
         replace_cell(get_ipython(), tool_cell(healkit.vault.get(tool, options.persona)))
     return report
 
@@ -106,7 +106,7 @@ def _heal_cell(
 
 def _panel(healkit: Healkit, tool: str, options: Namespace, names: list[str] | None) -> Any:
     """Open a panel, in which nothing is done without a click; it has an editor for a person."""
-    for flag in ("auto", "dry_run", "later"):
+    for flag in ("apply", "auto", "dry_run", "later"):
         if getattr(options, flag):
             word = flag.replace("_", "-")
             raise UsageInvalid(

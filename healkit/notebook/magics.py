@@ -284,7 +284,7 @@ class HealkitMagics(Magics):
         if command not in magic_parsers.HEALKIT_COMMANDS:
             raise unknown("subcommand of %healkit called", command, magic_parsers.HEALKIT_COMMANDS)
         if command == "keep":
-            self._show(vault_magics.keep(self.healkit, options, self.shell, self.cells.last))
+            self._show(vault_magics.keep(self.healkit, options, self.shell, self.cells))
         elif command == "requests":
             vault_magics.requests(self.healkit, options).show()
         elif options.name is not None or options.cell is not None:

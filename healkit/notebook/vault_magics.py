@@ -16,37 +16,43 @@ from healkit.parsing import parse_arguments, read_grants, split_label, unknown
 from healkit.rendering import listings
 from healkit.rendering.document import Code, Line, Section, Span
 from healkit.runtime import vault_edits
-from healkit.store.entries import code_hash
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from healkit.app import Healkit
     from healkit.contracts.vault import VaultEntry
-    from healkit.notebook.own_cells import FailedCell
+    from healkit.notebook.own_cells import FailedCell, FailedCells
     from healkit.store.vault import Vault
 
 
-def save(
-    healkit: Healkit, options: Namespace, code: str, others: Callable[[], Iterable[str] | None]
-) -> tuple[VaultEntry, CellOutput]:
+#: Returns the texts of the notebook's cells; None where they are not known.
+ReadCells = Callable[[], Iterable[str] | None]
+#: What to do about a cell that would undo a fix, and about one that is kept as a tool.
+_INSTEAD = "Add --take to the first line to put v{active}'s code into this cell, or --replace to save the cell's code."
+_INSTEAD_KEPT = (
+    "%vault show {name} --edit puts v{active} into a cell; %vault revert {name} {older} takes the fix back."
+)
+
+
+def save(healkit: Healkit, options: Namespace, code: str, cells: ReadCells) -> tuple[VaultEntry, CellOutput]:
     """Save a `%%tool` cell; return the entry, and say what was saved.
 
-    others: returns the texts of the notebook's other cells, None where they are not known. Raises `FixUndone` where the
-    vault has a fix that none of them has.
+    Raises `FixUndone` where the vault has a fix that no cell has.
     """
     if not code.strip():
         raise UsageInvalid("This %%tool cell is empty.", hint="Put the tool's code below the first line.")
     if options.name is None and options.sql:
         raise UsageInvalid("A SQL tool needs a name.", hint="Write %%tool NAME --sql.")
-    if not options.replace:
-        _check_fix(healkit.vault, options.name or vault_edits.name_in(code), options.persona, code, others)
+    name = options.name or vault_edits.name_in(code)
+    if not (options.replace or options.draft):
+        _check_fix(healkit.vault, name, options.persona, code, cells)
     grants = read_grants(vars(options))
     change = CodeChange(code, reason=options.reason, draft=options.draft, grants=grants)
     entry, before = vault_edits.add_or_patch(
         healkit.vault,
         healkit.log,
-        options.name or vault_edits.name_in(code),
+        name,
         options.persona,
         change,
         description=options.description,
@@ -57,24 +63,23 @@ def save(
 
 
 def _check_fix(
-    vault: Vault, name: str, persona: str, code: str, others: Callable[[], Iterable[str] | None]
+    vault: Vault, name: str, persona: str, code: str, cells: ReadCells, instead: str = _INSTEAD
 ) -> None:
-    """Raise `FixUndone` where the code is an older revision's, and the active one is a fix that no cell has."""
-    active = vault_edits.exactly(vault, name, persona)
-    if active is None or active.code == code:
+    """Raise `FixUndone` where the code would take back a fix that no cell of the notebook has.
+
+    Where the cells are not known, one of them may have the fix that a person made.
+    """
+    undone = vault_edits.undone_fix(vault, name, persona, code)
+    if undone is None:
         return
-    history = vault.history(name, persona)
-    older = [one.number for one in history if one.code_hash == code_hash(code) and not one.draft]
-    made = next((one for one in history if one.active), None)
-    if not older or made is None or (made.motivating_log_id is None and made.author == "person"):
+    texts, active = cells(), undone.active
+    if not undone.healed if texts is None else any(active.code.strip() in text for text in texts):
         return
-    texts = others()
-    if made.author == "person" if texts is None else any(active.code.strip() in text for text in texts):
-        return
+    kind = "a healed" if undone.healed else "a fixed"
     raise FixUndone(
-        f"{active.label} fixes what this cell still has: its code is that of v{older[-1]}, so nothing was saved.",
-        hint=f"Add --take to the first line to put v{active.revision}'s code into this cell, or --replace to save the "
-        "cell's.",
+        f"The vault has {kind} {active.label} that this cell does not have. "
+        f"The cell's code is that of v{undone.older}; it was not saved.",
+        hint=instead.format(name=name, active=active.revision, older=undone.older),
     )
 
 
@@ -143,15 +148,14 @@ _KEPT_NOTE = (
 )
 
 
-def keep(
-    healkit: Healkit, options: Namespace, shell: InteractiveShell, last: FailedCell | None
-) -> CellOutput:
+def keep(healkit: Healkit, options: Namespace, shell: InteractiveShell, cells: FailedCells) -> CellOutput:
     """Save a cell as a tool, and say which arguments it takes and how to run it."""
     if options.name is None or options.number is not None:
         raise UsageInvalid("The tool needs a name, of one word.", hint="Write %healkit keep NAME.")
     from healkit.cells.function_extraction import extract_function  # few cells are kept
 
-    kept = extract_function(options.name, _cell(options.cell, shell, last), shell.user_ns)
+    kept = extract_function(options.name, _cell(options.cell, shell, cells.last), shell.user_ns)
+    _check_fix(healkit.vault, options.name, options.persona, kept.code, cells.texts, _INSTEAD_KEPT)
     change = CodeChange(kept.code, reason=options.reason)
     entry, before = vault_edits.add_or_patch(
         healkit.vault, healkit.log, options.name, options.persona, change

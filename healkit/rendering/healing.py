@@ -150,6 +150,8 @@ def _next(report: HealReportData, face: Face) -> list[tuple[str, Fact]]:
         words = [f"healkit requests {word} {report.request_id}" for word in ("accept", "decline")]
         found.append(("next", " or ".join(f"`%{word}`" for word in words), " or ".join(words)))
     if report.outcome == "kept" or (report.outcome == "halted" and report.revision is not None):
+        code = f"`%heal {tool} --apply` puts it into a cell"
+        found.append(("code", code, f"healkit vault show {tool} --code"))
         found.append(("undo", f"`%vault undo {tool}`", f"healkit vault undo {tool}"))
     if face == "notebook":
         found = [(name, page, page.replace("`", "")) for name, page, _ in found]

@@ -7,17 +7,30 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from healkit.contracts.vault import checked_examples
 from healkit.errors import PersonaNotFound, ToolNotFound, UsageInvalid, is_refused
 from healkit.pysource.shapes import parse, read_shape
 from healkit.runtime.execution import execution_of
+from healkit.store.entries import code_hash
 
 if TYPE_CHECKING:
-    from healkit.contracts.vault import CodeChange, VaultEntry
+    from healkit.contracts.vault import CodeChange, RevisionInfo, VaultEntry
     from healkit.store.log_reader import Log
     from healkit.store.vault import Vault
+
+
+#: Authors of revisions that were healed.
+_HEALERS = frozenset({"rule", "search", "model", "agent"})
+
+
+class UndoneFix(NamedTuple):
+    """Fix that older code would take back: the active revision, the one that has that code, and who made the fix."""
+
+    active: VaultEntry
+    older: int
+    healed: bool
 
 
 def name_in(code: str) -> str:
@@ -95,6 +108,28 @@ def add_or_patch(
     if sql and before.type != "sql":
         raise UsageInvalid(f"{before.label} is a Python tool.", hint="Give the SQL tool a name of its own.")
     return patch(vault, log, name, persona, change, examples)
+
+
+def undone_fix(vault: Vault, name: str, persona: str, code: str) -> UndoneFix | None:
+    """Return the fix that saving this code would take back; None where it would take back none.
+
+    The code is that of an older revision, and one of those since is a fix: healing or an agent made it, or a person in
+    answer to a failure. What `%vault revert` and a changed cell save is none.
+    """
+    active = exactly(vault, name, persona)
+    if active is None or active.code == code:
+        return None
+    saved = [one for one in vault.history(name, persona) if not one.draft]
+    older = [one.number for one in saved if one.code_hash == code_hash(code)]
+    fixes = [one for one in saved if older and one.number > older[-1] and _is_fix(one)]
+    if not fixes:
+        return None
+    return UndoneFix(active, older[-1], any(one.author in _HEALERS for one in fixes))
+
+
+def _is_fix(revision: RevisionInfo) -> bool:
+    answers = revision.author == "person" and revision.motivating_log_id is not None
+    return answers or revision.author in _HEALERS
 
 
 def saved_line(entry: VaultEntry, before: VaultEntry | None) -> str:

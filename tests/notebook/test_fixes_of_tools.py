@@ -43,7 +43,9 @@ def test_an_old_cell_stops_before_it_undoes_a_fix(loaded):
     fixed_by("rule")
     raised = ran(loaded, f"%%tool half\n{BROKEN}").error_in_exec
     assert isinstance(raised, FixUndone)
-    assert "half v2 fixes what this cell still has: its code is that of v1" in str(raised)
+    assert str(raised).startswith(
+        "The vault has a healed half v2 that this cell does not have. The cell's code is that of v1; it was not saved."
+    )
     assert default_healkit().vault.get("half").revision == 2
 
 
@@ -58,8 +60,51 @@ def test_the_fix_is_taken_into_the_cell_or_overwritten(loaded):
 
 def test_other_code_is_saved_as_always(loaded):
     fixed_by("rule")
+    assert ran(loaded, f"%%tool half --draft\n{BROKEN}").success
     assert ran(loaded, f"%%tool half\n{FIXED}# by hand\n").success
-    assert default_healkit().vault.get("half").revision == 3
+    assert default_healkit().vault.get("half").revision == 4
+
+
+def test_a_fix_is_not_lost_below_a_later_revision(loaded):
+    fixed_by("rule")
+    default_healkit().vault.patch("half", f"{FIXED}# in a program\n")
+    raised = ran(loaded, f"%%tool half\n{BROKEN}").error_in_exec
+    assert "a healed half v3 that this cell does not have" in str(raised)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda vault: vault.patch("half", FIXED, author="seed"),
+        lambda vault: vault.patch("half", FIXED),
+        lambda vault: (fixed_by("rule"), vault.revert("half", 1), vault.patch("half", f"{FIXED}# again\n")),
+    ],
+    ids=["seed", "a person's edit", "a fix that was taken back"],
+)
+def test_what_is_no_fix_stops_no_cell(loaded, change):
+    change(default_healkit().vault)
+    assert ran(loaded, f"%%tool half\n{BROKEN}").success
+    assert default_healkit().vault.get("half").code == BROKEN
+
+
+def test_a_cell_that_is_kept_again_undoes_no_fix(loaded):
+    ran(loaded, "rate = 3")
+    ran(loaded, "total = rate * amount")
+    ran(loaded, "%healkit keep total_of")
+    default_healkit().vault.patch("total_of", "def total_of(rate: int):\n    return rate\n", author="rule")
+    raised = ran(loaded, "%healkit keep total_of").error_in_exec
+    assert isinstance(raised, FixUndone)
+    assert "%vault revert total_of 1" in str(raised)
+
+
+def test_a_fix_by_hand_stops_the_cell_where_the_notebook_is_known_to_lack_it(loaded, tmp_path, monkeypatch):
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(f"%%tool half\n{BROKEN}")])
+    nbformat.write(book, tmp_path / "book.ipynb")
+    monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "book.ipynb"))
+    row = default_healkit().execute("half", arguments={"n": 4}).log_id
+    default_healkit().vault.patch("half", FIXED, motivating_log_id=row)
+    raised = ran(loaded, f"%%tool half\n{BROKEN}").error_in_exec
+    assert "a fixed half v2 that this cell does not have" in str(raised)
 
 
 def test_cells_that_hold_both_revisions_run_one_after_the_other_as_often_as_wanted(
@@ -77,17 +122,14 @@ def test_cells_that_hold_both_revisions_run_one_after_the_other_as_often_as_want
 
 
 @pytest.mark.requirement("FACE-10")
-def test_what_was_healed_is_put_into_the_cell_of_the_magic(loaded):
-    vault = default_healkit().vault
-    vault.add("total", "def total(values: list):\n    return summ(values)\n")
+def test_what_was_healed_is_put_into_the_cell_of_the_magic(loaded, monkeypatch):
+    monkeypatch.setattr("builtins.input", lambda prompt="": "y")
+    default_healkit().vault.add("total", "def total(values: list):\n    return summ(values)\n")
     ran(loaded, "%run_tool total values=[1,2]")
-    monkeypatched = loaded.user_ns.setdefault("input", lambda prompt="": "y")
-    import builtins
-
-    before, builtins.input = builtins.input, monkeypatched
-    try:
-        ran(loaded, "%heal total --apply")
-    finally:
-        builtins.input = before
-        del loaded.user_ns["input"]
-    assert loaded.asked == [("%%tool total\ndef total(values: list):\n    return sum(values)\n", True)]
+    for line in ("%heal --apply", "%heal total --apply"):  # the second finds nothing that fails any more
+        ran(loaded, line)
+        assert loaded.asked.pop() == (
+            "%%tool total\ndef total(values: list):\n    return sum(values)\n",
+            True,
+        )
+    assert ran(loaded, "%heal total --apply --panel").error_in_exec is not None
