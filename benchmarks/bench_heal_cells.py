@@ -42,6 +42,22 @@ def _asked():
 _asked()
 del _asked
 """
+#: The sentences and the code of the card below the failing cell, as JSON.
+EXPLAIN = """
+def _asked():
+    import json
+    from healkit.cells.failing import notebook_cells
+    from healkit.failures.catalogue import explain
+    cell = notebook_cells.find(None)
+    said = explain(cell.failure)
+    steps = ("what", "why", "hint", "fix", "code")
+    words = [[name, getattr(one, name)] for one in (said, *said.linked) for name in steps]
+    if cell.advice is not None and cell.advice.kind != "near":
+        words = [["advice", cell.advice.sentence], ["advice", cell.advice.todo]]
+    print(json.dumps([word for word in words if word[1]]))
+_asked()
+del _asked
+"""
 FRAME = """
 import numpy as np
 import pandas as pd
@@ -197,13 +213,6 @@ def verdict(case: dict[str, Any], card: str) -> str:
     return "useful" if all(re.search(rule, card, re.IGNORECASE) for rule in case["needs"]) else "silent"
 
 
-def said_of(shown: Sequence[str], code: str) -> str:
-    """The card's own sentences: without the error's line, and without the lines of the cell that it repeats."""
-    own = {line.strip() for line in code.splitlines() if line.strip()}
-    lines = [re.sub(r"^[\s>│|\d:→-]+", "", line).strip() for line in "\n".join(shown).splitlines()]
-    return "\n".join(line for line in lines if line and line not in own)
-
-
 def public(chosen: Sequence[str], report: Path | None) -> dict[str, Any]:
     found, lines = Counter[str](), []
     by_kind: dict[str, Counter[str]] = defaultdict(Counter)
@@ -215,8 +224,9 @@ def public(chosen: Sequence[str], report: Path | None) -> dict[str, Any]:
         with kernel_of(book) as kernel:
             kernel.run(LOAD, "c0")
             done = kernel.run(code, "c1")
+            said = json.loads(kernel.run(EXPLAIN, history=False).printed.splitlines()[-1])
         assert re.fullmatch(case["fails"], done.error), f"{case['name']} raises {done.error!r}"
-        card = said_of(done.shown, code)
+        card = "\n".join(f"{name:<7}{text}" for name, text in said)
         word = verdict(case, card)
         found[word] += 1
         by_kind[case["kind"]][word] += 1
