@@ -12,6 +12,7 @@ import datetime
 import difflib
 import itertools
 import linecache
+import operator
 import re
 import sys
 import unicodedata
@@ -26,6 +27,11 @@ from healkit.errors import near_misses
 N = TypeVar("N", bound=ast.AST)
 _SOURCE_MAX_CHARS = 300_000
 _TEXT_MAX_CHARS = 60
+#: Operators that are applied to numbers of Python's own types.
+_SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+}  # fmt: skip
+_NUMBER_MAX = 1e15
 #: What was observed: texts by name.
 Facts = dict[str, str]
 #: Returned for an expression whose value cannot be read without running code.
@@ -147,6 +153,14 @@ class Scene:
                 return _item(self.value(base, depth + 1), self.value(key, depth + 1))
             case ast.Attribute(value=base, attr=name):
                 return _attribute(self.value(base, depth + 1), name)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _SUMS:
+                sides = self.value(left, depth + 1), self.value(right, depth + 1)
+                if all(type(side) in {int, float} and abs(side) < _NUMBER_MAX for side in sides):
+                    return _SUMS[type(op)](*sides)
+            case ast.Call(func=ast.Name(id="len"), args=[given], keywords=[]):
+                owner = self.value(given, depth + 1)
+                is_own = self.frame.f_locals.get("len", self.frame.f_globals.get("len", len)) is len
+                return len(owner) if is_own and type(owner) in {list, tuple, dict, set, str} else UNREAD
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 values = [self.value(item, depth + 1) for item in items]
                 if any(value is UNREAD for value in values):

@@ -33,6 +33,8 @@ _PATTERNS = (
      "For a backslash, write two, in `r'…'`."),
     ("bad character range", "a range in its brackets runs backwards", "Put a `-` that is meant as such at the end."),
     ("invalid group reference", "it refers to a group that it does not have", "Groups are counted from 1."),
+    ("incomplete escape", r"a backslash in it begins an escape, such as `\x41` or `\u0041`, that is not complete",
+     "For a backslash, write two, in `r'…'`."),
     ("look-behind requires fixed-width", "the text that it looks back at may have several lengths",
      "Give each alternative of `(?<=…)` the same length."),
     ("unknown extension", "`(?` is followed by a sign that has no meaning there", "A named group is `(?P<name>…)`."),
@@ -51,6 +53,8 @@ def pattern(scene: Scene) -> Facts | None:
         or "`" in text
     ):
         return None
+    if any(frame.f_code.co_name in {"parse_template", "expand_template"} for frame in scene.frames):
+        return None  # a replacement text
     wrong, advice = next(
         ((what, how) for begin, what, how in _PATTERNS if message.startswith(begin)), (message, "")
     )
@@ -110,6 +114,8 @@ def _date_parts(scene: Scene) -> dict[str, int]:
         owner = scene.value(node.func.value)
         if type(owner) in {_DAY, _MOMENT}:
             known = {"year": owner.year, "month": owner.month, "day": owner.day}
+        elif isinstance(node.func.value, ast.Call) and called(node.func.value) in {"date", "datetime"}:
+            known = _numbers(zip(_PARTS, map(scene.value, node.func.value.args), strict=False))
     elif name not in {"date", "datetime", "time"}:
         return {}
     parts = _PARTS[3:] if name == "time" else _PARTS
@@ -185,6 +191,7 @@ _WANTED = (
     re.compile(r"expected (?P<wanted>string) or bytes-like object(?:, got '(?P<kind>\w+)')?"),
     re.compile(r"expected (?P<wanted>str|string|int)(?: instance)?,? (?:got|not) '?(?P<kind>\w+)"),
     re.compile(r"expected (?P<wanted>str), bytes or os.PathLike object, not (?P<kind>\w+)"),
+    re.compile(r"argument must be (?P<wanted>str), bytes, or os.PathLike object, not '(?P<kind>\w+)'"),
     re.compile(r"unsupported type for timedelta (?:\w+) component: (?P<kind>\w+)"),
     re.compile(r"bad operand type for abs\(\): '(?P<kind>\w+)'"),
     re.compile(r"type (?P<kind>\w+) doesn't define __(?:round|floor|ceil)__ method"),
@@ -222,6 +229,11 @@ def argument(scene: Scene) -> Facts | None:
         )
         facts = {"function": scene.text(node.func), "owner": told, "given": text, "needs": needs}
         facts["kind"] = f"`{type(value).__name__}`"
+        is_date = called(node) in {"date", "datetime"} and type(value) is str
+        if is_date and re.fullmatch(r"\d{4}-\d\d-\d\d(?:[T ][\d:]+)?", value):
+            part = f"`{ast.unparse(node.func)}.fromisoformat({text.strip('`')})`"
+            whole = {"given": scene.text(node), "part": part}
+            return complete({"about": "date_of_text", "function": facts["function"], "owner": told, **whole})
         about = (
             "argument_none" if value is None and not isinstance(one, ast.Constant) else _about(value, needs)
         )
@@ -260,6 +272,8 @@ def attribute(scene: Scene) -> Facts | None:
     facts = {"owner": owner, "wanted": f"`{name}`", "kind": f"`{type(value).__name__}`"}
     if not owner:
         return None
+    if issubclass(type(value), type) and _set_in(scene, cast("type[Any]", value).__name__, name):
+        return {**facts, "about": "class_for_object", "instead": f"`{owner.strip('`')}(…).{name}`"}
     members = vars(cast("type[Any]", value)).get("_member_names_") if issubclass(type(value), type) else None
     if type(members) is list:
         return complete(
@@ -283,6 +297,8 @@ def attribute(scene: Scene) -> Facts | None:
         scene.frame.f_globals.get("__name__"),
         "__main__",
     }
+    if is_own and (base := _base_that_sets(scene, type(value), name)):
+        return {**facts, "about": "super_init", "found": f"`{base}`"}
     if not is_own or not names:
         return None
     return {
@@ -290,6 +306,31 @@ def attribute(scene: Scene) -> Facts | None:
         "about": "attribute_of_own",
         "known": listed(dict.fromkeys(names), len(set(names))).replace("'", ""),
     }
+
+
+def _set_in(scene: Scene, owner: str, name: str) -> bool:
+    """Return whether the code has a class of that name whose methods set that attribute of `self`."""
+    return any(found.name == owner and _sets(found, name) for found in scene.all(ast.ClassDef))
+
+
+def _base_that_sets(scene: Scene, kind: type, name: str) -> str:
+    """Return the base class whose `__init__` sets an attribute, where the class's own never calls it; else nothing."""
+    starts = {
+        found.name: one
+        for found in scene.all(ast.ClassDef)
+        for one in found.body
+        if isinstance(one, ast.FunctionDef) and one.name == "__init__"
+    }
+    bases = [base.__name__ for base in type.mro(kind)[1:-1]]
+    own = starts.get(kind.__name__)
+    if own is None or any(isinstance(one, ast.Name) and one.id in {"super", *bases} for one in ast.walk(own)):
+        return ""
+    return next((base for base in bases if base in starts and _sets(starts[base], name)), "")
+
+
+def _sets(node: ast.AST, name: str) -> bool:
+    found = (one for one in ast.walk(node) if isinstance(one, ast.Attribute) and one.attr == name)
+    return any(isinstance(one.ctx, ast.Store) for one in found)
 
 
 def _class_of_module(module: ModuleType, name: str, owner: str, facts: Facts) -> Facts | None:
@@ -366,17 +407,40 @@ def class_name(scene: Scene) -> Facts | None:
     for depth, outer in enumerate(around):
         if isinstance(outer, ast.ClassDef):
             inner = around[:depth]
-            if not _binds(outer, name) or not inner:
+            is_stored = _set_in(scene, outer.name, str(name))
+            if not (_binds(outer, name) or is_stored) or not inner:
                 return None
             facts = {"wanted": f"`{name}`", "owner": f"`{outer.name}`"}
             if any(isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) for one in inner):
                 return {**facts, "about": "name_of_class", "instead": f"`self.{name}`"}
+            if not _binds(outer, name):
+                return None
             made = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
             return (
                 {**facts, "about": "name_in_class_body"}
                 if any(isinstance(one, made) for one in inner)
                 else None
             )
+    return None
+
+
+def inner_name(scene: Scene) -> Facts | None:
+    """Say that a name exists only in a function, a comprehension or an `except` of the code."""
+    name = getattr(scene.error, "name", None)
+    around = set(scene.around(scene.node))
+    facts = {"wanted": f"`{name}`"}
+    for node in scene.all(ast.AST):
+        if node in around:
+            continue
+        match node:
+            case ast.ExceptHandler(name=bound) if bound == name:
+                return {**facts, "about": "name_of_except", "line": str(node.lineno)}
+            case ast.comprehension(target=target) if name in {
+                n.id for n in ast.walk(target) if isinstance(n, ast.Name)
+            }:
+                return {**facts, "about": "name_of_comprehension", "line": str(target.lineno)}
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if _stores(node, str(name)):
+                return {**facts, "about": "name_of_function", "function": f"`{node.name}`"}
     return None
 
 
@@ -400,7 +464,10 @@ def unbound(scene: Scene) -> Facts | None:
     )
     if function is None or not name:
         return None
-    facts = {"wanted": f"`{name}`", "function": f"`{function.name}`", "instead": f"`global {name}`"}
+    facts = {"wanted": f"`{name}`", "function": f"`{function.name}`", "word": f"`global {name}`"}
+    outer = next((one for one in scene.around(function) if isinstance(one, ast.FunctionDef)), None)
+    if outer is not None and any(n not in set(ast.walk(function)) for n in _stores(outer, name)):
+        return {**facts, "about": "unbound_outer", "word": f"`nonlocal {name}`"}
     if name in scene.frame.f_globals:
         return {**facts, "about": "unbound_outer"}
     read = getattr(scene.node, "lineno", 0)
@@ -444,6 +511,8 @@ def nothing(scene: Scene) -> Facts | None:
                 pass
             case ast.Call(args=[owner, *_]) | ast.BinOp(left=owner):
                 pass
+            case ast.Name() | ast.Call() if node in {scene.node, getattr(scene.statement, "iter", None)}:
+                owner = node
             case _:
                 continue
         for source in [owner] if isinstance(owner, ast.Call) else _last_assigned(scene, owner):
@@ -469,6 +538,14 @@ def _gives_nothing(scene: Scene, call: ast.Call) -> Facts | None:
     name = called(call)
     if isinstance(call.func, ast.Attribute) and name in _IN_PLACE and scene.value(call.func) is UNREAD:
         return {"about": "changes_in_place", "function": f"`.{name}()`"}
+    if isinstance(call.func, ast.Attribute):
+        owner = scene.value(call.func.value)
+        wanted = scene.value(call.args[0]) if call.args else UNREAD
+        if name == "get" and len(call.args) == 1 and type(owner) is dict and type(wanted) in {str, int}:
+            known = {"about": "get_nothing", "given": scene.text(call.func.value), "wanted": shown(wanted)}
+            return known | {"whole": scene.text(call)} if wanted not in owner else None
+        if name in {"search", "match", "fullmatch"} and (owner is re or type(owner) is re.Pattern):
+            return {"about": "search_nothing", "function": f"`{name}`"}
     if isinstance(call.func, ast.Name):
         if name == "print":
             return {"about": "prints_only", "function": "`print`"}
@@ -546,3 +623,31 @@ def called_value(scene: Scene) -> Facts | None:
     if type(value) in {list, tuple, dict, str}:
         return {**facts, "about": "called_items"}
     return {**facts, "about": "called_number"} if type(value) in {int, float} else None
+
+
+def summed(scene: Scene) -> Facts | None:
+    """Say which item of a sum is text."""
+    node = scene.node
+    if not isinstance(node, ast.Call) or called(node) != "sum" or len(node.args) != 1:
+        return None
+    values, owner = scene.value(node.args[0]), scene.text(node.args[0])
+    if type(values) not in {list, tuple} or not owner:
+        return None
+    texts = [(place, one) for place, one in enumerate(values[:1000]) if type(one) is str]
+    if not texts or not shown(texts[0][1]):
+        return None
+    facts = {
+        "owner": owner,
+        "place": str(texts[0][0]),
+        "value": shown(texts[0][1]),
+        "given": owner,
+        "part": "",
+    }
+    for kind in ("int", "float"):
+        try:
+            for _, one in texts:
+                {"int": int, "float": float}[kind](one)
+        except ValueError:
+            continue
+        return {**facts, "about": "sum_of_text", "part": f"`map({kind}, {owner.strip('`')})`"}
+    return {**facts, "about": "sum_of_words"}

@@ -116,7 +116,7 @@ def index_end(scene: Scene) -> Facts | None:
     if not owner:
         return {**facts, "about": "item_of_none"}
     constant = isinstance(node.slice, ast.Constant | ast.UnaryOp)
-    facts["named"] = "" if constant or not facts["index"] else f"{facts['index']} is {facts['asked']}, and "
+    facts["named"] = "" if constant or not facts["index"] else f"Here {facts['index']} is {facts['asked']}."
     return {**facts, "about": "item_past_end", "last": f"`{len(owner) - 1}`"}
 
 
@@ -152,9 +152,20 @@ def operands(scene: Scene) -> Facts | None:
         facts = {"about": "text_and_number", "kind": f"`{kinds[number].__name__}`", "sign": sign}
         facts["number"] = _with_value(texts[number], values[number], sides[number])
         facts["text"] = _with_value(texts[text], values[text], sides[text])
-        facts["ways"] = f"For text, write `str({texts[number].strip('`')})`."
+        as_text, as_number = (
+            f"str({texts[number].strip('`')})",
+            f"{kinds[number].__name__}({texts[text].strip('`')})",
+        )
+        compares = isinstance(scene.node, ast.Compare)
+        facts["ways"] = "" if compares else f"For text, write `{as_text}`."
         if _is_number(values[text]):
-            facts["ways"] += f" For a number, write `{kinds[number].__name__}({texts[text].strip('`')})`."
+            facts["ways"] += f" For a number, write `{as_number}`."
+        facts["ways"] = facts["ways"].strip()
+        only = (number, as_text) if not compares else (text, as_number) if _is_number(values[text]) else None
+        only = None if not compares and _is_number(values[text]) else only
+        facts |= {"given": texts[only[0]], "part": f"`{only[1]}`"} if only else {"given": "", "part": ""}
+        if compares:
+            facts["about"] = "text_and_number_compared"
         return facts
     return None
 

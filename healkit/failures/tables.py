@@ -88,6 +88,12 @@ def _as_explained(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(told.reason, edits + imported, less=0.05 * number)
             continue
         places = [m.span() for m in _written(told.piece).finditer(site.source.text, start, end)]
+        texts = [
+            site.source.span(node)
+            for node in site.nodes(ast.Constant, near=False)
+            if isinstance(node.value, str)
+        ]
+        places = [place for place in places if not any(a < place[0] and place[1] < b for a, b in texts)]
         places.sort(key=lambda place: place[1] <= marked[0] or place[0] >= marked[1])
         for further, (at, stop) in enumerate(places[:2]):
             edits = [Edit(at, stop, text), *imported]

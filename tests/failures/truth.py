@@ -28,7 +28,7 @@ _WORDS = {
     "lsuffix", "mixed", "na", "numeric_only", "on", "on_bad_lines", "right_on", "rsuffix", "sep", "sum", "warn", "Int64", "OneHotEncoder",
     "SimpleImputer", "getcwd", "listdir", "literal_eval", "isoformat", "self", "null", "true", "hk", "provide", "read", "write",
     "PATH", "LinearRegression", "fit", "nan", "vault", "grant", "NAME", "pip", "install", "latin", "cp1252", "utf", "rb",
-    "timedelta", "days", "key", "parse_args", "exist_ok", "capture_output", "stderr", "SELECT", "FROM", "sqlite_master", "https", "http", "Europe", "Zurich", "tzdata",
+    "timedelta", "days", "weeks", "month", "total_seconds", "extrasaction", "dateutil", "relativedelta", "_replace", "fieldnames", "defaultdict", "key", "parse_args", "exist_ok", "capture_output", "stderr", "SELECT", "FROM", "sqlite_master", "https", "http", "Europe", "Zurich", "tzdata",
     "with", "file", "r", "w", "a", "x", "b",
 }  # fmt: skip
 #: Modules of Python's own whose functions an explanation may name.
