@@ -16,7 +16,7 @@ from healkit.errors import HealError, UsageInvalid
 from healkit.notebook import cards
 from healkit.notebook.cell_output import CellOutput, explain_limit, fixes_offered, live_page, replace_cell
 from healkit.notebook.magic_words import evaluate
-from healkit.notebook.vault_magics import tool_cell
+from healkit.notebook.vault_magics import put_into_cell
 from healkit.parsing import (
     ANSWER_PROMPT,
     DECISION_PROMPT,
@@ -77,7 +77,7 @@ def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
         return report
     report = _ask_others(healkit, tool, options, names)
     if options.apply and report.ok:
-        replace_cell(get_ipython(), tool_cell(healkit.vault.get(tool, options.persona)))
+        put_into_cell(healkit.vault.get(tool, options.persona), get_ipython()).show()
     return report
 
 

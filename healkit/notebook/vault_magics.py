@@ -117,9 +117,14 @@ def tool_cell(entry: VaultEntry) -> str:
 
 def take(healkit: Healkit, options: Namespace, code: str, shell: InteractiveShell) -> CellOutput:
     """Put the vault's code into the running `%%tool` cell."""
-    entry = healkit.vault.get(options.name or vault_edits.name_in(code), options.persona)
+    name = options.name or vault_edits.name_in(code)
+    return put_into_cell(healkit.vault.get(name, options.persona), shell)
+
+
+def put_into_cell(entry: VaultEntry, shell: InteractiveShell) -> CellOutput:
+    """Make the running cell the `%%tool` cell of an entry."""
     replace_cell(shell, tool_cell(entry))
-    return CellOutput.done(f"The code of {entry.label} is in this cell now; the old text is one undo away")
+    return CellOutput.done(f"The code of {entry.label} is in this cell now: run it")
 
 
 def vault(healkit: Healkit, options: Namespace) -> CellOutput:

@@ -6,7 +6,7 @@ Nothing runs before the click, and then the cells do.
 from __future__ import annotations
 
 import pytest
-from browser_lab import CONTRAST, SLOW_MS
+from browser_lab import CONTRAST, LAB, NOTEBOOK_7, SLOW_MS, TELL
 from browser_panels import Open
 from playwright.sync_api import expect
 
@@ -40,3 +40,35 @@ def test_a_click_runs_the_cells_that_the_failed_one_lacks_and_it_runs_then(noteb
     expect(book.cell(3).locator(".jp-InputPrompt")).to_have_text("[5]:")
     expect(book.cell(3).locator(".jp-OutputArea-output")).to_have_text("7")
     assert book.problems == []
+
+
+@pytest.mark.requirement("FACE-10")
+@pytest.mark.parametrize("view", [LAB, NOTEBOOK_7])
+def test_a_fix_gets_into_the_cell_that_asked_for_it_and_runs_there(notebook: Open, view: str) -> None:
+    broken = "def half(n: int):\n    return n / O"
+    cells = ["%load_ext healkit", "units = [4, 9]", "sum(unit)", "%heal --apply", f"%%tool half\n{broken}"]
+    book = notebook(f"apply-{view.partition('/')[0]}", *cells, width=900, view=view)
+    for number in range(4):
+        book.run(number)
+    code = book.cell(3).locator(".cm-content")
+    expect(code).to_have_text("sum(units)")
+    book.shot(f"applied-{view.partition('/')[0]}")
+    book.run(3)
+    expect(book.cell(3).locator(".jp-OutputArea-output")).to_have_text("13")
+    book.run(4)
+    book.page.evaluate(
+        TELL,
+        f"from healkit import Healkit\nHealkit().vault.patch('half', {broken.replace('O', '2')!r}, author='rule')",
+    )
+    book.run(4)
+    expect(book.cell(4)).to_contain_text("The vault has a healed half v2 that this cell does not have.")
+    code = book.cell(4).locator(".cm-content")
+    code.click()
+    book.page.keyboard.press("Control+Home")
+    book.page.keyboard.press("End")
+    book.page.keyboard.type(" --take")
+    book.run(4)
+    expect(code).to_contain_text("return n / 2")
+    expect(book.cell(4)).to_contain_text("The code of half v2 is in this cell now: run it")
+    book.page.keyboard.press("Control+z")
+    expect(code).to_contain_text("return n / O")

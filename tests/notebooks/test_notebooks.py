@@ -32,7 +32,10 @@ VARYING = re.compile(
 #: What depends on the version of a library: its lines, and which of its files they are in.
 LIBRARY = re.compile(
     r' +File "[^"]*(?:site|dist)-packages/[^"]*", line \d+, in .*\n(?: {4}.*\n)*|\d+ library frames? folded: .*'
+    r"|File \S*(?:site|dist)-packages/\S+:\d+, in .*\n(?: *(?:-*> *)?(?:\d+|\(\.\.\.\)).*\n)*"  # IPython's own
 )
+#: Colours of a terminal.
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
 
 #: Version of Python → what it writes otherwise than the one before it, in the cells that fail.
 SINCE = {
@@ -270,9 +273,9 @@ def text_of(cell: NotebookNode) -> str:
 
 def normalised(text: str) -> str:
     """Remove times and durations, libraries' frames, and the spaces that line them up."""
-    return re.sub(r"\s+", " ", VARYING.sub("…", LIBRARY.sub("…", text)))
+    return re.sub(r"\s+", " ", VARYING.sub("…", LIBRARY.sub("…", COLOURS.sub("", text))))
 
 
 def elsewhere(text: str) -> str:
     """Remove from a saved notebook's text the folder that this machine keeps libraries in."""
-    return re.sub(r"[^\s\"'<>\\]*/(?:site|dist)-packages/", "site-packages/", text)
+    return re.sub(r"/[^\s\"'<>\\]*/(?:site|dist)-packages/", "site-packages/", text)
