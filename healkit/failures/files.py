@@ -52,6 +52,32 @@ def _files(root: Path) -> list[Path]:
     return [path for path in found if path.is_file()]
 
 
+#: Functions and methods that make a file.
+_WRITERS = re.compile(
+    r"to_(?!datetime|numeric)\w+|save\w*|imsave|imwrite|write_(?:text|bytes|csv|parquet|json|excel|html)"
+)
+
+
+def _missing_folder(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Make the folder that a new file goes into."""
+    folder = os.path.dirname(match["path"][1:-1])
+    if not folder or site.statement is None:
+        return
+    writes = any(_writes(call) for call in site.nodes(ast.Call))
+    edits = site.source.insert_before(site.statement, f"os.makedirs({folder!r}, exist_ok=True)")
+    if writes and edits:
+        more = [] if site.module_name("os") else site.add_import("import os")
+        yield Proposal(f"The folder {folder!r} does not exist; it is made first.", [*edits, *more])
+
+
+def _writes(call: ast.Call) -> bool:
+    name = called_name(call) or ""
+    if name != "open":
+        return _WRITERS.fullmatch(name) is not None
+    modes = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "mode")]
+    return any(isinstance(one, ast.Constant) and str(one.value)[:1] in "wax" for one in modes)
+
+
 def _encoding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Name another encoding than the one that failed."""
     used = match["codec"].lower().replace("_", "-")
@@ -96,6 +122,7 @@ def _closed_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 #: By the names of their rows.
 FIXES: dict[str, Propose] = {
     "near_file": _near_file,
+    "missing_folder": _missing_folder,
     "encoding": _encoding,
     "closed_file": _closed_file,
 }

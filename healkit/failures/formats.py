@@ -41,9 +41,9 @@ def cleaned(text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
     """Yield a reason and an expression that cleans the text so that it is a number."""
     if re.fullmatch(r"\s*-?\d+\.\d*\s*", text):
         yield f"{text!r} has a decimal point: convert it with `float` first.", f"float({shown})"
-    if re.fullmatch(r"-?\d{1,3}(,\d{3})+(\.\d+)?", text):
+    if re.fullmatch(r"\s*-?\d{1,3}(,\d{3})+(\.\d+)?\s*", text):
         yield "Remove the thousands separators.", f'{base}.replace(",", "")'
-    if re.fullmatch(r"-?\d+,\d+", text):
+    if re.fullmatch(r"\s*-?\d+,\d+\s*", text):
         yield "Replace the decimal comma with a point.", f'{base}.replace(",", ".")'
     if re.fullmatch(r"-?\d{1,3}(\.\d{3})+,\d+", text):
         yield "Replace the decimal comma with a point.", f'{base}.replace(".", "").replace(",", ".")'

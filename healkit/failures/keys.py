@@ -195,8 +195,20 @@ def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal("Keys from JSON are strings.", edits)
 
 
+def _valid_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Write the value that a library suggests, or the nearest of those that it takes."""
+    wrong = match["wrong"]
+    taken = re.findall(r"'([^']+)'", match["known"])
+    near = taken[:1] if match["suggested"] else near_misses(wrong, taken, 1)
+    for node in constants(site, wrong)[:1]:
+        for right in near:
+            reason = f"{wrong!r} is not taken here; {right!r} is."
+            yield Proposal(reason, site.source.replace(node, quoted(site, node, right)))
+
+
 #: By the names of their rows.
 FIXES: dict[str, Propose] = {
+    "valid_value": _valid_value,
     "near_key": _near_key,
     "counted": _counted,
     "other_kind_of_key": _other_kind_of_key,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from healkit.contracts.healing import Edit
 from healkit.failures.site import Proposal, Propose, Site
@@ -106,6 +106,12 @@ def _with_return(site: Site, function: Function, last: ast.stmt) -> Iterator[Pro
     if _returns(function) and not isinstance(last, ast.Expr):
         return
     match last:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=args)) if _only_tells(args):
+            for name in _assigned(function)[-1:]:
+                yield Proposal(
+                    f"`{function.name}` prints `{name}` but does not return it.",
+                    source.insert_after(last, f"return {name}"),
+                )
         case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=[value], keywords=[])):
             text = source.segment(value)
             yield Proposal(
@@ -125,18 +131,22 @@ def _with_return(site: Site, function: Function, last: ast.stmt) -> Iterator[Pro
                 yield Proposal(f"{why}: return `{name}`.", edits, less=0.05 * number)
 
 
+def _only_tells(args: Sequence[ast.expr]) -> bool:
+    """Return whether a `print` says more than one value: its text is none that anything else could use."""
+    return len(args) > 1 or any(isinstance(one, ast.JoinedStr | ast.Constant) for one in args)
+
+
+def _assigned(function: Function) -> list[str]:
+    """Return the names that the function's own statements assign, in order."""
+    targets = (target for node in function.body if isinstance(node, ast.Assign) for target in node.targets)
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
 def _built(function: Function, last: ast.stmt) -> list[str]:
     """Return the names that the function assigned and the last block changed, in the order of assignment."""
     own = {arg.arg for arg in parameters(function)}
-    begun = [
-        target.id
-        for node in function.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    ]
     touched = {n.id for n in ast.walk(last) if isinstance(n, ast.Name)}
-    return [name for name in dict.fromkeys(begun) if name in touched and name not in own][:2]
+    return [name for name in dict.fromkeys(_assigned(function)) if name in touched and name not in own][:2]
 
 
 #: By the names of their rows.

@@ -567,12 +567,17 @@ def _numeric_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("Calculate with the columns of numbers only.", edits)
 
 
+#: A day above 12 stands where pandas has taken the number for a month.
+_DAY_FIRST = re.compile(r'time data "(?:1[3-9]|2\d|3[01])[/.-]\d+[/.-].* format "%m[/.-]%d')
+
+
 def _date_formats(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    ways = ["format='mixed'", "dayfirst=True", "format='mixed', dayfirst=True", "errors='coerce'"]
+    if site.failure is not None and _DAY_FIRST.search(site.failure.evalue):
+        ways.insert(0, ways.pop(1))
     for call in _calls(site, "to_datetime"):
         form = next((keyword for keyword in call.keywords if keyword.arg == "format"), None)
-        for number, text in enumerate(
-            ("format='mixed'", "dayfirst=True", "format='mixed', dayfirst=True", "errors='coerce'")
-        ):
+        for number, text in enumerate(ways):
             if form is not None and text.startswith("format"):
                 edits = site.source.replace(form, text)
             else:
