@@ -113,6 +113,8 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("TypeError", r"unsupported operand|can only concatenate|must be str|not supported between", (values.operands,)),
     ("TypeError", r"'NoneType' object is not subscriptable", (values.none_item,)),
     ("TypeError", r"'NoneType' object is not iterable", (values.none_loop,)),
+    ("TypeError", r"'(?:int|float)' object is not iterable", (standard.counted,)),
+    ("FileNotFoundError", "", (standard.command,)),
     ("TypeError", r"object is not callable", (values.shadowed, standard.called_value)),
     ("TypeError", r"must be|expected str|cannot be interpreted|bad operand|doesn't define", (standard.argument,)),
 )  # fmt: skip
@@ -171,6 +173,7 @@ def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[
         listed = wanted and isinstance(error, KeyError | TypeError)  # elsewhere there are hundreds
         near = near_misses(wanted, names, NEAR_MAX) if wanted else []
         near = [name for name in near if name != wanted and (not strict or similar(wanted, name))]
+        near = _closest(wanted, near) if strict else near
         return near, names[:KNOWN_MAX] if listed else []
     except Exception:  # noqa: BLE001 - without a guess there is no suggestion
         return [], []
@@ -233,6 +236,12 @@ def _names_for(error: NameError, told: TracebackType | None) -> list[str]:
     ranked = sorted((name for name in found if found[name][0] == surest), key=lambda name: -found[name][1])
     best = found[ranked[0]][1] if ranked else 0.0
     return [name for name in ranked if found[name][1] >= best - _CLOSE][:NEAR_MAX]
+
+
+def _closest(wanted: str, near: list[str]) -> list[str]:
+    """Return the names that are hardly less similar than the first."""
+    likeness = [difflib.SequenceMatcher(None, wanted.casefold(), name.casefold()).ratio() for name in near]
+    return [name for name, one in zip(near, likeness, strict=True) if one >= likeness[0] - _CLOSE]
 
 
 def _folded(name: str) -> str:

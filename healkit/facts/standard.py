@@ -651,3 +651,18 @@ def summed(scene: Scene) -> Facts | None:
             continue
         return {**facts, "about": "sum_of_text", "part": f"`map({kind}, {owner.strip('`')})`"}
     return {**facts, "about": "sum_of_words"}
+
+
+def counted(scene: Scene) -> Facts | None:
+    """Say that a loop goes over a number."""
+    loop = scene.statement
+    if not isinstance(loop, ast.For) or type(scene.value(loop.iter)) is not int:
+        return None
+    return complete({"about": "loop_over_number", "owner": scene.text(loop.iter)})
+
+
+def command(scene: Scene) -> Facts | None:
+    """Say that a program does not exist, where the code was about to start one."""
+    name = getattr(scene.error, "filename", None)
+    starts = any(frame.f_globals.get("__name__") == "subprocess" for frame in scene.frames)
+    return complete({"about": "no_command", "wanted": shown(name)}) if starts else None

@@ -317,7 +317,11 @@ class _Piece(str):
         if noun == "bare":
             return self.strip("`")
         if noun == "code":
-            return self.replace("'", "`")
+            return (
+                self.replace("'", "`")
+                if "'" in self
+                else ", ".join(f"`{one}`" for one in self.split(", ") if one)
+            )
         if noun == "a":
             return f"{'an' if self[:1].lower() in 'aeio' else 'a'} `{self}`" if self else ""
         return count(int(self), noun) if noun and self.isdecimal() else str(self)

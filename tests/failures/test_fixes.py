@@ -41,7 +41,7 @@ BY_A_PERSON = frozenset((
     "attribute_of_none_named", "attribute_of_gap", "none_item", "none_loop", "item_past_end", "item_of_none",
     "none_to_number", "divisor", "divisor_length", "no_processes", "shadowed", "no_such_day",
     "pattern", "day_of_month", "zone_one", "moment_and_number", "moment_and_text", "name_in_class_body", "unbound_branch", "prints_only",
-    "unpack_count", "get_nothing", "search_nothing", "class_for_object", "super_init", "name_of_except", "name_of_function", "sum_of_words",
+    "unpack_count", "no_command", "get_nothing", "search_nothing", "class_for_object", "super_init", "name_of_except", "name_of_function", "sum_of_words",
 ))  # fmt: skip
 
 
