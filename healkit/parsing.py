@@ -112,7 +112,10 @@ def sample_call(entry: VaultEntry, *, quote: Callable[[Any], str]) -> str:
             return "".join(f" {name}={quote(value)}" for name, value in given.items())
     known = entry.input_schema.get("properties", {})
     wanted = entry.input_schema.get("required", [])
-    samples = {name: _SAMPLES.get(str(known.get(name, {}).get("type"))) for name in wanted}
+    kinds = {name: known.get(name, {}) for name in wanted}
+    samples = {
+        name: None if "format" in of else _SAMPLES.get(str(of.get("type"))) for name, of in kinds.items()
+    }
     return "".join(f" {name}={'…' if sample is None else quote(sample)}" for name, sample in samples.items())
 
 

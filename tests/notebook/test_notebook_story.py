@@ -98,6 +98,7 @@ MISTAKES = (
     ("%run_tool fibonacci n=1 --args '{\"n\": 2}'", "'n' is given twice"),
     ("%run_tool fibonacci n=[1", "[ is opened and never closed"),
     ("%run_tool", "Write %run_tool NAME key=value"),
+    ("%run_tool total", "'frame' is missing. It takes: frame. Write %run_tool total frame=…"),
     ("%vault shwo fibonacci", "Did you mean 'show'?"),
     ("%vault show", "%vault show takes NAME"),
     ("%vault show fibonacci@7", "has no revision 7"),
@@ -137,6 +138,7 @@ def loaded(shell, module_database, monkeypatch):
     monkeypatch.setenv("HEALKIT_DB", str(module_database))
     shell.run_line_magic("load_ext", "healkit")
     shell.run_cell_magic("tool", "fibonacci", "def fibonacci(n: int = 3):\n    return n\n")
+    shell.run_cell_magic("tool", "total", "def total(frame: 'pandas.DataFrame'):\n    return len(frame)\n")
     shell.user_ns["orders"] = 7
     return shell
 
