@@ -7,6 +7,7 @@ it fails, the card is drawn without it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -49,11 +50,12 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
         history = (
             execution_card.history_line(cell.seen, cell.first_seen, "").partition(";")[0] + ", in this kernel"
         )
+    allowed = {explained, cell.execution.explained} == {"fix"}
     if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
-        return CellOutput.of(rendered.card(execution, aside=Aside(found, hidden, history, tip, explained)))
+        shown = CellOutput.of(rendered.card(execution, aside=Aside(found, hidden, history, tip, explained)))
+        return dataclasses.replace(shown, panel=fix_panel(shown.html, cell.number) if allowed else None)
     why, fix = told(cell.advice)
     aside = Aside(found, hidden, history, tip, explained, why, fix)
-    allowed = {explained, cell.execution.explained} == {"fix"}
     panel = advice_panel(cell.advice) if allowed else None
     return CellOutput.of(rendered.card(execution, aside=aside), panel)
 
@@ -122,6 +124,19 @@ def shown(advice: CellAdvice) -> CellOutput:
     """Show the advice alone, without the failure's card."""
     lines = Section([Line(Span(line, "ticked")) for line in told(advice) if line])
     return CellOutput.of(Card(tone="warn", parts=(lines,), line="→ cell order"), advice_panel(advice))
+
+
+def fix_panel(card: str, number: int | None) -> Callable[[], Panel] | None:
+    """Return what makes the panel that looks for a fix on a click; None where no panels are wanted."""
+    if not Config.from_environment().panels:
+        return None
+
+    def make() -> Panel:
+        from healkit.notebook.widgets.cell_order import CellFix  # as below
+
+        return CellFix(card, number)
+
+    return make
 
 
 def advice_panel(advice: CellAdvice | None) -> Callable[[], Panel] | None:

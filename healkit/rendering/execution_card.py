@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -28,6 +29,7 @@ from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.contracts.tools import place_label
 from healkit.crossing import values
 from healkit.errors import TOOL_CODES
+from healkit.plain_text import untick
 from healkit.rendering import cleaning, plain
 from healkit.rendering.cleaning import HIDDEN_MARK
 from healkit.rendering.document import (
@@ -112,67 +114,107 @@ def success(execution: ExecutionData) -> Card:
 def _failure_card(
     execution: ExecutionData, failure: Failure, frames: int | None, face: Face, note: str, aside: Aside
 ) -> Card:
-    hint = [Line(failure.hint, "note", "note")] if failure.hint else []
+    told = _told(execution, aside)
+    why, rest = _explained(failure, told), [*locals_of(aside), _frames(failure, frames), *_details(execution)]
+    steps = next_steps(execution, face)
+    if aside.tip:
+        rest.append(Line(Span(f"Tip: {aside.tip}", "quiet", plain=aside.tip), "tip", "tip"))
     return Card(
-        plain.one_line(failure.summary, 600),
+        _title(failure, told),
         "✗",
         "bad",
-        below=list(_below(execution, failure, aside)),
+        below=list(_below(execution, failure, aside, told)),
         parts=[
-            *_explanation(execution, failure, aside),
-            *hint,
+            *([Line(failure.hint, "note", "note")] if failure.hint else []),
             *_notes(execution, note),
-            *locals_of(aside),
-            _frames(failure, frames),
-            *_details(execution),
-            _next(execution, face, aside.tip),
+            *([Fold("Why, and a suggested fix", why, "body")] if why else []),
+            Fold("Values, frames and record" if aside.locals else "Frames and record", rest, "body"),
+            *([_next(steps)] if steps else []),
         ],
         line=f"✗ {headline(execution)}",
     )
 
 
-def _below(execution: ExecutionData, failure: Failure, aside: Aside) -> Iterator[Part]:
-    """Say where it failed, how it ended, and how often that has happened."""
-    where = place(execution)
-    line = Line((Span(execution.label, "label", "bad", plain="at" if where else ""), " ", where))
-    yield line if where else Only("html", line)
-    if own_line := tool_line(execution):
-        yield Line(Span(own_line, "mark"), "failing", indent=6)
+#: Names and values in a sentence.
+_VALUES = re.compile(r"`|\d")
+
+
+def title_of(execution: ExecutionData, explained: ExplainLevel) -> str:
+    """Say what failed in one sentence, in which the values that made it stand; empty for what did not fail."""
+    failure = execution.failure
+    return "" if failure is None else _title(failure, _told(execution, Aside(explained=explained)))
+
+
+def _title(failure: Failure, told: Explanation | None) -> str:
+    what = _with_values(failure, told)
+    return plain.one_line(f"{failure.ename}: {untick(what)}" if what else failure.summary, 400)
+
+
+def _with_values(failure: Failure, told: Explanation | None) -> str:
+    """Return what happened, if it names values, and the exception's own message does not say it."""
+    what = "" if told is None else told.what
+    return what if _VALUES.search(what) and what.rstrip(".") not in failure.summary else ""
+
+
+def _below(
+    execution: ExecutionData, failure: Failure, aside: Aside, told: Explanation | None
+) -> Iterator[Part]:
+    """Say where it failed, and on which line, how it ended, and how often that has happened."""
+    where, own_line = place(execution), tool_line(execution)
+    label = Span(execution.label, "label", "bad", plain="at" if where else "")
+    line: list[str | Span] = [label, " ", where]
+    shown = [where, "  ", Span(own_line, "mark")] if own_line else line
+    more = [] if failure.code == "TOOL_EXCEPTION" else [ending(failure)]
+    more += [aside.history] if aside.history else []
+    if where or more:
+        quiet = [Span("  " + " · ".join(more), "quiet")] if more else []
+        yield Only("html", Line((*shown, *quiet)))
+    else:
+        yield Only("html", Line(tuple(line)))
+    # A terminal has no fold, and no width for all of it in one line.
+    if where:
+        yield Only("text", Line(tuple(line)))
+    if own_line:
+        yield Only("text", Line(Span(own_line, "mark"), "failing", indent=6))
     if failure.code != "TOOL_EXCEPTION":
-        yield Line(ending(failure), "quiet")
+        yield Only("text", Line(ending(failure), "quiet"))
     if aside.history:
-        yield Line(aside.history, "quiet", "seen")
+        yield Only("text", Line(aside.history, "quiet", "seen"))
+    if told is not None and told.what and told.what.rstrip(".") not in failure.summary:
+        yield Only("text", Line(Span(told.what, "ticked"), label="what"))
 
 
-def _explanation(execution: ExecutionData, failure: Failure, aside: Aside) -> list[Part]:
-    """Show what and why as text, the hint set apart, and the fix behind a click: try yourself first.
-
-    Leaves out what the headline says already, and what either of the two limits does not allow.
-    """
+def _told(execution: ExecutionData, aside: Aside) -> Explanation | None:
+    """Return the explanation, with better words where there are some, and without what the two limits do not allow."""
     told = explanation(execution)
     if told is None:
-        return []
+        return None
     if aside.why:
         what = told.what.partition(" Did you mean")[0]
         told = dataclasses.replace(told, what=what, why=aside.why, hint="", fix=aside.fix, code="")
-    told = told.at(execution.explained).at(aside.explained)
+    return told.at(execution.explained).at(aside.explained)
+
+
+def _explained(failure: Failure, told: Explanation | None) -> list[Part]:
+    """Show why as text, the hint set apart, and the fix: behind a click on a page, so that one tries without first."""
+    if told is None:
+        return []
     lines: list[Part] = []
-    if told.what and told.what.rstrip(".") not in failure.summary:
-        lines.append(Line(Span(told.what, "ticked"), label="what"))
+    if told.what and not _with_values(failure, told) and told.what.rstrip(".") not in failure.summary:
+        lines.append(Only("html", Line(Span(told.what, "ticked"))))
     if told.why:
-        lines.append(Line(Span(told.why, "ticked"), "quiet", "why"))
+        lines.append(Line(Span(told.why, "ticked"), label="why"))
     if told.hint and told.hint != failure.hint:  # healkit's own hint is shown anyway
         lines.append(Line((Span("Hint: ", "strong", plain=""), Span(told.hint, "ticked")), "hint", "hint"))
-    fix: list[Part] = [Line(Span(told.fix, "ticked"), label="fix")] if told.fix else []
+    if told.fix:
+        lines.append(Line((Span("Fix: ", "strong", plain=""), Span(told.fix, "ticked")), label="fix"))
     if told.code:
-        terminal = Facts([("code" if fix else "fix", told.code)])
-        fix += [Only("html", Code(told.code)), Only("text", terminal)]
-    if fix:
-        lines.append(Fold("Suggested fix", fix, "body"))
+        terminal = Facts([("code" if told.fix else "fix", told.code)])
+        lines += [Only("html", Code(told.code)), Only("text", terminal)]
     for one in told.linked:
         title = Span(f"{one.title}: ", "strong", plain="")
         lines.append(Line((title, Span(one.in_one_line, "ticked")), label=one.title.lower()))
-    return [Section(lines)] if lines else []
+    return lines
 
 
 def _frames(failure: Failure, innermost: int | None) -> Section:
@@ -266,12 +308,11 @@ def _steps(execution: ExecutionData) -> Iterator[tuple[str, Fact]]:
         yield from decided(call.task_id)
 
 
-def _next(execution: ExecutionData, face: Face, tip: str) -> Section:
-    lines: list[Part] = [Only("html", Line(Span("Next, copy into a cell:", "quiet")))]
-    for number, step in enumerate(next_steps(execution, face)):
+def _next(steps: Sequence[str]) -> Section:
+    lines: list[Part] = []
+    for number, step in enumerate(steps):
         what = Span(f"  {purpose(step)}", "quiet", plain="")
         lines.append(Line((Span(step, "code", "info"), what), "command", "" if number else "next"))
-    lines += [Line(Span(f"Tip: {tip}", "quiet", plain=tip), "tip", "tip")] if tip else []
     return Section(lines, is_last=True)
 
 
@@ -508,14 +549,15 @@ def decision_line(decision: DecisionRecord) -> str:
 
 #: Beginning of a command → its purpose.
 _PURPOSES = {
+    "%healkit keep": "make it a tool",
     "%vault show": "fix it",
     "%vault list": "see what there is",
     "%trace_last_error": "see it again",
     "%post_mortem": "inspect it",
+    "%heal": "look for a fix",
     "%debug": "inspect it (q leaves)",
     "%run_tool": "run it again",
     "hk.rerun": "run it again, as it was",
-    "%healkit keep": "make it a tool",
 }
 #: Longest command that is offered for copying, in characters.
 _COMMAND_MAX_CHARS = 1000
@@ -530,7 +572,7 @@ def next_steps(execution: ExecutionData, face: Face) -> list[str]:
     name, persona = execution.tool_name, execution.persona
     flag = "" if persona == "default" else f" --persona {persona}"
     if execution.origin == "cell":
-        return ["%debug", "%trace_last_error", "%healkit keep NAME"]
+        return ["%heal", "%debug", "%healkit keep NAME"]
     if execution.failure is not None and execution.failure.code in _NO_SUCH_TOOL:
         return ["healkit vault list" if face == "terminal" else "%vault list"]
     if face == "terminal":

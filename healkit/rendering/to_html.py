@@ -89,8 +89,9 @@ _THEME = {
 _LITERAL = re.compile("|".join(_THEME))
 MONO = "font-family:monospace;font-size:12px"
 _CARD = (
-    f"background-color:{PAPER};color:{INK};border:1px solid {LINE};border-radius:6px;max-width:960px;"
-    "margin:6px 0;font-family:sans-serif;font-size:13px;line-height:1.45;overflow:hidden;overflow-wrap:anywhere"
+    f"background-color:{PAPER};color:{INK};border:1px solid {LINE};border-radius:6px;max-width:1200px;"
+    "margin:6px 0;font-family:sans-serif;font-family:var(--jp-ui-font-family,sans-serif)"
+    ";font-size:13px;line-height:1.45;overflow:hidden;overflow-wrap:anywhere"
 )
 #: Names of the theme's colours in a card; those of `ai` within such a card only, which keeps the others small.
 _AI = {PURPLE, PURPLE_SOFT}

@@ -192,6 +192,12 @@ export class Beside {
     this.editor.dispatch({ changes: { from: 0, to: this.editor.state.doc.length, insert: text } });
   }
 
+  /** One column, in which what was taken out stands above what took its place, or two side by side. */
+  setNarrow(narrow) {
+    this.oneColumn = narrow;
+    if (this.isNarrow() !== this.narrow) this.draw(this.text());
+  }
+
   compareWith(theirs) {
     this.theirs = theirs;
     this.draw(this.text());

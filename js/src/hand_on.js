@@ -1,5 +1,5 @@
 // What leaves the notebook: a failure as a notebook of its own, or as a bug report to paste.
-import { button, clear, code, fold, h } from "./dom.js";
+import { button, clear, code, h } from "./dom.js";
 import { guarded } from "./frame.js";
 import { progress } from "./link.js";
 
@@ -9,7 +9,7 @@ export class HandOn {
     this.said = h("div", { role: "status" });
     const save = button("Save as a notebook", () => this.save(), { title: "Arguments, code and failure, in a notebook that runs without healkit" });
     const copy = button("Copy as bug report", () => this.copy(), { title: "As Markdown, secrets hidden" });
-    this.element = fold("Share", h("div", { class: "hk-actions" }, save, copy), this.said);
+    this.element = h("div", { class: "hk-part" }, h("div", { class: "hk-actions" }, save, copy), this.said);
   }
 
   ask(op, text) {

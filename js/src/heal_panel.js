@@ -25,11 +25,11 @@ function table(text, more = {}) {
 
 export class Heal {
   /**
-   * `logId` is the failure that is meant, or null; `headed` is whether the tool and its failure are named on top;
+   * `logId` is the failure that is meant, or null; `headed` is whether the tool and its failure are named on top; `atOnce` is whether it begins by itself;
    * `carded` takes the static card anew, where there is one above; `onsaved` is told when another revision may be active.
    */
-  constructor({ link, tool, persona, logId = null, headed = true, carded = null, onsaved = null }) {
-    Object.assign(this, { link, tool, persona, logId, headed, carded, onsaved });
+  constructor({ link, tool, persona, logId = null, headed = true, atOnce = false, carded = null, onsaved = null }) {
+    Object.assign(this, { link, tool, persona, logId, headed, atOnce, carded, onsaved });
     this.element = h("div", { class: "hk-part hk-heal", role: "group", "aria-label": `healing of ${tool}`, tabindex: "-1" });
     this.version = 0;
     this.shown = "";
@@ -47,6 +47,7 @@ export class Heal {
       this.opened = await progress(this.element, "Opening", this.ask("heal_open", { log_id: this.logId }), { stoppable: false });
       this.draw();
       this.take(this.opened.state);
+      if (this.atOnce && this.state.phase === "idle") this.begin();
       this.ticking = setInterval(() => this.tick(), TICK_MS);
     });
     return this;
@@ -67,9 +68,12 @@ export class Heal {
       "form",
       { class: "hk-actions", onsubmit: (event) => { event.preventDefault(); this.begin(); } },
       this.startButton,
-      h("fieldset", { class: "hk-asked" }, h("legend", {}, "asking"), opened.advisors.map(label)),
-      h("label", { class: "hk-line" }, "for up to ", this.budget, " s"),
-      missing.length ? fold("Who cannot be asked?", missing.map((one) => h("p", { class: "hk-muted hk-prewrap" }, `${one.name}: ${one.why_not}`))) : null,
+      fold(
+        "Settings",
+        h("fieldset", { class: "hk-asked" }, h("legend", {}, "look in"), opened.advisors.map(label)),
+        h("label", { class: "hk-line" }, "for up to ", this.budget, " s"),
+        missing.map((one) => h("p", { class: "hk-muted hk-prewrap" }, `${one.name}: ${one.why_not}`)),
+      ),
     );
     this.said = h("div", { role: "status", class: "hk-unseen" });
     this.problems = h("div", {});
@@ -263,7 +267,7 @@ export class Heal {
     const steps = button("Step by step", () => this.step(), { "aria-expanded": "false" });
     const edit = button("✎ Change it yourself", () => this.edit(), { "aria-expanded": "false" });
     const kept = report.outcome === "kept" && !undone;
-    const again = kept && this.opened.log_id ? button("↻ Re-run with the same arguments", () => this.rerun(again), { class: "hk-primary" }) : null;
+    const again = kept && this.opened.log_id ? button("↻ Re-run", () => this.rerun(again), { class: "hk-primary" }) : null;
     const waits = report.outcome === "pending" && !settled;
     const settle = (decision) => this.send("heal_settle", { decision }, buttons);
     const keep = button("✓ Keep it now", () => settle("keep"), { title: "Make it the next revision" });

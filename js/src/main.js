@@ -1,6 +1,8 @@
 // The bundle's one export: open the panel that a model is.
 import { AuditPanel } from "./audit_panel.js";
+import { CellFix } from "./cell_fix.js";
 import { CellOrder } from "./cell_order.js";
+import { makeRoom } from "./cell_page.js";
 import { DecidePanel } from "./decide_panel.js";
 import { button, clear, h } from "./dom.js";
 import { frame, guarded } from "./frame.js";
@@ -15,6 +17,7 @@ import { TracebackView } from "./traceback_view.js";
 
 const KINDS = {
   AuditPanel: (link) => new AuditPanel({ link }),
+  CellFix: (link, spec, memory, carded, model) => new CellFix({ link, model }),
   CellOrder: (link) => new CellOrder({ link }),
   DecidePanel: (link, spec, _, carded) => new DecidePanel({ link, carded }),
   HealPanel: (link, spec, _, carded) => new Heal({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, carded }),
@@ -30,6 +33,9 @@ function whole(model, link) {
   if (!story?.steps) return null;
   return new HealTimeline({ link, story, kept: link.ask("hello").then(({ memory }) => memory) });
 }
+
+/** Panels of a failure, which stand for the card above them. */
+const OF_FAILURES = new Set(["CellFix", "TracebackView"]);
 
 const GONE = "The kernel does not answer: it was restarted or has ended. What stands here is how it was; run the cell again for a new panel.";
 
@@ -69,7 +75,8 @@ export async function open(model, el) {
       const off = countView(model, id, el);
       let byHand = false;
       link.hear("who", () => link.ask("here").catch(() => {}));
-      panel = KINDS[kind](link, spec, memory, (data) => putCard(model, id, data));
+      panel = KINDS[kind](link, spec, memory, (data) => putCard(model, id, data), model);
+      if (OF_FAILURES.has(kind) && !docked) left.push(makeRoom(el));
       if (docked) tab = dock(model, link, around.root, docked, () => (byHand = true));
       left.push(() => off({ byHand, live: link.live }), () => tab?.forget());
     }

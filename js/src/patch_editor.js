@@ -32,10 +32,12 @@ export class PatchEditor {
     const { opened } = this;
     this.history = new History({ oncompare: (number) => this.compare(number), onrevert: (number) => this.revert(number) });
     this.select = h("select", { class: "hk-input", onchange: () => this.compare(Number(this.select.value)) });
+    this.comparing = h("label", { class: "hk-line", hidden: true }, "Compare with ", this.select);
+    this.two = h("input", { type: "checkbox", onchange: () => this.sideBySide(this.two.checked) });
     this.tryButton = button("▶ Try", () => this.try(), { class: "hk-primary", title: "Run this code in a fresh restricted worker; nothing is saved (Ctrl-Enter)" });
     this.acceptButton = button("✓ Accept", () => this.accept(), { title: "Save it as the next revision" });
     this.discardButton = button("Discard", () => this.discard());
-    this.rerunButton = button("↻ Re-run with the same arguments", () => this.rerun());
+    this.rerunButton = button("↻ Re-run", () => this.rerun());
     this.reason = h("input", { class: "hk-input", "aria-label": "reason for this revision", placeholder: "reason, kept in the history", onkeydown: (event) => event.key === "Escape" && this.acceptButton.focus() });
     this.said = h("div", { class: "hk-said", role: "status" });
     this.results = h("div", { class: "hk-results" });
@@ -43,7 +45,7 @@ export class PatchEditor {
     const argumentsArea = h("div", { class: "hk-arguments-area" });
     clear(
       this.element,
-      h("div", { class: "hk-line hk-spread" }, h("b", { class: "hk-mono" }, opened.label), h("label", { class: "hk-line" }, "Compare with ", this.select)),
+      h("div", { class: "hk-line hk-spread" }, h("span", {}, "Your edit of ", h("b", { class: "hk-mono" }, opened.label)), h("span", { class: "hk-line" }, this.comparing, h("label", { class: "hk-line" }, this.two, "side by side"))),
       code,
       h("div", { class: "hk-arguments" }, h("div", { class: "hk-line hk-spread" }, h("span", {}, "Arguments (JSON)"), button("Reset", () => this.args.set(opened.arguments), { class: "hk-quiet" })), argumentsArea, this.keptPart(), hiddenNote(opened.hidden), this.schemaPart()),
       h("div", { class: "hk-actions" }, this.tryButton, this.acceptButton, this.reason, this.discardButton, opened.log_id ? this.rerunButton : null),
@@ -52,13 +54,20 @@ export class PatchEditor {
       h("div", {}, h("div", { class: "hk-label" }, "History"), this.history.element),
     );
     const keys = { onleave: () => this.tryButton.focus(), onrun: () => this.try() };
-    this.code = new Beside({ parent: code, language: opened.type === "sql" ? "sql" : "python", theirs: opened.code, mine: this.memory?.code ?? opened.code, onchange: () => this.changed(), ...keys });
+    this.code = new Beside({ parent: code, language: opened.type === "sql" ? "sql" : "python", theirs: opened.code, mine: this.memory?.code ?? opened.code, onchange: () => this.changed(), narrow: true, ...keys });
     this.args = small({ parent: argumentsArea, doc: this.memory?.arguments ?? opened.arguments, language: "json", label: "arguments", onchange: () => this.changed(), ...keys });
     this.showHistory(opened.history);
     this.mark();
     this.label();
     if (this.memory && this.memory.base !== this.base) this.say(`Unsaved changes were kept; they were made from v${this.memory.base}, and v${this.base} is active by now.`);
     else if (this.memory) this.say("Unsaved changes were kept.");
+  }
+
+  sideBySide(on) {
+    this.two.checked = on;
+    this.comparing.hidden = !on;
+    this.code.setNarrow(!on);
+    this.mark();
   }
 
   /** The arguments that are no JSON, or too long for the box: they are used as they were. */
@@ -193,6 +202,7 @@ export class PatchEditor {
     this.baseCode = conflict.code;
     this.compared = conflict.revision;
     this.code.compareWith(conflict.code);
+    this.sideBySide(true);
     this.showHistory(history);
     this.mark();
     clear(
@@ -212,6 +222,7 @@ export class PatchEditor {
       const code = await this.link.ask("code", { tool: this.opened.tool, persona: this.opened.persona, revision: number });
       this.compared = number;
       this.code.compareWith(code);
+      this.sideBySide(true);
       this.showHistory(this.revisions);
       this.mark();
     });

@@ -11,10 +11,11 @@ export function frames(failure) {
   return items.length ? h("ol", { class: "hk-frames", "aria-label": "frames, the innermost last" }, items) : null;
 }
 
-export function headline(run) {
+/** `title` is a sentence in the place of the exception's own message. */
+export function headline(run, title = null) {
   const { failure } = run;
   const mark = run.ok ? "✓" : failure ? "✗" : "…";
-  const text = failure ? failure.summary : run.ok ? "returned a value" : "is running";
+  const text = failure ? (title ?? failure.summary) : run.ok ? "returned a value" : "is running";
   return h("div", { class: `hk-headline ${run.ok ? "hk-good" : failure ? "hk-bad" : "hk-warn"}` }, h("b", {}, `${mark} ${run.label} `), h("span", { class: "hk-prewrap" }, text));
 }
 

@@ -30,7 +30,9 @@ export class TracebackView {
     const { run } = this;
     const revision = run.failure && run.revision !== null ? await this.link.ask("active", { log_id: this.logId }).catch(() => null) : null;
     const newer = revision !== null && revision !== run.revision;
-    clear(this.now, newer ? h("p", { class: "hk-headline hk-good" }, h("b", {}, `✓ v${revision} is active. `), "Below is the failure of ", code(run.label), ".") : null);
+    this.head.hidden = newer;
+    const again = newer && button("↻ Re-run", () => this.rerun(), { class: "hk-primary" });
+    clear(this.now, newer ? h("div", { class: "hk-headline hk-good hk-line" }, h("b", {}, `✓ v${revision} is active.`), again) : null);
   }
 
   get gone() {
@@ -42,21 +44,25 @@ export class TracebackView {
     const { failure } = run;
     const known = failure === null || failure.ran;
     this.buttons = {
-      edit: known ? button("✎ Try a fix", () => this.toggle("edit"), { class: "hk-primary", "aria-expanded": "false" }) : null,
-      heal: failure?.ran && run.may_heal ? button("✚ Heal", () => this.toggle("heal"), { "aria-expanded": "false", title: "Look for a patch; nothing begins before you press Heal there" }) : null,
-      rerun: known ? button("↻ Re-run with the same arguments", () => this.rerun()) : null,
-      locals: failure?.ran ? button("Locals and expressions", () => this.toggle("locals"), { "aria-expanded": "false" }) : null,
+      heal: failure?.ran && run.may_heal ? button("✚ Fix", () => this.toggle("heal"), { class: "hk-primary", "aria-expanded": "false", title: "Look for a patch; nothing is kept without your approval" }) : null,
+      edit: known ? button("✎ Edit", () => this.toggle("edit"), { "aria-expanded": "false", title: "Change the code, and try it with the same arguments" }) : null,
+      rerun: known ? button("↻ Re-run", () => this.rerun(), { title: "Run it again with the same arguments" }) : null,
+      locals: failure?.ran ? button("Look inside", () => this.toggle("locals"), { "aria-expanded": "false", title: "Variables and expressions in the worker that failed" }) : null,
+      share: failure ? button("Share", () => this.toggle("share"), { "aria-expanded": "false" }) : null,
     };
+    this.head = h(
+      "div",
+      {},
+      headline(run, failure?.title),
+      h("p", { class: "hk-where" }, failure?.line ? [h("span", { class: "hk-muted" }, `${failure.place}: `), code(failure.line, { class: "hk-code hk-mark" })] : null, failure?.ending ? h("span", { class: "hk-muted" }, ` ${failure.ending}`) : null),
+    );
     this.results = h("div", { class: "hk-results" });
     this.now = h("div", { role: "status" });
     this.place = h("div", {});
-    const handOn = failure ? new HandOn({ link: this.link, logId: this.logId }) : null;
     clear(
       this.element,
       this.now,
-      headline(run),
-      failure?.line ? h("p", { class: "hk-where" }, h("span", { class: "hk-muted" }, `${failure.place}: `), code(failure.line, { class: "hk-code hk-mark" })) : null,
-      failure?.ending ? h("p", { class: "hk-muted" }, failure.ending) : null,
+      this.head,
       failure?.hint ? h("p", { class: "hk-note" }, failure.hint) : null,
       (run.notes ?? []).map((note) => h("p", { class: "hk-note" }, note)),
       hiddenNote(run.hidden),
@@ -64,7 +70,6 @@ export class TracebackView {
       this.results,
       this.place,
       fold(failure ? "Frames, arguments and record" : "Value, arguments and record", run.ok ? block(run.value) : null, failure ? frames(failure) : null, facts(run), failure?.traceback ? fold("Full traceback", block(failure.traceback)) : null),
-      handOn?.element,
     );
     this.showActive();
   }
@@ -81,13 +86,14 @@ export class TracebackView {
     const part = (this.parts[name] = this.made(name));
     this.place.append(part.element);
     this.expanded(name, true);
-    await part.start();
+    await part.start?.();
     part.focus?.();
   }
 
   made(name) {
     const { link, logId } = this;
-    if (name === "heal") return new Heal({ link, logId, tool: this.run.tool, persona: this.run.persona, headed: false, onsaved: () => this.showActive() });
+    if (name === "heal") return new Heal({ link, logId, tool: this.run.tool, persona: this.run.persona, headed: false, atOnce: true, onsaved: () => this.showActive() });
+    if (name === "share") return new HandOn({ link, logId });
     return name === "edit" ? this.editor() : new PostMortem({ link, logId });
   }
 
@@ -110,7 +116,7 @@ export class TracebackView {
 
   expanded(name, open) {
     this.buttons[name]?.setAttribute("aria-expanded", String(open));
-    if (name !== "locals") this.link.ask("remember", { key: `open:${this.logId}`, value: open ? name : null }).catch(() => {});
+    if (name === "edit" || name === "heal") this.link.ask("remember", { key: `open:${this.logId}`, value: open ? name : null }).catch(() => {});
   }
 
   async rerun() {

@@ -31,7 +31,7 @@ def press(panel: Locator, name: str) -> None:
 
 
 def open_editor(panel: Locator) -> Locator:
-    press(panel, "Try a fix")
+    press(panel, "✎ Edit")
     editor = panel.get_by_role("textbox", name="code", exact=True)
     editor.wait_for()
     return editor

@@ -173,7 +173,7 @@ def test_in_a_notebook_that_is_not_trusted_the_three_panes_keep_colours_icons_an
             assert shown.evaluate(LIGHTNESS) > 200, theme
             worst = shown.evaluate(CONTRAST)
             assert worst["ratio"] >= CONTRAST_LEAST, (theme, worst)
-    expect(both.nth(1).locator("code").first).to_be_visible()
+    expect(both.nth(1).locator("mark").first).to_be_visible()
     card = both.first
     drawn = card.locator("img").evaluate_all(
         "(all) => all.map((image) => [image.alt, image.naturalWidth > 0])"

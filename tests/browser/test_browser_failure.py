@@ -20,7 +20,7 @@ def test_a_failure_is_mended_tried_accepted_run_again_and_reverted_below_the_fai
     book, panel = failing(notebook, "mean_of")
     outputs = book.cell(2).locator(".jp-OutputArea-child")
     expect(outputs.nth(0)).to_contain_text("ZeroDivisionError")  # the cell's own error, untouched and on top
-    expect(outputs.nth(1)).to_contain_text("✗ ZeroDivisionError: division by zero")
+    expect(panel).to_contain_text("✗ mean_of v1 ZeroDivisionError: division by zero")
     book.shot("1-card-and-panel")
     editor = open_editor(panel)
     expect(panel.locator(".cm-merge-b .hk-failing-line")).to_contain_text("return total / 0")
@@ -36,7 +36,7 @@ def test_a_failure_is_mended_tried_accepted_run_again_and_reverted_below_the_fai
     book.shot("2-tried", panel)
     press(panel, "✓ Accept")
     expect(panel.locator(".hk-said")).to_contain_text("✓ mean_of v2 is active.")
-    panel.get_by_role("button", name="Re-run with the same arguments").last.click()
+    panel.get_by_role("button", name="↻ Re-run").last.click()
     expect(panel.locator(".hk-outcome")).to_contain_text("mean_of v2", timeout=SLOW_MS)
     outcome(panel, "true")
     strip = panel.locator(".hk-strip")

@@ -38,7 +38,7 @@ def nothing_can_be_pressed(panel: Locator) -> None:
     """U7: after a shutdown of the kernel the buttons of its panels looked alive."""
     expect(panel).to_contain_text("The kernel does not answer", timeout=SLOW_MS)
     expect(panel.locator("button:enabled, input:enabled, select:enabled")).to_have_count(0)
-    for name in ("Heal", "Re-run with the same arguments"):
+    for name in ("✚ Fix", "↻ Re-run"):
         expect(panel.get_by_role("button", name=name).first).to_have_css("cursor", "default")
 
 
@@ -46,7 +46,7 @@ def nothing_can_be_pressed(panel: Locator) -> None:
 def test_everything_is_done_from_the_keyboard_and_no_shortcut_fires_until_a_shutdown(notebook: Open) -> None:
     book, panel = failing(notebook, "median_of", "1 + 1")
     cells, keyboard = book.cells(), book.page.keyboard
-    panel.get_by_role("button", name="Try a fix").focus()
+    panel.get_by_role("button", name="✎ Edit").focus()
     keyboard.press("Enter")
     editor = panel.get_by_role("textbox", name="code", exact=True)
     expect(editor).to_be_focused()
@@ -72,7 +72,7 @@ def test_everything_is_done_from_the_keyboard_and_no_shortcut_fires_until_a_shut
     editor.focus()
     keyboard.press("Control+Enter")
     expect(panel.locator(".hk-outcome")).to_have_count(1)
-    press(panel, "Locals and expressions")
+    press(panel, "Look inside")
     expression = panel.get_by_label("expression to evaluate in this frame")
     expression.wait_for()
     expression.focus()
@@ -130,11 +130,11 @@ def seat_of(name: str):
     for number in range(3):
         book.run(number)
     panel = book.panel(2)
-    press(panel, "Try a fix")
+    press(panel, "✎ Edit")
     panel.get_by_role("textbox", name="code", exact=True).wait_for()
     press(panel, "▶ Try")
     outcome(panel, "false")
-    press(panel, "Locals and expressions")
+    press(panel, "Look inside")
     expect(panel).to_contain_text("2 values hidden: they looked like secrets.", timeout=SLOW_MS)
     expression = panel.get_by_label("expression to evaluate in this frame")
     expression.fill("token")
@@ -155,6 +155,7 @@ def seat_of(name: str):
             worst = place.evaluate(CONTRAST)
             assert worst["ratio"] >= CONTRAST_LEAST, (theme, worst)
         book.page.set_viewport_size({"width": 1280, "height": 900})
+        panel.get_by_label("side by side").check()
         panel.locator(".cm-merge-a").wait_for()
         assert panel.evaluate(CONTRAST)["ratio"] >= CONTRAST_LEAST
         book.shot(f"7-{mark}", panel)
@@ -184,7 +185,7 @@ def test_a_try_that_never_ends_is_stopped_and_a_patch_that_was_overtaken_is_comp
     book.run(3)  # the kernel is the same one
     expect(book.cell(3).locator(".jp-InputPrompt")).to_have_text("[5]:")
     press(panel, "Discard")
-    press(panel, "Try a fix")
+    press(panel, "✎ Edit")
     fix(book, editor)
     book.run(4)
     press(panel, "Accept untried")

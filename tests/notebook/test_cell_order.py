@@ -62,7 +62,7 @@ def test_a_file_that_cannot_be_read_costs_no_card(run: Any, tmp_path: Path) -> N
             path.write_text(content)
         cells.append(f"import os\nos.environ['JPY_SESSION_NAME'] = {str(path)!r}\nsum(prices)")
     for cell in run(*cells).cells[1:]:
-        assert [output.output_type for output in cell.outputs] == ["error", "display_data"]
+        assert [output.output_type for output in cell.outputs] == ["error", "display_data", "display_data"]
         assert "'prices' is not defined." in cell.outputs[1].data["text/plain"]
 
 

@@ -23,7 +23,7 @@ def test_a_failing_cell_keeps_its_error_and_gets_one_card_below(run, database):
         "total(rows)",
     )
     cell = book.cells[2]
-    assert [output.output_type for output in cell.outputs] == ["error", "display_data"]
+    assert [output.output_type for output in cell.outputs] == ["error", "display_data", "display_data"]
     assert error_of(cell).ename == "KeyError"
     card = cell.outputs[1].data["text/plain"]
     assert card.startswith("✗ In [3] failed: KeyError: 'unit'")
@@ -120,7 +120,7 @@ def test_off_silences_the_cards_on_brings_them_back_and_unloading_ends_them(run)
         "%load_ext healkit", "%reload_ext healkit", "1 / 0",
     )  # fmt: skip
     kinds = [[output.output_type for output in cell.outputs] for cell in book.cells]
-    assert kinds[1] == kinds[5] == kinds[10] == ["error", "display_data"]
+    assert kinds[1] == kinds[5] == kinds[10] == ["error", "display_data", "display_data"]
     assert kinds[3] == kinds[7] == ["error"]
     tips = ["Said once" in text_of(cell) for cell in book.cells]
     assert tips[1]

@@ -19,7 +19,7 @@ from panel_page import OURS, Page
 
 from healkit import Healkit
 from healkit.cells.advice import CellAdvice
-from healkit.notebook.widgets.cell_order import CellOrder
+from healkit.notebook.widgets.cell_order import CellFix, CellOrder
 from healkit.notebook.widgets.kinds import KINDS as PANEL_KINDS
 from healkit.notebook.widgets.log_panels import PostMortemPanel, TracebackView
 from healkit.runtime.execution import Execution
@@ -156,6 +156,7 @@ def every_panel(healkit: Healkit) -> tuple[dict[str, Page], int]:
     panels = (
         TracebackView(healkit, failed),
         PostMortemPanel(healkit, failed),
+        CellFix("<div>ValueError: x</div>", 3),
         CellOrder(CellAdvice("order", "x", "Run the cells above first.")),
         healkit.patch_editor("fails"),
         healkit.heal_panel("fails"),

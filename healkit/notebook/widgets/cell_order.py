@@ -1,4 +1,4 @@
-"""Cell order panel: run what the failed cell lacks.
+"""Panels of failing cells: run what one lacks, or fix it.
 
 The page only names one of the cells that it was sent; their texts stay here, as they were shown.
 
@@ -26,6 +26,7 @@ from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
 
 from healkit.cells.advice import CellAdvice
+from healkit.defaults import default_healkit
 from healkit.errors import UsageInvalid
 from healkit.notebook.widgets.panel import Panel
 from healkit.runtime.background import heard_stop
@@ -68,6 +69,27 @@ class CellOrder(Panel):
             "failure": self.recorded.shown(done.failure).value,
             "outputs": self.recorded.outputs(done.outputs),
         }
+
+
+class CellFix(Panel):
+    """Failing cell of the user's own, and what is found to fix it; card: its card as HTML, number: its prompt."""
+
+    KIND = "CellFix"
+
+    def __init__(self, card: str, number: int | None) -> None:
+        super().__init__(None)
+        self._card, self._number = card, number
+        self.operations |= {"about": self._about, "heal": self._heal}
+
+    def _about(self) -> dict[str, Any]:
+        return {"card": self._card}
+
+    def _heal(self) -> dict[str, Any]:
+        """Look for a fix; return its report as HTML, and the edit."""
+        report = default_healkit().heal_cell(self._number)
+        fix = report.fix
+        edit = None if fix is None else {"cell": fix.cell, "before": fix.before, "code": fix.code}
+        return {"html": report._repr_html_(), "fix": edit}
 
 
 def _cut(source: str) -> str:

@@ -13,6 +13,7 @@ from healkit.runtime import panels
 #: A panel's class → its module.
 KINDS = {
     "AuditPanel": "decision_panels",
+    "CellFix": "cell_order",
     "CellOrder": "cell_order",
     "DecidePanel": "decision_panels",
     "HealPanel": "heal_panel",

@@ -219,6 +219,7 @@ def _failure(execution: Execution, failure: Failure) -> dict[str, Any]:
     groups = execution_card.grouped(failure.frames)
     return {
         "summary": plain.one_line(failure.summary, 600),
+        "title": execution_card.title_of(execution, execution.explained),
         "ename": failure.ename,
         "ending": "" if failure.code == "TOOL_EXCEPTION" else execution_card.ending(failure),
         "ran": not execution.refused,
