@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ import msgspec
 from healkit.crossing import regions, values
 
 _VALUES, _CONTENTS = "values.json", "contents"
+#: Size of a file that is copied for each trial.
+_COPIED_MAX_BYTES = 1024 * 1024
 #: A longer text of a value is only described.
 _SHOWN_CHARS = 60
 
@@ -74,13 +77,15 @@ class _Written(list[Any]):
 def load(folder: str, files: Mapping[str, str]) -> dict[str, Any]:
     """Return the values by name; called in the worker.
 
-    files: relative paths, to which links are made in the working directory: what the code writes stays there.
+    files: relative paths, which are there in the working directory: a small file as a copy, so that it can be written
+    to, a larger one and a folder as a link.
     """
     for written, real in files.items():
         if not os.path.isabs(written) and not written.startswith(".."):
             os.makedirs(os.path.dirname(written) or ".", exist_ok=True)
             if not os.path.lexists(written):
-                os.symlink(real, written)
+                small = os.path.isfile(real) and os.path.getsize(real) <= _COPIED_MAX_BYTES
+                (shutil.copyfile if small else os.symlink)(real, written)
     header = msgspec.json.decode(Path(folder, _VALUES).read_bytes(), type=Header)
     descriptor = os.open(os.path.join(folder, _CONTENTS), os.O_RDONLY)
     try:

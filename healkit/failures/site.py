@@ -263,7 +263,7 @@ class Site:
         """Return similar names: those that the failure tells, then those of `known`; never the name itself."""
         told = list(self.failure.near) if self.failure else []
         found = dict.fromkeys([*told, *near_misses(wanted, known or [], 4)])
-        return [name for name in found if name != wanted][:4]
+        return [name for name in found if name != wanted and not _other_number(name, wanted)][:4]
 
     def data_keys(self) -> list[str]:
         """Return every text key in the arguments that failed, however deep."""
@@ -278,6 +278,11 @@ class Site:
             elif isinstance(value, list):
                 pending += value[:_ITEMS_MAX]
         return list(found)
+
+
+def _other_number(one: str, other: str) -> bool:
+    """Return whether two names differ in their digits only: `price_6` is not what is meant by `price_9`."""
+    return one != other and re.sub(r"\d+", "0", one) == re.sub(r"\d+", "0", other)
 
 
 def _is_plain(value: object) -> bool:

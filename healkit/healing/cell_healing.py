@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from healkit.cells.cell_program import CellProgram, Segment, program_of, why_refused
+from healkit.cells.dataflow import read_cell
 from healkit.cells.failing import FailingCell, notebook_cells, prompt_of
 from healkit.cells.notebook_file import CellRun
 from healkit.contracts.cells import CellFix, CellOutcome
@@ -55,6 +56,8 @@ _BASE_S, _LEFT_OUT_MAX = 20.0, 4
 _ROUNDS_MAX = 2
 #: Number of fixes that a report holds, of files that a cell names, and of readings of a text that is no Python.
 _FIXES_MAX, _FILES_MAX, _READINGS_MAX = 4, 20, 3
+#: Difference of ranks up to which a further edit is listed.
+_AS_LIKELY = 0.02
 #: Memory that a trial gets for what it makes of the values, by their size.
 _MEMORY_TIMES = 3
 #: Libraries that take long to import: a trial server has them ready.
@@ -320,13 +323,15 @@ class CellHealing:
     # The fixes.
 
     def _fixes(self, program: CellProgram, attempts: Sequence[Attempt]) -> Iterator[CellFix]:
-        found = 0
+        found, rank = 0, 0.0
         for attempt in attempts:
             if not attempt.plausible or attempt.verdict == "silenced" or found >= _FIXES_MAX:
                 continue
+            if found and attempt.patch.rank < rank - _AS_LIKELY:
+                continue  # most of what is less likely than the first is wrong, and runs all the same
             fix = self._fix(program, attempt.patch, ran=True)
             if fix is not None:
-                found += 1
+                found, rank = found + 1, attempt.patch.rank if not found else rank
                 gave = attempt.results[0].value if attempt.results else ""
                 gave = gave if isinstance(gave, str) else ""
                 yield dataclasses.replace(fix, gave=gave, verdict=attempt.verdict)
@@ -506,7 +511,8 @@ def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
         return None
     imports = [one for one in changes if one[0] == "insert" and _are_imports(after[one[3] : one[4]])]
     edits = [one for one in changes if one not in imports]
-    places = [_segment_of(program, first, last) for _, first, last, _, _ in edits] or [program.segments[-1]]
+    places = [_segment_of(program, first, last, [*after, ""][start]) for _, first, last, start, _ in edits]
+    places = places or [program.segments[-1]]
     segment = places[0]
     if segment is None or any(place is not segment for place in places):
         return None
@@ -516,17 +522,23 @@ def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
         lines[own : own + last - first] = after[start:end]
     added = [line for one in imports for line in after[one[3] : one[4]] if line.strip()]
     at = 1 if lines[0].startswith("%%") else 0
-    return segment.run, "\n".join([*lines[:at], *added, *lines[at:]])
+    text = "\n".join([*lines[:at], *added, *lines[at:]])
+    return None if read_cell(text).tree is None else (segment.run, text)
 
 
 def _are_imports(lines: Sequence[str]) -> bool:
     return all(not line.strip() or re.match(r"(import|from) ", line) for line in lines)
 
 
-def _segment_of(program: CellProgram, first: int, last: int) -> Segment | None:
-    """Return the segment that holds the lines from `first` to before `last` (from 0); for an insertion, its place."""
+def _segment_of(program: CellProgram, first: int, last: int, text: str) -> Segment | None:
+    """Return the segment that holds the lines from `first` to before `last` (from 0); for an insertion, its place.
+
+    text: the line that stands there afterwards; an indented one between two segments goes on with the first.
+    """
     for segment in reversed(program.segments):
         start, end = segment.start - 1, segment.start - 1 + segment.count
+        if first == last == start and text[:1].isspace():
+            continue
         if (
             start <= first
             and last <= end

@@ -184,6 +184,27 @@ def test_a_missing_cell_comes_before_any_edit(shell):
     assert (report.outcome, report.cells, report.fix) == ("rerun", ("In [3]",), None)
 
 
+def test_a_line_that_is_added_at_the_end_of_a_function_goes_into_its_cell(shell):
+    told = "def half(n):\n    part = n / 2\n    print(f'{n} -> {part}')"
+    report = healed(shell, told, "round(half(5))")
+    fix = fix_of(report)
+    assert (fix.cell, fix.code) == ("In [2]", f"{told}\n    return part")
+    assert fix.gave == "2"
+
+
+def test_a_name_with_another_number_is_not_what_is_meant(shell):
+    report = healed(shell, "prices = {'price_6': 1, 'price_7': 2}", "prices['price_9'] + 1")
+    assert report.fix is None
+
+
+def test_a_file_that_is_there_may_be_written_to_in_the_worker(shell):
+    Path("report.txt").write_text("old")
+    cell = "with open('report.txt', 'w') as out:\n    out.write('a')\nout.write('b')"
+    fix = fix_of(healed(shell, "1", cell))
+    assert fix.code == cell.replace("\nout.write('b')", "\n    out.write('b')")
+    assert Path("report.txt").read_text() == "a"
+
+
 def test_a_file_that_the_cell_names_is_there(shell):
     Path("sales.csv").write_text("region,units\na,1\nb,2\n")
     report = healed(shell, "import pandas as pd", "frame = pd.read_csv('sales.csv')\nframe['unit'].sum()")
