@@ -1,4 +1,4 @@
-"""Failing cell of the user's own, from its card to the green run."""
+"""Failing cell of the user's own, fixed in a browser."""
 
 from __future__ import annotations
 
