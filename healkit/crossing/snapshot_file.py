@@ -130,7 +130,11 @@ def _described(value: Any) -> str:
         )
     if isinstance(value, list | tuple | set | frozenset | dict):
         text = repr(value) if len(value) <= _SHOWN_CHARS // 3 else ""
-        return text if 0 < len(text) <= _SHOWN_CHARS else f"{_named(kind)} of {_count(len(value), 'item')}"
+        return (
+            text
+            if 0 < len(text) <= _SHOWN_CHARS and " at 0x" not in text
+            else f"{_named(kind)} of {_count(len(value), 'item')}"
+        )
     return _named(kind)
 
 

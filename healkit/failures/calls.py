@@ -39,10 +39,16 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Replace a call of what is not a function: index it, only read it, or rename what hides the function."""
     source, kind = site.source, match["kind"]
+    article = "an" if kind[:1] in "aeiou" else "a"
     for call in site.nodes(ast.Call)[:3]:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         if name in BUILTINS:
             yield from renamed_variable(site, name)
+            if site.function is None and name in site.given and site.statement is not None:
+                edits = source.insert_before(site.statement, f"del {name}")
+                yield Proposal(
+                    f"A variable `{name}` hides the built-in function; `del` brings it back.", edits
+                )
         if len(call.args) == 1 and kind in {"list", "dict", "str", "tuple"} and not call.keywords:
             text = f"{source.segment(call.func)}[{source.segment(call.args[0])}]"
             yield Proposal(
@@ -50,7 +56,7 @@ def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
         if not call.args and not call.keywords:
             yield Proposal(
-                f"`{source.segment(call.func)}` is a {kind}, not a function.",
+                f"`{source.segment(call.func)}` is {article} `{kind}`, not a function.",
                 source.replace(call, source.segment(call.func)),
             )
         if isinstance(call.func, ast.Constant) and kind in {"int", "float"}:
@@ -189,6 +195,40 @@ def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"`{name}` is a coroutine function; run it with `asyncio.run`.", edits)
 
 
+def _await_inside(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Await what `asyncio.run` was given, where a loop runs already: in a coroutine, and at the top of a cell."""
+    source = site.source
+    if not (isinstance(site.function, ast.AsyncFunctionDef) or (site.is_cell and site.function is None)):
+        return
+    for call in site.nodes(ast.Call):
+        if called_name(call) in ("run", "run_until_complete") and len(call.args) == 1:
+            given = call.args[0]
+            if isinstance(source.parents[call], ast.stmt | ast.Call | ast.List | ast.Tuple | ast.keyword):
+                text = f"await {source.segment(given)}"
+            else:
+                text = f"(await {source.segment(given)})"
+            yield Proposal("A loop runs here already, so it is awaited.", source.replace(call, text))
+
+
+#: Names that are written for `__init__`.
+_INIT = re.compile(r"_*(?:init|int|inti|iniit)_*", re.IGNORECASE)
+
+
+def _init_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Give the method that is meant as `__init__` that name."""
+    source = site.source
+    for node in site.all(ast.ClassDef):
+        methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+        if node.name != match["cls"] or any(one.name == "__init__" for one in methods):
+            continue
+        for method in methods:
+            if _INIT.fullmatch(method.name):
+                line = source.line_start(method.lineno)
+                at = source.text.index(method.name, source.text.index("def", line) + 3)
+                edits = [Edit(at, at + len(method.name), "__init__")]
+                yield Proposal(f"`{method.name}` of `{node.name}` is meant as `__init__`.", edits)
+
+
 def _method_without_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Add `self` to a method that has no place for its object."""
     name = match["function"].rpartition(".")[2]
@@ -204,6 +244,8 @@ def _method_without_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]
 
 #: By the names of their rows.
 FIXES: dict[str, Propose] = {
+    "await_inside": _await_inside,
+    "init_name": _init_name,
     "uncalled": _uncalled,
     "no_function": _no_function,
     "missing_argument": _missing_argument,

@@ -127,7 +127,7 @@ def _failure_card(
         parts=[
             *([Line(failure.hint, "note", "note")] if failure.hint else []),
             *_notes(execution, note),
-            *([Fold("Why, and a suggested fix", why, "body")] if why else []),
+            *_folded(why, told),
             Fold("Values, frames and record" if aside.locals else "Frames and record", rest, "body"),
             *([_next(steps)] if steps else []),
         ],
@@ -135,8 +135,22 @@ def _failure_card(
     )
 
 
+_WHY_MAX_CHARS = 120
 #: Names and values in a sentence.
 _VALUES = re.compile(r"`|\d")
+
+
+def _folded(why: list[Part], told: Explanation | None) -> list[Part]:
+    """Fold what explains a failure, under the names of what is there; a part for terminals alone needs no fold."""
+    if told is None or all(isinstance(part, Only) and part.form == "text" for part in why):
+        return why
+    named = [
+        *(["why"] if told.why and not _is_short(told.why) else []),
+        *(["hint"] if told.hint else []),
+        *(["suggested fix"] if told.fix or told.code else []),
+    ]
+    title = ", ".join(named) or "more"
+    return [Fold(f"{title[:1].upper()}{title[1:]}", why, "body")]
 
 
 def title_of(execution: ExecutionData, explained: ExplainLevel) -> str:
@@ -148,6 +162,11 @@ def title_of(execution: ExecutionData, explained: ExplainLevel) -> str:
 def _title(failure: Failure, told: Explanation | None) -> str:
     what = _with_values(failure, told)
     return plain.one_line(f"{failure.ename}: {untick(what)}" if what else failure.summary, 400)
+
+
+def _is_short(why: str) -> bool:
+    """Return whether a reason that names values has room in the head."""
+    return len(why) <= _WHY_MAX_CHARS and "`" in why
 
 
 def _with_values(failure: Failure, told: Explanation | None) -> str:
@@ -171,6 +190,8 @@ def _below(
         yield Only("html", Line((*shown, *quiet)))
     else:
         yield Only("html", Line(tuple(line)))
+    if told is not None and _is_short(told.why):
+        yield Only("html", Line(Span(told.why, "ticked"), "quiet"))
     # A terminal has no fold, and no width for all of it in one line.
     if where:
         yield Only("text", Line(tuple(line)))
@@ -203,7 +224,8 @@ def _explained(failure: Failure, told: Explanation | None) -> list[Part]:
     if told.what and not _with_values(failure, told) and told.what.rstrip(".") not in failure.summary:
         lines.append(Only("html", Line(Span(told.what, "ticked"))))
     if told.why:
-        lines.append(Line(Span(told.why, "ticked"), label="why"))
+        why = Line(Span(told.why, "ticked"), label="why")
+        lines.append(Only("text", why) if _is_short(told.why) else why)
     if told.hint and told.hint != failure.hint:  # healkit's own hint is shown anyway
         lines.append(Line((Span("Hint: ", "strong", plain=""), Span(told.hint, "ticked")), "hint", "hint"))
     if told.fix:

@@ -53,14 +53,14 @@ def duration(milliseconds: float | None) -> str:
 
 
 def moment(when: datetime | None) -> str:
-    """Write a time: `2025-03-01 14:02:11 UTC`. A naive time is taken as UTC, as the log keeps it."""
+    """Write a time in the reader's zone: `2025-03-01 15:02:11 CET`. A naive one is UTC, as the log keeps it."""
     if when is None:
         return "–"
     try:
-        aware = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
-    except OverflowError:  # in its own zone in the year 1 or 9999, in UTC outside of them
+        local = (when.replace(tzinfo=UTC) if when.tzinfo is None else when).astimezone()
+    except (OverflowError, ValueError):  # in its own zone in the year 1 or 9999, here outside of them
         return str(when)
-    return aware.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return local.strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def value_text(value: object, limit: int = 2000) -> str:

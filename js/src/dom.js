@@ -26,8 +26,9 @@ export function clear(element, ...children) {
 /** `13:52:07` today, else with the day before it; in UTC, as on the cards. The title has it in local time too. */
 export function moment(iso) {
   const when = new Date(iso);
-  const [day, clock] = when.toISOString().slice(0, 19).split("T");
-  const today = new Date().toISOString().slice(0, 10) === day;
+  const written = (date) => date.toLocaleString("sv-SE"); // in the reader's zone, with the year first
+  const [day, clock] = written(when).split(" ");
+  const today = written(new Date()).startsWith(day);
   return h("time", { datetime: iso, title: when.toString() }, today ? clock : `${day} ${clock}`);
 }
 

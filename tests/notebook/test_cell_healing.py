@@ -111,6 +111,12 @@ def fix_of(report: CellReport) -> CellFix:
             id="import",
         ),
         pytest.param(
+            ["sum = 0", "rows = [1, 2]\nsum(rows)"],
+            "rows = [1, 2]\ndel sum\nsum(rows)",
+            "3",
+            id="hidden built-in",
+        ),
+        pytest.param(
             ["total = 1", "total = total + 1\nprint(totl)\ntotal"],
             "total = total + 1\nprint(total)\ntotal",
             "2",

@@ -72,6 +72,7 @@ def test_what_cannot_cross_is_named_by_its_place(tmp_path: Path) -> None:
         ("x" * 100, "a str of 100 characters"),
         (list(range(50)), "a list of 50 items"),
         ([1, 2], "[1, 2]"),
+        ([object()], "a list of 1 item"),
         (object(), "an object"),
     ],
 )
