@@ -92,7 +92,7 @@ def told(*words: object) -> None:
 
 
 def judged(book: Book, case: Case, walk: Walk, edits: dict[str, str], rerun: Sequence[str]) -> str:
-    """What is wrong with a proposal; empty where it is right."""
+    """Say what is wrong with a proposal; empty where it is right."""
     if case.none:
         return "there is no fix, and one is proposed"
     same = {name: " ".join(text.split()) for name, text in edits.items()}
@@ -291,7 +291,7 @@ def speed() -> dict[str, Any]:
 
 
 def memory() -> dict[str, Any]:
-    """The kernel's resident memory beside a frame of 1 GB: before `%heal`, and its peak during it."""
+    """Resident memory of the kernel beside a frame of 1 GB: before `%heal`, and its peak during it."""
     with tempfile.TemporaryDirectory() as folder, Kernel(Path(folder)) as kernel:
         pid = int(kernel.run("import os\nprint(os.getpid())").printed)
         kernel.run(LOAD)

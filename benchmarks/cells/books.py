@@ -107,7 +107,7 @@ def _book(path: Path, unseen: set[str]) -> Book:
 
 
 class Run(NamedTuple):
-    """One run of a cell. shown: the texts of what it displays. pages: the same as HTML."""
+    """Run of a cell. shown: the texts of what it displays. pages: the same as HTML."""
 
     count: int
     error: str

@@ -64,14 +64,6 @@ class CellProgram:
     why_not: str = ""
 
     @property
-    def modules(self) -> list[str]:
-        """Installed packages that the setup and the code import, and those of the values."""
-        trees = [tree for text in (self.setup, self.code) if (tree := _parsed(text)) is not None]
-        found = [name.partition(".")[0] for tree in trees for name in _imported(tree)]
-        found += [type(value).__module__.partition(".")[0] for value in self.needed.values()]
-        return [name for name in dict.fromkeys(found) if name not in sys.stdlib_module_names]
-
-    @property
     def texts(self) -> list[str]:
         """Texts in the code, some of which may name files."""
         tree = _parsed(self.code)
@@ -379,20 +371,6 @@ def _parsed(text: str) -> ast.Module | None:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return None
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
-
-
-def names_changed(source: str) -> tuple[list[str], list[str]]:
-    """Return the names that a cell rebinds or deletes, and those whose value it changes in place."""
-    flow = dataflow_of(source)
-    return [*dict.fromkeys([*flow.bound, *flow.deleted])], sorted(flow.mutated)
 
 
 def why_refused(name: str, value: object, why: str = "") -> str:

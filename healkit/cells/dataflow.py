@@ -58,6 +58,12 @@ def dataflow_of(source: str) -> CellDataflow:
         return CellDataflow(opaque=text.opaque, parsed=False)
 
 
+def names_changed(source: str) -> tuple[list[str], list[str]]:
+    """Return the names that a cell rebinds or deletes, and those whose value it changes in place."""
+    flow = dataflow_of(source)
+    return [*dict.fromkeys([*flow.bound, *flow.deleted])], sorted(flow.mutated)
+
+
 @functools.lru_cache(maxsize=256)
 def functions_of(source: str) -> Mapping[str, frozenset[str]]:
     """Return the functions and methods in a cell, by name, as dumps of their trees."""

@@ -50,7 +50,7 @@ FindCell = Callable[[int | None], FailingCell | None]
 
 @dataclass
 class NotebookCells:
-    """Where the failing cells of this process's notebook are found."""
+    """Finder of the failing cells of this process's notebook."""
 
     find: FindCell = field(default=lambda _number: None)
 

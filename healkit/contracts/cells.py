@@ -47,7 +47,7 @@ class CellFix:
 
     @property
     def said(self) -> str:
-        """What was seen, in a sentence."""
+        """Sentence on what was seen."""
         if not self.ran:
             return "Not run."
         if self.verdict == "silenced":

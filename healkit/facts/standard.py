@@ -38,7 +38,7 @@ _PATTERNS = (
     ("look-behind requires fixed-width", "the text that it looks back at may have several lengths",
      "Give each alternative of `(?<=…)` the same length."),
     ("unknown extension", "`(?` is followed by a sign that has no meaning there", "A named group is `(?P<name>…)`."),
-    ("redefinition of group name", "it names two groups alike", "Give each group a name of its own."),
+    ("redefinition of group name", "it gives two groups one name", "Give each group a name of its own."),
 )  # fmt: skip
 
 

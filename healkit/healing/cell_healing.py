@@ -147,9 +147,7 @@ class CellHealing:
             hidden = f"; that only hide the error: {silenced}" if silenced else ""
             reason = f"No fix found. Edits tried: {report.candidates_tried:,}{hidden}."
         if "search" not in self._asked():
-            self._notes.append(
-                "`%heal --advisors rules,search` tries small edits too; most that run are wrong."
-            )
+            self._notes.append("`%heal --with rules,search` tries small edits too; most that run are wrong.")
         return self._report("not_cured", reason, report=report)
 
     def _healing(self, given: CellCase, base: CheckResult) -> HealReport:
@@ -222,10 +220,10 @@ class CellHealing:
             program, size = found
             given = self._case(program, size)
             base = self._base(given)
+            if run is not self._cell.run:  # a reading of it, which may fail as it likes
+                return _Ready(program, given, base)
             other = base.result.failure and not base.result.failure.startswith(self._cell.failure.ename)
             place = program.cell_at(base.failed_lines[0]) if base.failed_lines else None
-            if run is not self._cell.run:
-                return _Ready(program, given, base)
             if not other or place is None or len(left_out) >= _LEFT_OUT_MAX or place[1] in left_out:
                 return _Ready(program, given, base)
             segment, line = place

@@ -85,10 +85,13 @@ def _heal_cell(
     healkit: Healkit, number: int | None, options: Namespace, names: list[str] | None
 ) -> CellReport | None:
     """Heal a cell of the notebook's own; with `--apply`, this cell becomes the fixed one."""
-    if options.panel or options.dock:
-        raise UsageInvalid(
-            "A cell is healed without a panel.", hint="Leave --panel out; %heal shows the fix."
-        )
+    for flag in ("panel", "dock", "auto", "later", "log_id", "live"):
+        if getattr(options, flag) not in (None, False):
+            word = flag.replace("_", "-")
+            raise UsageInvalid(
+                f"--{word} is for tools; a cell is healed without it.",
+                hint="Leave it out; %heal shows the fix.",
+            )
     found = notebook_cells.find(number)
     if found is not None and found.advice is not None and found.advice.reruns:
         cards.shown(found.advice).show()

@@ -135,7 +135,7 @@ class FailedCells:
 
     def find(self, number: int | None) -> FailingCell | None:
         """Return the newest failure of a prompt's cell, of any for None, as healing gets it."""
-        from healkit.cells.cell_program import names_changed
+        from healkit.cells.dataflow import names_changed
         from healkit.cells.failing import FailingCell
 
         cell = next((one for one in reversed(self._kept) if number in (None, one.number)), None)
@@ -255,9 +255,10 @@ class ValuesBefore:
     def remember(self, source: str) -> None:
         """Keep what a cell's text changes; called before it runs. Never raises."""
         self._values, self._unknown = {}, []
+        bound, mutated = list[str](), list[str]()
         if not source.strip() or len(source) > _SOURCE_MAX_CHARS:
             return
-        from healkit.cells.cell_program import names_changed  # most kernels run no cell before the first
+        from healkit.cells.dataflow import names_changed  # late: the extension loads without it
 
         try:
             bound, mutated = names_changed(source)

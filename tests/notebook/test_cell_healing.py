@@ -12,7 +12,7 @@ import pytest
 
 from healkit.contracts.cells import CellFix
 from healkit.defaults import default_healkit
-from healkit.errors import HealError
+from healkit.errors import HealError, UsageInvalid
 from healkit.healing.report import CellReport
 
 ORDERS = """
@@ -221,7 +221,7 @@ def test_a_file_that_the_cell_names_is_there(shell):
     "cell", ["assert mean([1, 2, 3]) == 2\nassert mean([4]) == 4", "assert mean([1, 2, 3]) == 2"]
 )
 def test_a_broken_function_is_searched_for_an_edit_where_an_assertion_says_what_is_right(shell, cell):
-    """One assertion alone was healed by `!=` in the place of its `==`."""
+    """Assertions were healed by `!=` in the place of `==`."""
     report = healed(shell, MEAN, cell)
     fix = fix_of(report)
     assert {one.cell for one in (fix, *report.others)} == {"In [2]"}
@@ -249,3 +249,25 @@ def test_the_magic_shows_the_fix_and_puts_it_into_its_own_cell(shell):
         assert len(asked) == 2
     finally:
         del shell.set_next_input
+
+
+def test_the_magic_that_a_report_names_runs(shell):
+    report = healed(shell, "x = 1", "x.foo")
+    (note,) = [note for note in report.notes if "%heal" in note]
+    command = note.split("`")[1]
+    assert command == "%heal --with rules,search"
+    shown = shell.run_cell(command, store_history=True)
+    assert shown.success
+    assert "%heal --with" not in str(shown.result)
+
+
+@pytest.mark.parametrize("flag", ["--panel", "--auto", "--later", "--log-id 1", "--live host.price"])
+def test_what_is_for_tools_is_refused_for_a_cell(shell, flag):
+    ran(shell, "x = 1", "x.foo")
+    assert isinstance(ran_on(shell, f"%heal {flag}"), UsageInvalid)
+
+
+def ran_on(shell: Any, cell: str) -> BaseException | None:
+    """Run one more cell, and return what it raised."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        return shell.run_cell(cell, store_history=True).error_in_exec
