@@ -256,8 +256,10 @@ def _explained(failure: Failure, where: str) -> Explanation:
 
 def _near(failure: Failure) -> list[str]:
     """Return the names like the one that was not found; else the one that Python names, if it is the code's own."""
-    told = _SUGGESTION.findall(failure.traceback)[-1:]
-    return list(failure.near) or [name for name in told if name not in vars(builtins)]
+    if failure.near or bare(failure.ename) == "NameError":
+        # What is done with a name was looked at already; Python compares the spelling only.
+        return list(failure.near)
+    return [name for name in _SUGGESTION.findall(failure.traceback)[-1:] if name not in vars(builtins)]
 
 
 def _texts_for(
