@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,12 +20,17 @@ from healkit.contracts.decisions import (
     FirstRows,
     Turn,
 )
+from healkit.errors import HealkitError, ViewChanged, ViewError
 from healkit.plain_text import count
 from healkit.rendering.document import Card
 from healkit.store.audit import summed
+from healkit.tracing.reader import read_run
+from healkit.tracing.run_folders import find_run
 
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
+
+    from healkit.app import Healkit  # the app builds what decides
 
 #: Reason of a decision that Ctrl-C ended.
 INTERRUPTED = "It was interrupted."
@@ -156,3 +163,72 @@ class Decision:
         from healkit.rendering.to_text import text_of
 
         printer.text(text_of(self.card()))
+
+
+def panes_of(healkit: Healkit, execution_id: object) -> AuditPanes | None:
+    """Return what the audit knows of an execution, as `Decision.panes` does; None for one that is not on it."""
+    if not isinstance(execution_id, str) or not (entries := healkit.audit.get(execution_id)):
+        return None
+    kind = entries[0].execution_type
+    if kind != "decide":
+        return AuditPanes(execution_id, kind, entries, summed(entries))
+    begun, ended = entries[0], entries[-1]
+    asked = begun.tool_params if isinstance(begun.tool_params, dict) else {}
+    outcome, reason = "", "No end is on the audit: the decision goes on, or its process was killed."
+    if ended.choice_type == "run_finished":
+        outcome = ended.description.removeprefix("The decision ended: ").rstrip(".")
+        reason = ended.description
+    name = _final_view(entries, asked)
+    return AuditPanes(
+        execution_id,
+        kind,
+        entries,
+        summed(entries),
+        question=str(asked.get("question") or ""),
+        outcome=outcome,
+        reason=reason,
+        analysis=_analysis(healkit, entries),
+        **({} if name is None else _shown(healkit, name)),
+    )
+
+
+def _analysis(healkit: Healkit, entries: Sequence[AuditEntry]) -> str | None:
+    """Return the text that the run folder of a decision has; empty where no model wrote one, None where it is gone."""
+    if not any(entry.choice_type == "analysis_written" and entry.metadata.success for entry in entries):
+        return ""
+    try:
+        run = read_run(find_run(healkit.runs_dir, entries[0].execution_id))
+        for item in reversed(run.evidence):
+            text = json.loads(run.read_evidence(item)) if item.kind == "report" else None
+            if isinstance(text, str) and text.startswith(ANALYSIS_LABEL):
+                return text.removeprefix(ANALYSIS_LABEL).strip()
+    except (HealkitError, OSError, ValueError):
+        return None
+    return None
+
+
+def _final_view(entries: Sequence[AuditEntry], begun: dict[str, Any]) -> str | None:
+    """Return the name in `hk.views` of the view that a decision ended with."""
+    for entry in reversed(entries):
+        if entry.choice_type == "finalize" and isinstance(entry.tool_params, dict):
+            name = str(entry.tool_params.get("finalViewName"))
+            given = begun.get("views")
+            known = given.get(name) if isinstance(given, dict) else None
+            return known or f"{entry.execution_id}/{name}"
+    return None
+
+
+def _shown(healkit: Healkit, name: str) -> dict[str, Any]:
+    """Return a view and its first rows, as far as it is still there."""
+    try:
+        view = healkit.views.get(name)
+    except ViewError:
+        return {"notes": [f"The view {name} was removed."]}
+    if view.file is None:
+        return {"view": view}
+    try:
+        return {"view": view, "first": healkit.views.first_rows(healkit.views.to_pandas(name))}
+    except ViewChanged as error:
+        return {"view": view, "notes": [error.message]}
+    except ViewError:
+        return {"view": view}

@@ -150,7 +150,8 @@ def explain(failure: Failure, where: str = "") -> Explanation:
     members, number = sum(one.link == "member" for one in failure.linked), 0
     found = []
     for one in failure.linked:
-        if one.link == "call":
+        same = one.link != "member" and (one.ename, one.evalue) == (failure.ename, failure.evalue)
+        if one.link == "call" or same:  # a library that raises the same error anew says nothing new
             continue
         number += one.link == "member"
         title = f"Exception {number} of {members}" if one.link == "member" else _LINKS[one.link or "cause"]

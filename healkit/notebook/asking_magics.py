@@ -15,7 +15,7 @@ from healkit.decisions.choosers import Person, ask_person
 from healkit.errors import HealError, UsageInvalid
 from healkit.notebook import cards
 from healkit.notebook.cell_output import CellOutput, explain_limit, fixes_offered, live_page, replace_cell
-from healkit.notebook.magic_words import evaluate
+from healkit.notebook.magic_words import evaluate, refuse
 from healkit.notebook.vault_magics import put_into_cell
 from healkit.parsing import (
     ANSWER_PROMPT,
@@ -85,13 +85,10 @@ def _heal_cell(
     healkit: Healkit, number: int | None, options: Namespace, names: list[str] | None
 ) -> CellReport | None:
     """Heal a cell of the notebook's own; with `--apply`, this cell becomes the fixed one."""
-    for flag in ("panel", "dock", "auto", "later", "log_id", "live"):
-        if getattr(options, flag) not in (None, False):
-            word = flag.replace("_", "-")
-            raise UsageInvalid(
-                f"--{word} is for tools; a cell is healed without it.",
-                hint="Leave it out; %heal shows the fix.",
-            )
+    of_tools = ("panel", "dock", "auto", "later", "log_id", "live")
+    refuse(
+        options, of_tools, "is for tools; a cell is healed without it", "Leave it out; %heal shows the fix."
+    )
     found = notebook_cells.find(number)
     if found is not None and found.advice is not None and found.advice.reruns:
         cards.shown(found.advice).show()
@@ -109,12 +106,8 @@ def _heal_cell(
 
 def _panel(healkit: Healkit, tool: str, options: Namespace, names: list[str] | None) -> Any:
     """Open a panel, in which nothing is done without a click; it has an editor for a person."""
-    for flag in ("apply", "auto", "dry_run", "later"):
-        if getattr(options, flag):
-            word = flag.replace("_", "-")
-            raise UsageInvalid(
-                f"--{word} cannot be combined with --panel.", hint="The panel asks before anything is kept."
-            )
+    alone = ("apply", "auto", "dry_run", "later")
+    refuse(options, alone, "cannot be combined with --panel", "The panel asks before anything is kept.")
     if not live_page():
         raise UsageInvalid("There is no page to open a panel in.", hint="Leave --panel out: %heal asks here.")
     if names is not None:

@@ -7,8 +7,9 @@ it fails, the card is drawn without it.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,19 +18,19 @@ from healkit.config import Config, ExplainLevel
 from healkit.contracts.post_mortem import Local
 from healkit.contracts.tools import revision_label
 from healkit.errors import HealkitError
-from healkit.notebook.cell_output import CellOutput, own_cleaner
+from healkit.notebook.cell_output import CellOutput, MakePanel
 from healkit.notebook.own_cells import FailedCell
 from healkit.rendering import cleaning, execution_card
 from healkit.rendering import execution_card as rendered
 from healkit.rendering.document import Card, Line, Section, Span
 from healkit.rendering.execution_card import Aside
+from healkit.runtime import panels
 from healkit.runtime.execution import Execution
 from healkit.sanitizer.sanitizer import RecordCleaner, Sanitizer
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.cells.advice import CellAdvice
-    from healkit.notebook.widgets.panel import Panel
 
 
 TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these cards. (Said once.)"
@@ -37,14 +38,17 @@ TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these 
 
 def of_tool(healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "") -> CellOutput:
     """Draw the card of a tool's failure that has just happened."""
-    shown, found, hidden = without_secrets(execution, _kept_locals(execution), cleaner_of(healkit))
+    kept: Sequence[Local] = ()
+    with contextlib.suppress(HealkitError):  # the tool's worker cannot be asked any more
+        kept = execution.post_mortem().previews()
+    shown, found, hidden = without_secrets(execution, kept, cleaner_of(healkit))
     aside = Aside(found, hidden, _history(healkit, execution), tip, explained)
     return CellOutput.of(rendered.card(shown, aside=aside))
 
 
 def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOutput:
     """Draw the card of a failing cell of the user's own."""
-    execution, found, hidden = without_secrets(cell.execution, cell.locals, own_cleaner())
+    execution, found, hidden = without_secrets(cell.execution, cell.locals, cleaning.sanitizer())
     history = ""
     if cell.seen > 1:
         history = (
@@ -53,17 +57,19 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
     allowed = {explained, cell.execution.explained} == {"fix"}
     if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
         shown = CellOutput.of(rendered.card(execution, aside=Aside(found, hidden, history, tip, explained)))
-        return dataclasses.replace(shown, panel=fix_panel(shown.html, cell.number) if allowed else None)
+        return dataclasses.replace(
+            shown, panel=_panel("CellFix", shown.html, cell.number) if allowed else None
+        )
     why, fix = told(cell.advice)
     aside = Aside(found, hidden, history, tip, explained, why, fix)
-    panel = advice_panel(cell.advice) if allowed else None
+    panel = _advice_panel(cell.advice) if allowed else None
     return CellOutput.of(rendered.card(execution, aside=aside), panel)
 
 
 def cleaner_of(healkit: Healkit) -> Sanitizer:
     """Return the sanitiser that a Healkit's own rules and allowed patterns make."""
     made = healkit.traces.tracer.sanitizer
-    return made if isinstance(made, Sanitizer) else own_cleaner()
+    return made if isinstance(made, Sanitizer) else cleaning.sanitizer()
 
 
 def without_secrets(
@@ -77,14 +83,6 @@ def without_secrets(
     _cleaned(found, record)
     shown = cleaning.execution(execution, record)
     return (shown, *_cleaned(found, record))
-
-
-def _kept_locals(execution: Execution) -> Sequence[Local]:
-    """List the variables of the tool's innermost frame, if its worker can still be asked."""
-    try:
-        return execution.post_mortem().previews()
-    except HealkitError:
-        return ()
 
 
 def _cleaned(found: Sequence[Local], cleaner: RecordCleaner) -> tuple[tuple[Local, ...], int]:
@@ -115,7 +113,7 @@ def _history(healkit: Healkit, execution: Execution) -> str:
 
 def told(advice: CellAdvice) -> tuple[str, str]:
     """Return its sentence and what to do, both without secrets."""
-    found = own_cleaner().clean([advice.sentence, advice.todo]).value
+    found = cleaning.sanitizer().clean([advice.sentence, advice.todo]).value
     sentence, todo = found if isinstance(found, list) else ("", "")
     return str(sentence), str(todo)
 
@@ -123,32 +121,14 @@ def told(advice: CellAdvice) -> tuple[str, str]:
 def shown(advice: CellAdvice) -> CellOutput:
     """Show the advice alone, without the failure's card."""
     lines = Section([Line(Span(line, "ticked")) for line in told(advice) if line])
-    return CellOutput.of(Card(tone="warn", parts=(lines,), line="→ cell order"), advice_panel(advice))
+    return CellOutput.of(Card(tone="warn", parts=(lines,), line="→ cell order"), _advice_panel(advice))
 
 
-def fix_panel(card: str, number: int | None) -> Callable[[], Panel] | None:
-    """Return what makes the panel that looks for a fix on a click; None where no panels are wanted."""
-    if not Config.from_environment().panels:
-        return None
-
-    def make() -> Panel:
-        from healkit.notebook.widgets.cell_order import CellFix  # as below
-
-        return CellFix(card, number)
-
-    return make
+def _panel(kind: str, *about: object) -> MakePanel | None:
+    """Return what makes the panel of a cell, which loads anywidget; None where no panels are wanted."""
+    return (lambda: panels.find(kind)(*about)) if Config.from_environment().panels else None
 
 
-def advice_panel(advice: CellAdvice | None) -> Callable[[], Panel] | None:
-    """Return what makes the panel that runs the cells on a click; None without cells, or where no panels are wanted."""
-    if advice is None or not advice.steps or not Config.from_environment().panels:
-        return None
-
-    def make() -> Panel:
-        # It loads anywidget, which most notebooks never need.
-        from healkit.notebook.widgets.cell_order import CellOrder
-
-        made: Panel = CellOrder(advice)
-        return made
-
-    return make
+def _advice_panel(advice: CellAdvice) -> MakePanel | None:
+    """Return what makes the panel that runs the cells on a click; None without cells."""
+    return _panel("CellOrder", advice) if advice.steps else None

@@ -12,7 +12,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.display import display
 
 from healkit.config import Config, ExplainLevel
-from healkit.rendering import cleaning, listings, to_html
+from healkit.rendering import listings, to_html
 from healkit.rendering.document import Card, Document, Part
 from healkit.rendering.to_html import Html, html_of
 from healkit.rendering.to_text import text_of
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.commands.table import Answer
     from healkit.runtime.execution import Executions
-    from healkit.sanitizer.sanitizer import Sanitizer
 
 
 class LivePanel(Protocol):
@@ -38,11 +37,6 @@ class LivePanel(Protocol):
 _SAME = "The same without a kernel"
 #: Makes the panel when it is displayed: most cards never need anywidget.
 MakePanel = Callable[[], LivePanel]
-
-
-def own_cleaner() -> Sanitizer:
-    """Return the sanitiser as the environment configures it; for cells, which belong to no database."""
-    return cleaning.sanitizer()
 
 
 def live_page() -> bool:

@@ -17,6 +17,8 @@ from healkit.parsing import split_words
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext
 
+    from healkit.app import Healkit
+
 
 _LINE = re.compile(
     r"\s*(?:[\w.,\s]+=\s*)?%{1,2}(?P<magic>" + "|".join(magic_parsers.PARSERS) + r")\s(?P<rest>.*)\Z",
@@ -84,9 +86,7 @@ def _of_healkit(plain: list[str]) -> list[tuple[str, str]]:
         return []
     if len(plain) == 1:
         return [(name, "word") for name in magic_parsers.REQUEST_COMMANDS]
-    from healkit.defaults import default_healkit
-
-    known = default_healkit().requests
+    known = _healkit().requests
     found = known.list() if plain[1] == "show" else known.pending()
     return [(str(request.id), "argument") for request in found if plain[1] != "list"]
 
@@ -101,25 +101,23 @@ def _values(flag: str, choices: list[str]) -> list[str]:
     if flag == "--tool":
         return [name for name, _ in _tools()]
     if flag == "--persona":
-        from healkit.defaults import default_healkit
-
-        return sorted({entry.persona for entry in default_healkit().vault.list()})
+        return sorted({entry.persona for entry in _healkit().vault.list()})
     return []
 
 
-def _views() -> list[tuple[str, str]]:
-    from healkit.defaults import default_healkit
+def _healkit() -> Healkit:
+    from healkit.defaults import default_healkit  # late: a notebook that completes nothing has not loaded it
 
-    return [(view.name, "argument") for view in default_healkit().views.list()]
+    return default_healkit()
+
+
+def _views() -> list[tuple[str, str]]:
+    return [(view.name, "argument") for view in _healkit().views.list()]
 
 
 def _tools() -> list[tuple[str, str]]:
-    from healkit.defaults import default_healkit
-
-    return [(name, "tool") for name in default_healkit().vault.names()]
+    return [(name, "tool") for name in _healkit().vault.names()]
 
 
 def _argument_names(tool_name: str) -> list[str]:
-    from healkit.defaults import default_healkit
-
-    return list(default_healkit().vault.get(tool_name).input_schema.get("properties", {}))
+    return list(_healkit().vault.get(tool_name).input_schema.get("properties", {}))

@@ -14,6 +14,7 @@ from healkit.contracts.execution import Filters
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook import cards
 from healkit.notebook.cell_output import CellOutput, listed, panel_of
+from healkit.notebook.magic_words import refuse
 from healkit.notebook.own_cells import FailedCell
 from healkit.parsing import check_tallied, read_filters
 from healkit.rendering import execution_card as rendered
@@ -90,9 +91,9 @@ def executions(healkit: Healkit, options: Namespace) -> CellOutput:
 
 
 def _docked(healkit: Healkit, options: Namespace, filters: Filters) -> CellOutput:
-    for name in ("group", "summary", "before"):
-        if getattr(options, name):
-            raise UsageInvalid(f"--{name} cannot be combined with --dock.", hint="Choose it in the panel.")
+    refuse(
+        options, ("group", "summary", "before"), "cannot be combined with --dock", "Choose it in the panel."
+    )
     shown: CellOutput = healkit.browse(dock=True, **filters.given, tried=filters.tried).static_card()
     return shown
 
@@ -122,8 +123,7 @@ def export(
     file = (_with_arguments(failed, namespace) if own else failed).to_notebook(
         options.notebook, replay=replay
     )
-    said = f"{file} written: it runs without healkit"
-    return CellOutput.done(said)
+    return CellOutput.done(f"{file} written: it runs without healkit")
 
 
 def _with_arguments(cell: Execution, namespace: Mapping[str, Any]) -> Execution:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from healkit import options as o
 from healkit.errors import UsageInvalid
@@ -57,6 +58,22 @@ class HelpWanted(Exception):
     """`--help` was on the line; carries the text to print."""
 
 
+class _Own(NamedTuple):
+    """What one magic alone takes, as argparse adds it."""
+
+    names: tuple[str, ...]
+    about: dict[str, Any]
+
+
+def _word(name: str, about: str, **more: Any) -> _Own:
+    """Describe a word without a flag; it may be left out unless `nargs` is None."""
+    return _Own((name,), {"help": about, "nargs": "?", **more})
+
+
+def _switch(flag: str, about: str) -> _Own:
+    return _Own((flag,), {"help": about, "action": "store_true"})
+
+
 class MagicParser(argparse.ArgumentParser):
     """argparse for one magic: errors are one line, and `--help` prints instead of leaving."""
 
@@ -74,13 +91,14 @@ class MagicParser(argparse.ArgumentParser):
         self._values: dict[str, tuple[str, ...]] = {}
         self.add_argument("--help", "-h", action="store_true", help="print this help")
 
-    def take(self, *rows: o.Option, for_what: str = "") -> None:
-        """Add rows of the option table; for_what: the subcommand that they belong to, such as `for grant: `."""
+    def take(self, *rows: o.Option | _Own) -> None:
+        """Add rows of the option table, and what this magic alone takes."""
         for option in rows:
+            if isinstance(option, _Own):
+                self.add_argument(*option.names, **option.about)
+                continue
             about: dict[str, Any] = {"dest": option.name, "default": option.default}
-            about["help"] = (
-                for_what + option.text + (f" (default: {option.default})" if option.default else "")
-            )
+            about["help"] = option.text + (f" (default: {option.default})" if option.default else "")
             if option.type is bool:
                 about["action"] = "store_true"
             else:
@@ -133,216 +151,142 @@ class MagicParser(argparse.ArgumentParser):
         return self.parse_args([unquote(word) for word in words])
 
 
-@cache
-def tool_parser() -> MagicParser:
-    """Return the parser of `%%tool`."""
-    parser = MagicParser(
-        "%%tool",
-        "Save this cell's body in the vault as a tool; it is not run here.\nThe tool is added, or patched when the "
-        "vault has it with other code.",
-        "Python twin: hk.vault.add(name, code), hk.vault.patch(name, code, reason=…)",
-    )
-    parser.add_argument("name", nargs="?", help="the tool's name; read off the code when left out")
-    parser.take(o.PERSONA, o.DESCRIPTION, o.SQL, o.DRAFT, o.REASON, o.EXAMPLE)
-    parser.add_argument("--run", "--args", metavar="JSON", help="run it at once with these arguments")
-    parser.add_argument("--take", action="store_true", help="put the vault's code into this cell instead")
-    parser.add_argument(
-        "--replace", action="store_true", help="save the cell's code, even if that undoes a fix"
-    )
-    parser.take(*o.GRANTS)
-    return parser
+#: The magic's name → what makes its parser, when it is first asked for.
+PARSERS: dict[str, Callable[[], MagicParser]] = {}
 
 
-@cache
-def run_parser() -> MagicParser:
-    """Return the parser of `%run_tool`."""
-    parser = MagicParser(
-        "%run_tool",
-        "Run a tool in a restricted worker and return its value.\n"
-        "Arguments are key=value, each value a Python expression of this notebook, or one JSON object.",
-        "Examples: %run_tool fibonacci n=10\n          value = %run_tool fibonacci n=limit\n"
-        "Python twin: hk.execute_tool(name, persona, arguments)",
-        "%run_tool NAME key=value …; %vault lists the tools",
-    )
-    parser.add_argument("name", help="the tool's name; key=value arguments follow")
-    parser.take(o.PERSONA, o.ARGS, o.TIMEOUT, o.RECORD)
-    return parser
+def _add(magic: str, about: str, twin: str, *rows: o.Option | _Own, example: str = "") -> None:
+    """Describe a magic: its help above what it takes, and below; example: its line where a word is needed."""
+
+    @cache
+    def made() -> MagicParser:
+        parser = MagicParser(magic, about, twin, example)
+        parser.take(*rows)
+        return parser
+
+    PARSERS[magic.lstrip("%")] = made
 
 
-@cache
-def trace_parser() -> MagicParser:
-    """Return the parser of `%trace_last_error`."""
-    parser = MagicParser(
-        "%trace_last_error",
-        "Show the newest failure on record: message first, libraries' frames folded.",
-        "Python twin: hk.last_error(name), .to_notebook(file), .to_markdown()",
-    )
-    parser.add_argument("tool", nargs="?", help="only of this tool")
-    parser.take(o.PERSONA_FILTER)
-    parser.add_argument("--frames", type=int, metavar="N", help="only the N innermost frames")
-    parser.add_argument(
-        "--locals", action="store_true", help="with the local variables, while the run's worker is kept"
-    )
-    parser.take(o.NOTEBOOK, o.MARKDOWN)
-    return parser
+def _for(what: str, *rows: o.Option) -> list[o.Option]:
+    """Say of rows which subcommand they are for."""
+    return [row.replace(help=f"for {what}: {row.help}") for row in rows]
 
 
-@cache
-def post_mortem_parser() -> MagicParser:
-    """Return the parser of `%post_mortem`."""
-    parser = MagicParser(
-        "%post_mortem",
-        "Look into the newest failure while its worker is kept: frames and locals.\n"
-        'Its value can be asked on: pm = %post_mortem, then pm.eval("len(rows)"), pm.source(), pm.console().',
-        "Python twin: hk.last_error(name).post_mortem()",
-    )
-    parser.add_argument("tool", nargs="?", help="only of this tool")
-    parser.take(o.PERSONA_FILTER)
-    return parser
+def _listed(commands: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"  {name:<8} {what}" for name, what in commands)
 
 
-@cache
-def heal_parser() -> MagicParser:
-    """Return the parser of `%heal`."""
-    parser = MagicParser(
-        "%heal",
-        "Look for a fix of the cell or the tool that failed last. Each is run in a worker. A tool's best patch is kept "
-        "with your consent; of a cell, you see the new text.\nIts value is the report. With --panel, a tool is healed "
-        "in a panel, and the kernel stays free.",
-        "Python twin: hk.heal_cell(12), hk.heal(name, advisors=[…], auto=…, budget_s=…), hk.heal_panel(name)",
-    )
-    parser.add_argument("tool", nargs="?", help="a tool, or the number of a cell's prompt, such as 12")
-    parser.add_argument(
-        "--apply", action="store_true", help="put the fixed text into this cell, to be run next"
-    )
-    parser.take(o.PERSONA, o.ADVISORS, o.BUDGET, o.AUTO, o.DRY_RUN, o.LOG_ID, o.LIVE)
-    parser.add_argument("--later", action="store_true", help="do not ask now; the patch waits as a request")
-    parser.add_argument(
-        "--panel", action="store_true", help="open a panel instead; it begins when you press Start"
-    )
-    parser.add_argument("--dock", action="store_true", help="with --panel: open it beside the notebook")
-    return parser
+_TOOL = _word("tool", "only of this tool")
 
-
-@cache
-def vault_parser() -> MagicParser:
-    """Return the parser of `%vault`."""
-    listed = "\n".join(f"  {name:<8} {entry[2]}" for name, entry in VAULT_COMMANDS.items())
-    parser = MagicParser(
-        "%vault", f"Look at the vault's tools and their revisions.\n\n{listed}", "Python twin: hk.vault"
-    )
-    parser.add_argument("command", nargs="?", default="list", help="one of the above (default: list)")
-    parser.add_argument(
-        "words", nargs="*", metavar="NAME", help="the tool, and revisions where they are taken"
-    )
-    parser.take(o.PERSONA.replace(default=None))
-    parser.take(o.REASON, for_what="for revert, rename, remove and restore: ")
-    parser.add_argument("--removed", action="store_true", help="for list: the removed tools instead")
-    parser.add_argument(
-        "--edit", action="store_true", help="for show: put the code in a new cell to change it"
-    )
-    parser.take(*o.GRANTS, o.CLEAR, for_what="for grant: ")
-    return parser
-
-
-@cache
-def executions_parser() -> MagicParser:
-    """Return the parser of `%executions`."""
-    parser = MagicParser(
-        "%executions",
-        "List executions, newest first; or their failures in groups, or each tool's sums.",
-        "Python twin: hk.executions(status=…, tool=…), hk.log.groups(tool=…), hk.log.summary(tool=…)",
-    )
-    parser.take(*o.FILTERS, o.TRIALS, o.BEFORE, o.GROUP, o.SUMMARY, o.LIMIT)
-    parser.add_argument("--dock", action="store_true", help="open the live log beside the notebook instead")
-    return parser
-
-
-@cache
-def decide_parser() -> MagicParser:
-    """Return the parser of `%decide` and `%%decide`."""
-    parser = MagicParser(
-        "%decide",
-        "Answer a question about data by tools, chosen by metadata alone; returns the decision.\n"
-        "Data are name=value, each value a frame of this notebook or the name of a view. The cell's body, if there is "
-        "one, is the plan:\na list of choices, as Python or JSON.",
-        'Example: %decide "Which region sells most?" sales=frame --tools by_region --chooser person\n'
-        "Python twin: hk.decide(question, data={…}, tools=[…], chooser=…)",
-        '%decide "Which region sells most?" sales=frame --chooser person',
-    )
-    parser.add_argument("question", nargs="?", help="the question, in quotes; name=value data follow")
-    parser.take(
-        o.TOOLS, o.PLAN, o.CHOOSER, o.RESUME, o.SHARE, o.ALIAS, o.HEAL_TOOLS, o.ANALYSIS, o.PERSONA, o.TIMEOUT
-    )
-    parser.add_argument(
-        "--panel", action="store_true", help="show it in a panel; with --chooser person, choose there"
-    )
-    return parser
-
-
-@cache
-def summarize_parser() -> MagicParser:
-    """Return the parser of `%summarize`."""
-    parser = MagicParser(
-        "%summarize",
-        "Summarise a text, a frame or an array of this notebook: counts, n-grams, entities; types, nulls, ranges.\n"
-        "Its value is the summary. No model is asked.",
-        'Examples: %summarize sales\n          %summarize "sales[sales.price > 2]" --top 3\n'
-        "Python twin: hk.summarize(value, top=…)",
-        "%summarize NAME, with a variable of this notebook",
-    )
-    parser.add_argument(
-        "value", help="a variable, or a Python expression, in double quotes where it has spaces"
-    )
-    parser.take(o.TOP)
-    return parser
-
-
-@cache
-def views_parser() -> MagicParser:
-    """Return the parser of `%views`."""
-    parser = MagicParser(
-        "%views",
-        "List the frames and arrays that tools were given or returned, newest first; or show one.",
-        "Python twin: hk.views.list(), .load(name), .put(frame, name), .export(name, file), .remove(name)",
-    )
-    parser.add_argument("name", nargs="?", help="a view's name: show its columns and first rows")
-    parser.take(o.LIMIT)
-    return parser
-
-
-@cache
-def healkit_parser() -> MagicParser:
-    """Return the parser of `%healkit`."""
-    listed = "\n".join(f"  {name:<8} {what}" for name, what in HEALKIT_COMMANDS.items())
-    parser = MagicParser(
-        "%healkit",
-        "Switch healkit's cards on or off, keep a cell as a tool, decide on patches, or ask how it is.\n\n"
-        + listed,
-        "Python twin: hk.status(), hk.doctor(), hk.requests",
-    )
-    parser.add_argument("command", nargs="?", default="status", help="one of the above (default: status)")
-    parser.add_argument(
-        "name", nargs="?", help="for keep: the tool's name; for requests: accept, decline or show"
-    )
-    parser.add_argument("number", nargs="?", metavar="ID", help="for requests: the request's number")
-    parser.add_argument("--cell", type=int, metavar="N", help="for keep: the cell with the prompt In [N]")
-    parser.take(o.PERSONA, for_what="for keep: ")
-    parser.take(o.REASON, for_what="for keep and requests decline: ")
-    return parser
-
-
-#: The magic's name → its parser.
-PARSERS = {
-    "tool": tool_parser,
-    "run_tool": run_parser,
-    "trace_last_error": trace_parser,
-    "post_mortem": post_mortem_parser,
-    "heal": heal_parser,
-    "vault": vault_parser,
-    "executions": executions_parser,
-    "summarize": summarize_parser,
-    "decide": decide_parser,
-    "views": views_parser,
-    "healkit": healkit_parser,
-}
+_add(
+    "%%tool",
+    "Save this cell's body in the vault as a tool; it is not run here.\nThe tool is added, or patched when the "
+    "vault has it with other code.",
+    "Python twin: hk.vault.add(name, code), hk.vault.patch(name, code, reason=…)",
+    _word("name", "the tool's name; read off the code when left out"),
+    *(o.PERSONA, o.DESCRIPTION, o.SQL, o.DRAFT, o.REASON, o.EXAMPLE),
+    _Own(("--run", "--args"), {"metavar": "JSON", "help": "run it at once with these arguments"}),
+    _switch("--take", "put the vault's code into this cell instead"),
+    _switch("--replace", "save the cell's code, even if that undoes a fix"),
+    *o.GRANTS,
+)
+_add(
+    "%run_tool",
+    "Run a tool in a restricted worker and return its value.\n"
+    "Arguments are key=value, each value a Python expression of this notebook, or one JSON object.",
+    "Examples: %run_tool fibonacci n=10\n          value = %run_tool fibonacci n=limit\n"
+    "Python twin: hk.execute_tool(name, persona, arguments)",
+    _word("name", "the tool's name; key=value arguments follow", nargs=None),
+    *(o.PERSONA, o.ARGS, o.TIMEOUT, o.RECORD),
+    example="%run_tool NAME key=value …; %vault lists the tools",
+)
+_add(
+    "%trace_last_error",
+    "Show the newest failure on record: message first, libraries' frames folded.",
+    "Python twin: hk.last_error(name), .to_notebook(file), .to_markdown()",
+    *(_TOOL, o.PERSONA_FILTER),
+    o.Option("frames", "only the N innermost frames", int, metavar="N"),
+    _switch("--locals", "with the local variables, while the run's worker is kept"),
+    *(o.NOTEBOOK, o.MARKDOWN),
+)
+_add(
+    "%post_mortem",
+    "Look into the newest failure while its worker is kept: frames and locals.\n"
+    'Its value can be asked on: pm = %post_mortem, then pm.eval("len(rows)"), pm.source(), pm.console().',
+    "Python twin: hk.last_error(name).post_mortem()",
+    *(_TOOL, o.PERSONA_FILTER),
+)
+_add(
+    "%heal",
+    "Look for a fix of the cell or the tool that failed last. Each is run in a worker. A tool's best patch is kept "
+    "with your consent; of a cell, you see the new text.\nIts value is the report. With --panel, a tool is healed "
+    "in a panel, and the kernel stays free.",
+    "Python twin: hk.heal_cell(12), hk.heal(name, advisors=[…], auto=…, budget_s=…), hk.heal_panel(name)",
+    _word("tool", "a tool, or the number of a cell's prompt, such as 12"),
+    _switch("--apply", "put the fixed text into this cell, to be run next"),
+    *(o.PERSONA, o.ADVISORS, o.BUDGET, o.AUTO, o.DRY_RUN, o.LOG_ID, o.LIVE),
+    _switch("--later", "do not ask now; the patch waits as a request"),
+    _switch("--panel", "open a panel instead; it begins when you press Start"),
+    _switch("--dock", "with --panel: open it beside the notebook"),
+)
+_add(
+    "%vault",
+    "Look at the vault's tools and their revisions.\n\n"
+    + _listed((name, what) for name, (_, _, what) in VAULT_COMMANDS.items()),
+    "Python twin: hk.vault",
+    _word("command", "one of the above (default: list)", default="list"),
+    _word("words", "the tool, and revisions where they are taken", nargs="*", metavar="NAME"),
+    o.PERSONA.replace(default=None),
+    *_for("revert, rename, remove and restore", o.REASON),
+    _switch("--removed", "for list: the removed tools instead"),
+    _switch("--edit", "for show: put the code in a new cell to change it"),
+    *_for("grant", *o.GRANTS, o.CLEAR),
+)
+_add(
+    "%executions",
+    "List executions, newest first; or their failures in groups, or each tool's sums.",
+    "Python twin: hk.executions(status=…, tool=…), hk.log.groups(tool=…), hk.log.summary(tool=…)",
+    *(*o.FILTERS, o.TRIALS, o.BEFORE, o.GROUP, o.SUMMARY, o.LIMIT),
+    _switch("--dock", "open the live log beside the notebook instead"),
+)
+_add(
+    "%summarize",
+    "Summarise a text, a frame or an array of this notebook: counts, n-grams, entities; types, nulls, ranges.\n"
+    "Its value is the summary. No model is asked.",
+    'Examples: %summarize sales\n          %summarize "sales[sales.price > 2]" --top 3\n'
+    "Python twin: hk.summarize(value, top=…)",
+    _word("value", "a variable, or a Python expression, in double quotes where it has spaces", nargs=None),
+    o.TOP,
+    example="%summarize NAME, with a variable of this notebook",
+)
+_add(
+    "%decide",
+    "Answer a question about data by tools, chosen by metadata alone; returns the decision.\n"
+    "Data are name=value, each value a frame of this notebook or the name of a view. The cell's body, if there is "
+    "one, is the plan:\na list of choices, as Python or JSON.",
+    'Example: %decide "Which region sells most?" sales=frame --tools by_region --chooser person\n'
+    "Python twin: hk.decide(question, data={…}, tools=[…], chooser=…)",
+    _word("question", "the question, in quotes; name=value data follow"),
+    *(o.TOOLS, o.PLAN, o.CHOOSER, o.RESUME, o.SHARE, o.ALIAS, o.HEAL_TOOLS, o.ANALYSIS, o.PERSONA, o.TIMEOUT),
+    _switch("--panel", "show it in a panel; with --chooser person, choose there"),
+    example='%decide "Which region sells most?" sales=frame --chooser person',
+)
+_add(
+    "%views",
+    "List the frames and arrays that tools were given or returned, newest first; or show one.",
+    "Python twin: hk.views.list(), .load(name), .put(frame, name), .export(name, file), .remove(name)",
+    _word("name", "a view's name: show its columns and first rows"),
+    o.LIMIT,
+)
+_add(
+    "%healkit",
+    "Switch healkit's cards on or off, keep a cell as a tool, decide on patches, or ask how it is.\n\n"
+    + _listed(HEALKIT_COMMANDS.items()),
+    "Python twin: hk.status(), hk.doctor(), hk.requests",
+    _word("command", "one of the above (default: status)", default="status"),
+    _word("name", "for keep: the tool's name; for requests: accept, decline or show"),
+    _word("number", "for requests: the request's number", metavar="ID"),
+    o.Option("cell", "for keep: the cell with the prompt In [N]", int, metavar="N"),
+    *_for("keep", o.PERSONA),
+    *_for("keep and requests decline", o.REASON),
+)

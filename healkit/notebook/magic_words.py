@@ -7,7 +7,8 @@ A `key=value` word is an argument, whose value is read as Python with the names 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from argparse import Namespace
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from healkit.errors import UsageInvalid, did_you_mean
@@ -57,6 +58,13 @@ def evaluate(expression: str, namespace: Mapping[str, Any]) -> Any:
         ) from None
     except Exception as error:  # noqa: BLE001 - whatever the user's expression raises, said on one line
         raise UsageInvalid(f"{expression} raised {type(error).__name__}: {error}.") from None
+
+
+def refuse(options: Namespace, flags: Iterable[str], why: str, hint: str) -> None:
+    """Raise `UsageInvalid` where one of these flags was given; `why` follows its name."""
+    for flag in flags:
+        if getattr(options, flag) not in (None, False):
+            raise UsageInvalid(f"--{flag.replace('_', '-')} {why}.", hint=hint)
 
 
 def words_of(line: str, namespace: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ import functools
 import importlib
 import sys
 import threading
+from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -38,34 +39,57 @@ if TYPE_CHECKING:
 _INTERRUPTED = "KeyboardInterrupt: %{} was interrupted. What it ran has ended; %executions lists it."
 
 
-def _answers_help(magic: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a magic print its help for `--help`, say errors in a cell's words, and in one line that it was interrupted.
+#: Magics whose `key=value` words are arguments, and those whose words stay as they are typed.
+_WITH_ARGUMENTS, _AS_TYPED = {"run_tool", "decide"}, {"summarize", "healkit"}
 
-    The stack below an interrupt is healkit's own.
+
+def _magic(register: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Make a method a magic of that kind, which gets the options that its line has instead of the line.
+
+    It prints its help for `--help`, says errors in a cell's words, and in one line that it was interrupted: the stack
+    below an interrupt is healkit's own.
     """
 
-    @functools.wraps(magic)
-    def wrapped(*args: object) -> Any:
-        try:
-            return magic(*args)
-        except HealkitError as error:
-            from healkit.rendering.hints import rephrase
+    def made(magic: Callable[..., Any]) -> Any:
+        name = magic.__name__.removesuffix("_magic")
 
-            name = magic.__name__.removesuffix("_magic")
-            rephrase(error, "notebook", f"%%{name}" if name == "tool" else f"%{name}")
-            raise
-        except HelpWanted as help_wanted:
-            from healkit.notebook.cell_output import CellOutput
-            from healkit.rendering.document import Card, Code
+        @functools.wraps(magic)
+        def wrapped(magics: HealkitMagics, line: str, *cell: str) -> Any:
+            try:
+                return magic(magics, _options(name, line, magics.shell.user_ns), *cell)
+            except HealkitError as error:
+                from healkit.rendering.hints import rephrase
 
-            CellOutput.of(Card(parts=(Code(str(help_wanted)),))).show()
-            return None
-        except KeyboardInterrupt as stopped:
-            line = _INTERRUPTED.format(magic.__name__.removesuffix("_magic"))
-            stopped._render_traceback_ = lambda: [line]  # type: ignore[attr-defined]  # IPython calls it for the stack
-            raise
+                rephrase(error, "notebook", f"%%{name}" if name == "tool" else f"%{name}")
+                raise
+            except HelpWanted as help_wanted:
+                from healkit.notebook.cell_output import CellOutput
+                from healkit.rendering.document import Card, Code
 
-    return wrapped
+                CellOutput.of(Card(parts=(Code(str(help_wanted)),))).show()
+                return None
+            except KeyboardInterrupt as stopped:
+                said = _INTERRUPTED.format(name)
+                stopped._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]  # IPython calls it for the stack
+                raise
+
+        return register(name)(no_var_expand(wrapped))
+
+    return made
+
+
+def _options(magic: str, line: str, namespace: dict[str, Any]) -> Namespace:
+    """Read a magic's line; the values of its `key=value` words are the options' `given`."""
+    parser = magic_parsers.PARSERS[magic]()
+    if magic in _AS_TYPED:
+        return parser.read(split_words(line))
+    words = words_of(line, namespace)
+    if magic not in _WITH_ARGUMENTS:
+        return parser.read(words)
+    words, given = take_assignments(words, namespace)
+    options = parser.read(words)
+    options.given = given
+    return options
 
 
 @magics_class
@@ -106,7 +130,8 @@ class HealkitMagics(Magics):
         try:
             for execution in waiting:
                 self._show_failure(self.healkit, execution)
-            if (error := _raised(result)) is not None:
+            error = None if result is None else result.error_in_exec or result.error_before_exec
+            if error is not None:
                 self._after_error(error, result, {execution.trace_id for execution in waiting})
             self.cells.runs.note(result)
         except Exception as trouble:  # noqa: BLE001 - see above
@@ -152,14 +177,11 @@ class HealkitMagics(Magics):
 
         return default_healkit()
 
-    @no_var_expand
-    @cell_magic
-    @_answers_help
-    def tool(self, line: str, cell: str) -> Any:
+    @_magic(cell_magic)
+    def tool(self, options: Namespace, cell: str) -> Any:
         """Save the cell's body in the vault as a tool."""
         from healkit.notebook import vault_magics
 
-        options = magic_parsers.tool_parser().read(words_of(line, self.shell.user_ns))
         arguments = None if options.run is None else parse_arguments(options.run, "--run")
         if options.take:
             self._show(vault_magics.take(self.healkit, options, cell, self.shell))
@@ -170,116 +192,84 @@ class HealkitMagics(Magics):
             return None
         return self._run(entry.tool_name, entry.persona, arguments, None)
 
-    @no_var_expand
-    @line_magic
-    @_answers_help
-    def run_tool(self, line: str) -> Any:
+    @_magic(line_magic)
+    def run_tool(self, options: Namespace) -> Any:
         """Run a tool in a restricted worker; returns its value."""
-        words, arguments = take_assignments(words_of(line, self.shell.user_ns), self.shell.user_ns)
-        options = magic_parsers.run_parser().read(words)
-        arguments = given_arguments(options.args, arguments)
+        arguments = given_arguments(options.args, options.given)
         return self._run(options.name, options.persona, arguments, options.timeout, record=options.record)
 
-    @no_var_expand
-    @line_magic
-    @_answers_help
-    def trace_last_error(self, line: str) -> None:
+    @_magic(line_magic)
+    def trace_last_error(self, options: Namespace) -> None:
         """Show the newest failure on record."""
         from healkit.notebook import log_magics
 
-        options = magic_parsers.trace_parser().read(words_of(line, self.shell.user_ns))
         if options.notebook is not None or options.markdown:
             log_magics.export(self.healkit, options, self.cells.last, self.shell.user_ns).show()
             return
         log_magics.last_error(self.healkit, options, self.cells.last, self.explain).show()
 
-    @no_var_expand
-    @line_magic
-    @_answers_help
-    def post_mortem(self, line: str) -> Any:
+    @_magic(line_magic)
+    def post_mortem(self, options: Namespace) -> Any:
         """Look into the newest failure; returns what can be asked."""
         from healkit.notebook import log_magics
 
-        options = magic_parsers.post_mortem_parser().read(words_of(line, self.shell.user_ns))
         return log_magics.post_mortem(self.healkit, options)
 
-    @no_var_expand
-    @line_magic
-    @_answers_help
-    def heal(self, line: str) -> Any:
+    @_magic(line_magic)
+    def heal(self, options: Namespace) -> Any:
         """Look for a patch of a tool that failed; returns the report, which shows itself."""
         from healkit.notebook import asking_magics
 
-        options = magic_parsers.heal_parser().read(words_of(line, self.shell.user_ns))
         return asking_magics.heal(self.healkit, options, self.cells.last)
 
-    @no_var_expand
-    @line_magic
-    @_answers_help
-    def vault(self, line: str) -> None:
+    @_magic(line_magic)
+    def vault(self, options: Namespace) -> None:
         """Look at the vault."""
         from healkit.notebook import vault_magics
 
-        options = magic_parsers.vault_parser().read(words_of(line, self.shell.user_ns))
         vault_magics.check_vault_words(options)
         if options.command == "show" and options.edit:
             self.shell.set_next_input(vault_magics.editing_cell(self.healkit, options))
             return
         vault_magics.vault(self.healkit, options).show()
 
-    @no_var_expand
-    @line_magic
-    @_answers_help
-    def executions(self, line: str) -> None:
+    @_magic(line_magic)
+    def executions(self, options: Namespace) -> None:
         """List executions, newest first."""
         from healkit.notebook import log_magics
 
-        options = magic_parsers.executions_parser().read(words_of(line, self.shell.user_ns))
         log_magics.executions(self.healkit, options).show()
 
-    @no_var_expand
-    @line_magic
-    @_answers_help
-    def summarize(self, line: str) -> Any:
+    @_magic(line_magic)
+    def summarize(self, options: Namespace) -> Any:
         """Summarise a text, a frame or an array; returns the summary, which shows itself."""
-        options = magic_parsers.summarize_parser().read(split_words(line))
         value = evaluate(options.value, self.shell.user_ns)
         return self.healkit.summarize(value, top=options.top)
 
-    @no_var_expand
-    @line_cell_magic
-    @_answers_help
-    def decide(self, line: str, cell: str | None = None) -> Any:
+    @_magic(line_cell_magic)
+    def decide(self, options: Namespace, cell: str | None = None) -> Any:
         """Answer a question about data, with the cell's body as the plan; returns the decision, which shows itself."""
         from healkit.notebook import asking_magics
 
-        words, data = take_assignments(words_of(line, self.shell.user_ns), self.shell.user_ns)
-        options = magic_parsers.decide_parser().read(words)
         plan = None if cell is None else asking_magics.plan_in(cell, self.shell.user_ns)
         has_page = getattr(self.shell, "kernel", None) is not None and self.healkit.config.panels
-        return asking_magics.decide(self.healkit, options, data, plan, has_page=has_page)
+        return asking_magics.decide(self.healkit, options, options.given, plan, has_page=has_page)
 
-    @no_var_expand
-    @line_magic
-    @_answers_help
-    def views(self, line: str) -> None:
+    @_magic(line_magic)
+    def views(self, options: Namespace) -> None:
         """List the data that tools were given or returned, or show one piece of it."""
         from healkit.commands.views import GROUP
         from healkit.notebook.cell_output import CellOutput
 
-        options = magic_parsers.views_parser().read(words_of(line, self.shell.user_ns))
         command, words = ("show", [options.name]) if options.name else ("list", [])
         answer = GROUP[command].answer_magic(self.healkit, words, vars(options))
         CellOutput.answered(answer, self.healkit).show()
 
-    @no_var_expand
-    @line_magic("healkit")
-    @_answers_help
-    def healkit_magic(self, line: str) -> None:
+    @_magic(line_magic)
+    def healkit_magic(self, options: Namespace) -> None:
         """Switch cards on or off, or ask how healkit is."""
         from healkit.notebook import vault_magics
 
-        options = magic_parsers.healkit_parser().read(split_words(line))
         command = options.command
         if command not in magic_parsers.HEALKIT_COMMANDS:
             raise unknown("subcommand of %healkit called", command, magic_parsers.HEALKIT_COMMANDS)
@@ -324,7 +314,12 @@ class HealkitMagics(Magics):
         if execution.failure is not None:
             self.waiting.append(execution)
         else:
-            self._show(_success(execution))
+            from healkit.notebook.cell_output import CellOutput
+            from healkit.rendering import execution_card as rendered
+
+            self._show(
+                CellOutput.of(rendered.success(execution))
+            )  # one line: the value is the cell's own result
         from healkit.runtime.runner import value_or_raise
 
         return value_or_raise(execution)
@@ -332,22 +327,6 @@ class HealkitMagics(Magics):
     def _show(self, shown: CellOutput) -> None:
         if self.cards:
             shown.show()
-
-
-def _raised(result: ExecutionResult | None) -> BaseException | None:
-    """Return what a cell's run raised, before or while its code ran."""
-    if result is None:
-        return None
-    error: BaseException | None = result.error_in_exec or result.error_before_exec
-    return error
-
-
-def _success(execution: Execution) -> CellOutput:
-    """Show one line: the value itself is the cell's own result, right below."""
-    from healkit.notebook.cell_output import CellOutput
-    from healkit.rendering import execution_card as rendered
-
-    return CellOutput.of(rendered.success(execution))
 
 
 def _show_live(output: dict[str, Any]) -> None:
@@ -360,9 +339,9 @@ def _show_live(output: dict[str, Any]) -> None:
 
 def _load_cards() -> None:
     """Load what the first card needs, the sanitiser's tables above all; on a thread, since they take half a second."""
-    from healkit.notebook.cell_output import own_cleaner
+    from healkit.rendering import cleaning
 
-    own_cleaner()
+    cleaning.sanitizer()
     for name in ("healkit.notebook.cards", "healkit.cells.advice"):
         importlib.import_module(name)  # by name, since nothing of it is used here
 

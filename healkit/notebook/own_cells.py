@@ -123,15 +123,11 @@ class FailedCells:
         cell = FailedCell(
             execution, tuple(_locals(own)), number, count + 1, first, run, advice, before, unknown
         )
-        self.release_values()
-        self._kept.append(cell)
-        return cell
-
-    def release_values(self) -> None:
-        """Let go of the values that the newest failing cell had changed: only of that one they are kept."""
-        if self._kept and self._kept[-1].before:
+        if self._kept and self._kept[-1].before:  # the values are kept of the newest failing cell only
             gone = tuple(self._kept[-1].before)
             self._kept[-1] = dataclasses.replace(self._kept[-1], before={}, unknown=gone)
+        self._kept.append(cell)
+        return cell
 
     def find(self, number: int | None) -> FailingCell | None:
         """Return the newest failure of a prompt's cell, of any for None, as healing gets it."""
@@ -421,9 +417,9 @@ class KernelRuns:
             return ""
         from healkit.failures.catalogue import NOT_DEFINED  # read with the first failure only
 
-        match, last = re.match(NOT_DEFINED, str(error)), _last(error.__traceback__)
+        match, frames = re.match(NOT_DEFINED, str(error)), [*traceback.walk_tb(error.__traceback__)]
         space = self._shell.user_ns
-        if match is None or last is None or last.tb_frame.f_globals is not self._shell.user_global_ns:
+        if match is None or not frames or frames[-1][0].f_globals is not self._shell.user_global_ns:
             return ""
         return "" if match[1] in space else match[1]
 
@@ -431,18 +427,17 @@ class KernelRuns:
         """Return the line of the cell itself that failed."""
         if isinstance(error, SyntaxError):
             return error.lineno
-        for told in _all_entries(error.__traceback__):
-            code = told.tb_frame.f_code
-            name = self._shell.compile.format_code_name(code.co_filename)
-            if code.co_name == "<module>" and name is not None and name[1] == f"In[{count}]":
-                return told.tb_lineno
+        for frame, line in traceback.walk_tb(error.__traceback__):
+            name = self._shell.compile.format_code_name(frame.f_code.co_filename)
+            if frame.f_code.co_name == "<module>" and name is not None and name[1] == f"In[{count}]":
+                return line
         return None
 
     def functions_in(self, error: BaseException) -> tuple[tuple[str, int], ...]:
         """List the cells' functions that the traceback passes through, innermost first, with their cell's prompt."""
         found = []
-        for told in _all_entries(error.__traceback__):
-            code = told.tb_frame.f_code
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            code = frame.f_code
             name = self._shell.compile.format_code_name(code.co_filename)
             if name is not None and not code.co_name.startswith("<"):
                 match = re.fullmatch(r"In\[(\d+)\]", name[1])
@@ -476,16 +471,3 @@ def advice_for(
         return advise(case)
     except Exception:  # noqa: BLE001 - a guess that fails is no guess
         return None
-
-
-def _all_entries(told: TracebackType | None) -> Iterator[TracebackType]:
-    while told is not None:
-        yield told
-        told = told.tb_next
-
-
-def _last(told: TracebackType | None) -> TracebackType | None:
-    last = None
-    for last in _all_entries(told):  # noqa: B007 - the last one is what is wanted
-        pass
-    return last

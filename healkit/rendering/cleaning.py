@@ -95,7 +95,7 @@ def data(value: object, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None 
         for key, item in part.items():
             if key in exact or str(key).startswith("image/"):
                 kept.append(item)
-                item = _Kept(len(kept) - 1)  # noqa: PLW2901 - what takes its place
+                item = {_PLACE: len(kept) - 1}  # noqa: PLW2901 - what takes its place
             else:
                 item = aside(item)  # noqa: PLW2901 - as above
             found[key] = item
@@ -116,11 +116,6 @@ def data(value: object, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None 
 
 #: Key of what stands for a value that is set aside.
 _PLACE = "\x00kept"
-
-
-class _Kept(dict[str, int]):
-    def __init__(self, number: int) -> None:
-        super().__init__({_PLACE: number})
 
 
 def document(shown: Document) -> Document:

@@ -25,9 +25,7 @@ Look = Literal[
 
 #: `bare`: not a block of its own. `note`: a remark to the reader, set apart. The rest are lines of one kind of
 #: card each, with the spacing that it wants.
-LineLook = Literal[
-    "", "bare", "note", "quiet", "warn", "failing", "hint", "frame", "command", "tip", "step", "wrapped"
-]
+LineLook = Literal["", "bare", "note", "quiet", "warn", "hint", "frame", "command", "tip", "step", "wrapped"]
 #: Form that a part is for.
 Form = Literal["text", "html"]
 
@@ -177,6 +175,6 @@ Part = Inline | Block
 #: Content of a table's cell: words, and below them parts of its own.
 Cell = str | Span | tuple[Part, ...]
 #: Content of a fact: words, or a part of its own.
-Fact = Inline | Code | Table
+Fact = Inline | Code
 #: Input of a writer: one card, or several one below the other.
 Document = Card | tuple[Card, ...]

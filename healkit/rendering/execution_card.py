@@ -102,12 +102,12 @@ def card(
 
 def success(execution: ExecutionData) -> Card:
     """Build one line for a success whose value is shown elsewhere, with the calls it made folded under it."""
-    execution = cleaning.execution(dataclasses.replace(execution, value=None))
+    execution = cleaning.execution(dataclasses.replace(execution, value=None, decisions=[]))
     sign = Span(f"✓ {execution.label} ", "strong", "good")
     record = record_line(execution)
     line = Line((sign, Span(record, "quiet", plain=f"· {record}")), "wrapped", indent=0)
     made = f"{plain.count(len(execution.calls), 'call')} made"
-    calls = [Fold(made, (_calls(execution),))] if execution.calls else []
+    calls = [Fold(made, (Facts(list(_steps(execution))),))] if execution.calls else []
     return Card(tone="good", parts=(Section((line, *calls)), *_notes(execution, "")))
 
 
@@ -185,18 +185,15 @@ def _below(
     shown = [where, "  ", Span(own_line, "mark")] if own_line else line
     more = [] if failure.code == "TOOL_EXCEPTION" else [ending(failure)]
     more += [aside.history] if aside.history else []
-    if where or more:
-        quiet = [Span("  " + " · ".join(more), "quiet")] if more else []
-        yield Only("html", Line((*shown, *quiet)))
-    else:
-        yield Only("html", Line(tuple(line)))
+    quiet = [Span("  " + " · ".join(more), "quiet")] if more else []
+    yield Only("html", Line((*shown, *quiet)))
     if told is not None and _is_short(told.why):
         yield Only("html", Line(Span(told.why, "ticked"), "quiet"))
     # A terminal has no fold, and no width for all of it in one line.
     if where:
         yield Only("text", Line(tuple(line)))
     if own_line:
-        yield Only("text", Line(Span(own_line, "mark"), "failing", indent=6))
+        yield Only("text", Line(Span(own_line, "mark"), indent=6))
     if failure.code != "TOOL_EXCEPTION":
         yield Only("text", Line(ending(failure), "quiet"))
     if aside.history:
@@ -275,48 +272,16 @@ def _details(execution: ExecutionData) -> list[Part]:
         rows.append(("last output", Code(_tail(execution.last_output), 160)))
     if granted := grant_lines(execution.grants):
         rows.append(("grants", Span("\n".join(granted), "code")))
-    made: list[tuple[str, Fact]] = []
-    if execution.calls:
-        made.append(("calls made", _calls(execution)))
-    if execution.decisions:
-        made.append(("decisions", _decisions(execution)))
+    rows += _steps(execution)
     record = Span(record_line(execution), "quiet")
-    if not rows and not made:
-        return [Line(record, "bare", "record")]
-    page, terminal = (
-        Facts([*rows, *made, ("record", record)]),
-        [*rows, *_steps(execution), ("record", record)],
-    )
-    return [Only("html", page), Only("text", Facts(terminal))] if made else [page]
+    return [Facts([*rows, ("record", record)]) if rows else Line(record, "bare", "record")]
 
 
 _CALL_TONES: dict[str, Tone] = {"✓": "good", "✗": "bad", "…": "warn"}
 
 
-def _calls(execution: ExecutionData) -> Table:
-    rows = []
-    for call in execution.calls:
-        mark = call_mark(call)
-        sign, name = Span(mark, "strong", _CALL_TONES[mark]), Span(f"{call.server}.{call.tool}", "code")
-        rows.append((call.task_id, sign, name, _took(call), call_outcome(call)))
-    return Table((), rows)
-
-
-def _took(call: CallRecord) -> str:
-    """Return how long a call took; one that was answered from the record was not made."""
-    return "from the record" if call.answered_from else plain.duration(call.duration_ms)
-
-
-def _decisions(execution: ExecutionData) -> Table:
-    rows = []
-    for decision in execution.decisions:
-        after = f"after {decision.after_task}" if decision.after_task else ""
-        rows.append((Span(after, "quiet"), decision_line(decision)))
-    return Table((), rows)
-
-
 def _steps(execution: ExecutionData) -> Iterator[tuple[str, Fact]]:
-    """List calls and decisions in order, as a terminal shows them."""
+    """List calls and decisions in order; a call that was answered from the record was not made, and took no time."""
 
     def decided(after_task: str) -> Iterator[tuple[str, Fact]]:
         for decision in execution.decisions:
@@ -325,8 +290,11 @@ def _steps(execution: ExecutionData) -> Iterator[tuple[str, Fact]]:
 
     yield from decided("")
     for call in execution.calls:
-        came = f"{_took(call)}  {call_outcome(call)}".rstrip()
-        yield "call", f"{call.task_id} {call.server}.{call.tool} {call_mark(call)} {came}"
+        mark, outcome = call_mark(call), call_outcome(call)
+        took = "from the record" if call.answered_from else plain.duration(call.duration_ms)
+        sign, name = Span(mark, "strong", _CALL_TONES[mark]), Span(f"{call.server}.{call.tool}", "code")
+        came = f"  {outcome}" if outcome.strip() else ""
+        yield "call", (f"{call.task_id} ", name, " ", sign, " ", Span(took, "quiet"), came)
         yield from decided(call.task_id)
 
 
@@ -642,8 +610,8 @@ def purpose(command: str) -> str:
 
 # Variables and history at the moment of a failure.
 
-#: Number of locals that a page shows unfolded; a terminal shows more, and counts the rest.
-_OPEN_MAX, _TEXT_MAX = 6, 12
+#: Number of locals that a terminal shows; it counts the rest.
+_TEXT_MAX = 12
 _TYPE_MAX_CHARS, _REPR_MAX_CHARS = 120, 200
 
 
@@ -675,16 +643,13 @@ def locals_of(aside: Aside) -> list[Part]:
     if not aside.locals:
         return []
     rows = [row_of(one, 60, 160) for one in aside.locals]
-    more, folded = len(rows) - _TEXT_MAX, len(rows) - _OPEN_MAX
+    more = len(rows) - _TEXT_MAX
     parts: list[Part] = [
         Only("text", Table(("locals", "type", "value"), rows[:_TEXT_MAX], indent=2)),
-        Only("html", Table(("local", "type", "value"), rows[:_OPEN_MAX], narrow_first=True)),
+        Only("html", Table(("local", "type", "value"), rows, narrow_first=True)),
     ]
     if more > 0:
         parts.append(Only("text", Line(f"… {plain.count(more, 'more variable')}")))
-    if folded > 0:
-        rest = Table((), rows[_OPEN_MAX:], narrow_first=True)
-        parts.append(Fold(plain.count(folded, "more variable"), (rest,)))
     if aside.hidden:
         looked = "they looked like secrets" if aside.hidden > 1 else "it looked like a secret"
         parts.append(Line(f"{plain.count(aside.hidden, 'value')} hidden: {looked}", "warn"))

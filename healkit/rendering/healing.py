@@ -44,17 +44,12 @@ def card(report: HealReportData, face: Face = "terminal") -> Card:
     facts: list[tuple[str, Fact]] = [(name, Span(value, "ticked")) for name, value in report_facts(report)]
     parts: list[Part] = [Facts([*facts, *_next(report, face)])]
     if report.best is not None:
-        verdict, diff = VERDICTS[report.best.verdict].words, report.best.diff
-        parts.append(Only("html", Card(verdict, tone="info", parts=(Diff(diff),))))
-        parts += [Only("text", ""), Only("text", Diff(diff, indent=2))]
+        verdict, diff = VERDICTS[report.best.verdict].words, Diff(report.best.diff, indent=2)
+        parts += [Only("text", ""), Card(verdict, tone="info", parts=(diff,), line="")]
     if report.nearest is not None:
         near = f"nearest: passes {report.nearest.passed} of {plain.count(report.nearest.total, 'check')}"
-        parts.append(Only("html", Card(near, tone="warn", parts=(Diff(report.nearest.diff),))))
-        parts += [
-            Only("text", ""),
-            Only("text", Line(near)),
-            Only("text", Diff(report.nearest.diff, indent=2)),
-        ]
+        diff = Diff(report.nearest.diff, indent=2)
+        parts += [Only("text", ""), Card(near, tone="warn", parts=(diff,), line=f"  {near}")]
     others = [attempt for attempt in report.attempts if attempt not in (report.best, report.nearest)]
     if others:
         left = len(others) - _SHOWN_MAX
@@ -66,11 +61,6 @@ def card(report: HealReportData, face: Face = "terminal") -> Card:
         parts += [Only("text", Line(line, indent=4)) for line in lines]
     below = (Only("html", Span(report.reason, "ticked")),)
     return Card(report_title(report), report_mark(report), report_tone(report), below, parts)
-
-
-def verdict_line(attempt: Attempt) -> str:
-    """Say the verdict and what it does not say, in one or two sentences."""
-    return f"{VERDICTS[attempt.verdict].words}. {meaning(attempt)}".rstrip()
 
 
 def question_text(call: str, choices: Iterable[str], tables: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -91,9 +81,8 @@ def question_text(call: str, choices: Iterable[str], tables: Mapping[str, str] =
 
 def consent_text(best: Attempt) -> str:
     """Write the chosen patch with its reason and verdict; a face asks whether to keep it."""
-    return plain.visible(
-        f"{best.diff}{best.patch.advisor}: {best.patch.reason}\nVerdict: {verdict_line(best)}"
-    )
+    verdict = f"{VERDICTS[best.verdict].words}. {meaning(best)}".rstrip()
+    return plain.visible(f"{best.diff}{best.patch.advisor}: {best.patch.reason}\nVerdict: {verdict}")
 
 
 def _time(report: HealReportData) -> str:
@@ -134,11 +123,8 @@ def report_facts(report: HealReportData) -> list[tuple[str, str]]:
         found.append(("checks", passed))
     found.append(("tried", f"{plain.count(report.candidates_tried, 'candidate')} in {_time(report)}"))
     found += [("asked", f"{one.call} is {one.answer or 'not known'}") for one in report.questions]
-    found += (
-        [("cost", ", ".join(f"{amount:g} {unit}" for unit, amount in report.cost.items()))]
-        if report.cost
-        else []
-    )
+    if report.cost:
+        found.append(("cost", ", ".join(f"{amount:g} {unit}" for unit, amount in report.cost.items())))
     return [*found, *(("note", note) for note in report.notes)]
 
 

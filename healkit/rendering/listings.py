@@ -123,22 +123,21 @@ def groups(found: Sequence[GroupInfo], *, left_out: int = 0, ask: str = "") -> C
     below = [Span(refused_line(left_out, ask), "quiet")] if left_out else []
     if not found:
         return Card(parts=("No failures match.", *below))
-    return Card(tone="bad", parts=(Table(_GROUPS, [_group_row(group) for group in found]), *below))
-
-
-def _group_row(group: GroupInfo) -> tuple[str, ...]:
-    persona = "" if group.persona == "default" else f".{group.persona}"
-    return (
-        f"{group.count:,}",
-        f"{group.tool_name}{persona}",
-        plain.moment(group.first_seen),
-        plain.moment(group.last_seen),
-        _revision(group.first_revision),
-        _revision(group.cured_by),
-        str(group.last_log_id),
-        group.fingerprint,
-        plain.one_line(group.summary, 160),
-    )
+    rows = [
+        (
+            f"{group.count:,}",
+            group.tool_name if group.persona == "default" else f"{group.tool_name}.{group.persona}",
+            plain.moment(group.first_seen),
+            plain.moment(group.last_seen),
+            _revision(group.first_revision),
+            _revision(group.cured_by),
+            str(group.last_log_id),
+            group.fingerprint,
+            plain.one_line(group.summary, 160),
+        )
+        for group in found
+    ]
+    return Card(tone="bad", parts=(Table(_GROUPS, rows), *below))
 
 
 def summary(rows: Sequence[ToolSummary], by: Sequence[str] = ()) -> Card:
@@ -195,41 +194,39 @@ def vault(entries: Sequence[VaultEntry]) -> Card:
     """Build the list of tools."""
     if not entries:
         return Card(parts=("The vault is empty.",))
-    return Card(tone="info", parts=(Table(_VAULT, [_entry_row(entry) for entry in entries]),))
-
-
-def _entry_row(found: VaultEntry) -> tuple[Cell, ...]:
-    description = f"(draft) {found.description}" if found.draft else found.description
-    return (
-        Span(found.tool_name, "code"),
-        found.persona,
-        f"v{found.revision}",
-        found.type,
-        found.group or "–",
-        Span(plain.one_line(description, 160), "ticked"),
-    )
+    rows = [
+        (
+            Span(entry.tool_name, "code"),
+            entry.persona,
+            f"v{entry.revision}",
+            entry.type,
+            entry.group or "–",
+            Span(plain.one_line(f"{'(draft) ' if entry.draft else ''}{entry.description}", 160), "ticked"),
+        )
+        for entry in entries
+    ]
+    return Card(tone="info", parts=(Table(_VAULT, rows),))
 
 
 def history(label: str, revisions: Sequence[RevisionInfo]) -> Card:
     """Build the list of a tool's revisions; the active one is marked."""
     title = f"{label}: {plain.count(len(revisions), 'revision')}"
-    table = Table(_HISTORY, [_revision_row(revision) for revision in revisions])
-    return Card(title, tone="info", parts=(table,))
-
-
-def _revision_row(revision: RevisionInfo) -> tuple[Cell, ...]:
-    number = f"v{revision.number}{' ● active' if revision.active else ''}{' draft' if revision.draft else ''}"
-    failures = str(revision.failures)
-    return (
-        Span(number, "strong" if revision.active else ""),
-        f"v{revision.parent}" if revision.parent is not None else "–",
-        revision.author,
-        Span(plain.moment(revision.created_at), "moment"),
-        str(revision.runs),
-        Span(f"✗ {failures}", "strong", "bad", plain=failures) if revision.failures else Span(failures),
-        Span(revision.code_hash[:8], "code"),
-        Span(plain.one_line(revision.reason, 160), "ticked"),
-    )
+    rows = []
+    for one in revisions:
+        number = f"v{one.number}{' ● active' if one.active else ''}{' draft' if one.draft else ''}"
+        failures = str(one.failures)
+        row = (
+            Span(number, "strong" if one.active else ""),
+            _revision(one.parent),
+            one.author,
+            Span(plain.moment(one.created_at), "moment"),
+            str(one.runs),
+            Span(f"✗ {failures}", "strong", "bad", plain=failures) if one.failures else Span(failures),
+            Span(one.code_hash[:8], "code"),
+            Span(plain.one_line(one.reason, 160), "ticked"),
+        )
+        rows.append(row)
+    return Card(title, tone="info", parts=(Table(_HISTORY, rows),))
 
 
 def entry(found: VaultEntry) -> Card:
@@ -362,12 +359,14 @@ def blame(name: str, found: Blame) -> Card:
         f"resolved by {revision_label(name, 'default', found.last_cured_by)}" if resolved else "not fixed yet"
     )
     title = f"{name}: failed {plain.count(found.count, 'time')}, {ending}"
-    first = "–" if found.first_failed is None else f"v{found.first_failed}"
+    good = "none on record" if found.last_good is None else f"v{found.last_good}"
+    if found.last_good is not None and found.last_good == found.first_failed:
+        good += ", in other runs"
     row = "" if found.first_failed_log_id is None else f", log row {found.first_failed_log_id}"
     rows = [
-        ("first failed", f"{first}{row}, {plain.moment(found.first_failed_at)}"),
+        ("first failed", f"{_revision(found.first_failed)}{row}, {plain.moment(found.first_failed_at)}"),
         ("last failed", plain.moment(found.last_failed_at)),
-        ("last good", _last_good(found)),
+        ("last good", good),
         ("fingerprint", found.fingerprint),
     ]
     return Card(
@@ -377,12 +376,6 @@ def blame(name: str, found: Blame) -> Card:
         parts=(Facts(rows, width=14),),
         line=title,
     )
-
-
-def _last_good(found: Blame) -> str:
-    if found.last_good is None:
-        return "none on record"
-    return f"v{found.last_good}" + (", in other runs" if found.last_good == found.first_failed else "")
 
 
 # Patch requests.
@@ -489,29 +482,30 @@ def views(views: Sequence[DataView]) -> Card:
         return Card(
             parts=("No data views. Frames and arrays that tools are given or return are kept as views.",)
         )
-    return Card(tone="info", parts=(Table(_VIEWS, [_view_row(view) for view in views]),))
-
-
-def _view_row(view: DataView) -> tuple[Any, ...]:
-    return (
-        Span(view.name, "code"),
-        view.kind,
-        Span(shape_text(view), "unbroken"),
-        Span("evicted" if view.file is None else size_text(view.size_bytes), "unbroken"),
-        view.created_by,
-        Span(plain.moment(view.created_at), "moment"),
-        f"{view.references:,}",
-    )
+    rows = [
+        (
+            Span(view.name, "code"),
+            view.kind,
+            Span(shape_text(view), "unbroken"),
+            Span("evicted" if view.file is None else size_text(view.size_bytes), "unbroken"),
+            view.created_by,
+            Span(plain.moment(view.created_at), "moment"),
+            f"{view.references:,}",
+        )
+        for view in views
+    ]
+    return Card(tone="info", parts=(Table(_VIEWS, rows),))
 
 
 def view(view: DataView, preview: Mapping[str, Any] | None = None) -> Card:
     """Build the card of one view: what it holds, its columns, and its first rows where a preview is given."""
+    file = "evicted" if view.file is None else f"{view.file} ({size_text(view.size_bytes)})"
     facts = Facts(
         [
             ("kind", f"{view.kind}, {shape_text(view)}"),
             ("made by", f"{view.created_by}, {plain.moment(view.created_at)}"),
             ("runs", f"{view.references:,} on record"),
-            ("file", Span(_file(view), "code")),
+            ("file", Span(file, "code")),
             ("sha256", Span(view.sha256, "code")),
         ]
     )
@@ -524,10 +518,6 @@ def view(view: DataView, preview: Mapping[str, Any] | None = None) -> Card:
         first = [[plain.value_text(cell, 60) for cell in row[:_COLUMNS_MAX]] for row in preview["first"]]
         shown.append(Section((Table(names, first),), is_last=True))
     return Card(f"View {view.name}", tone="info", parts=shown)
-
-
-def _file(view: DataView) -> str:
-    return "evicted" if view.file is None else f"{view.file} ({size_text(view.size_bytes)})"
 
 
 def shape_text(view: DataView) -> str:

@@ -11,7 +11,7 @@ from healkit.crossing import values
 from healkit.plain_text import count, one_line, visible
 
 __all__ = [
-    "clipped", "count", "duration", "indent", "moment", "one_line", "recorded_text", "spared", "text_table",
+    "clipped", "count", "duration", "moment", "one_line", "recorded_text", "spared", "text_table",
     "value_text", "visible",
 ]  # fmt: skip
 
@@ -79,8 +79,3 @@ def spared(write: Callable[[Item], str], item: Item) -> str:
         return write(item)
     except Exception as error:  # noqa: BLE001 - whatever is in the item, it costs that item only
         return f"(cannot be shown: {type(error).__name__})"
-
-
-def indent(text: str, by: str = "    ") -> str:
-    """Move every line right."""
-    return "\n".join(by + line for line in text.splitlines())

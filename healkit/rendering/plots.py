@@ -7,6 +7,7 @@ ask for a backend; so the object itself draws it into a PNG, and a notebook show
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ def plot_days(metrics: Sequence[ToolSummary]) -> Plot:
     series: dict[str, list[ToolSummary]] = {}
     for row in metrics:
         series.setdefault(_label(row), []).append(row)
-    for (label, rows), colour in zip(series.items(), _cycle(len(series)), strict=True):
+    for (label, rows), colour in zip(series.items(), itertools.cycle(_COLOURS), strict=False):
         days = [row.day for row in rows]
         rates.plot(days, [100 * row.failure_rate for row in rows], "o-", color=colour, label=label)
         times.plot(days, [row.p50_ms for row in rows], "o-", color=colour, label=f"{label}, half of the runs")
@@ -72,7 +73,7 @@ def plot_runs(runs: Sequence[Ran], metrics: Sequence[ToolSummary]) -> Plot:
     """Draw one mark for each run of one tool: its time and how long it took; and each revision's failure rate."""
     figure, rates, times = _axes()
     numbers = list(dict.fromkeys(run.revision for run in runs))
-    for number, colour in zip(numbers, _cycle(len(numbers)), strict=True):
+    for number, colour in zip(numbers, itertools.cycle(_COLOURS), strict=False):
         mine = [run for run in runs if run.revision == number]
         label = "no revision" if number is None else f"v{number}"
         failed = [run for run in mine if run.failed]
@@ -107,26 +108,18 @@ def _finished(figure: Figure, rates: Axes, times: Axes, metrics: Sequence[ToolSu
         axes.grid(visible=True, alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
     if metrics:
-        rates.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize="small")
-    if metrics:
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
+        rates.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize="small")
         locator = AutoDateLocator()
         times.xaxis.set_major_locator(locator)
         times.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     rows = []
     for row in metrics:
-        percent, took = (
-            f"{100 * row.failure_rate:.0f} %",
-            [plain.duration(t) for t in (row.p50_ms, row.p95_ms)],
-        )
-        rows.append((_label(row), f"{row.runs:,}", percent, *took))
+        took = [plain.duration(time) for time in (row.p50_ms, row.p95_ms)]
+        rows.append((_label(row), f"{row.runs:,}", f"{100 * row.failure_rate:.0f} %", *took))
     return Plot(figure, plain.text_table(_COLUMNS, rows))
 
 
 def _label(row: ToolSummary) -> str:
     return revision_label(row.tool_name, row.persona or "default", row.revision)
-
-
-def _cycle(count: int) -> list[str]:
-    return [_COLOURS[i % len(_COLOURS)] for i in range(count)]

@@ -10,7 +10,6 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from healkit.contracts.healing import HEAL_ENDINGS, VERDICTS, VerdictText
@@ -69,8 +68,8 @@ def story_of(run: Run) -> dict[str, Any]:
     }
 
 
-class Notes:
-    """Notes on the events told so far; a subclass has a method `_<event type>` for each event it tells of."""
+class Teller:
+    """Teller of one run: goes through the events once, in order, with a method `_<event type>` for each it tells of."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -106,11 +105,12 @@ class Notes:
     def _step(
         self, event: TraceEvent, kind: str, title: str, tone: str = "", **more: object
     ) -> dict[str, Any]:
+        took = (event.ts_utc - self._start).total_seconds() * 1000 if self._start is not None else -1.0
         step = {
             "kind": kind,
             "seq": event.seq,
             "step_id": event.step_id,
-            "after": _after(self._start, event.ts_utc),
+            "after": plain.duration(took) if took >= 0 else "",  # a clock may have been set back
             "title": title,
             "tone": tone,
             "text": [],
@@ -145,16 +145,6 @@ class Notes:
             return json.loads(self._evidence(event, kind) or "null")
         except (ValueError, RecursionError):
             return None
-
-
-def _after(start: datetime | None, moment: datetime) -> str:
-    """Write the time since the run's beginning; empty where a clock was set back."""
-    took = (moment - start).total_seconds() * 1000 if start is not None else -1.0
-    return plain.duration(took) if took >= 0 else ""
-
-
-class Teller(Notes):
-    """Teller of one run: goes through the events once, in order."""
 
     # Beginning and end of the run.
 
@@ -279,7 +269,7 @@ class Teller(Notes):
             self._proposal_accepted(event)
             return
         said = sentence(event.error.message)
-        self._mark(event, "not_cured")
+        self._mark(event, verdict_text("not_cured"), verdict="not_cured")
         self._step(event, "refused", f"It cannot be run as this tool: {said}", "bad", **self._number(event))
 
     def _judged(self, event: TraceEvent, verdict: str, why: str) -> None:
@@ -291,13 +281,12 @@ class Teller(Notes):
         if step["held"]:
             step["facts"].insert(0, ("checks", f"{step['passed']} of {step['held']} passed"))
         step["text"] += [sentence(text[:1].upper() + text[1:]) for text in (shown.meaning, why) if text]
-        self._mark(event, verdict)
+        self._mark(event, shown, verdict=verdict)
 
-    def _mark(self, event: TraceEvent, verdict: str) -> None:
+    def _mark(self, event: TraceEvent, text: VerdictText, **more: str) -> None:
         attempt = self._attempt(event)
         if attempt is not None:
-            text = verdict_text(verdict)
-            attempt |= {"mark": text.mark, "tone": text.tone, "words": text.words, "verdict": verdict}
+            attempt |= {"mark": text.mark, "tone": text.tone, "words": text.words, **more}
 
     def _decided(self, event: TraceEvent, action: str) -> None:
         known, attempt = event.metadata, self._attempt(event)
@@ -369,17 +358,12 @@ class Teller(Notes):
             step = self._checked(event)
         elif came.get("status") == "SUCCESS":
             step |= {"title": f"{step['label']} returned {short(came.get('value'))}.", "tone": "good"}
-            self._tried(event, ("✓", "good", "worked"))
+            self._mark(event, VerdictText("worked", "✓", "good"))
         else:
             step |= {"title": f"{step['label']} failed.", "tone": "bad"}
-            self._tried(event, ("✗", "bad", "failed"))
+            self._mark(event, VerdictText("failed", "✗", "bad"))
         if isinstance(took, int | float):
             step["facts"].append(("took", plain.duration(float(took))))
-
-    def _tried(self, event: TraceEvent, look: tuple[str, str, str]) -> None:
-        attempt = self._attempt(event)
-        if attempt is not None:
-            attempt |= dict(zip(("mark", "tone", "words"), look, strict=True))
 
     def _preconditions_checked(self, event: TraceEvent) -> None:
         checks = (event.result or {}).get("checks")
@@ -582,16 +566,15 @@ def _chips(attempts: Sequence[Mapping[str, Any]]) -> list[Part]:
     """Show the attempts in one line; a page has the first of them only."""
     if not attempts:
         return []
-    shown = [(_chip(attempt), _TONES.get(attempt["tone"], "ink")) for attempt in attempts]
+    shown = []
+    for one in attempts:
+        by = f" · {one['advisor']}" if one["advisor"] else ""
+        decided = f" ({one['decision']})" if one["decision"] else ""
+        words = f"{one['number']} {one['mark']} {one['words']}{by}{decided}"
+        shown.append((words, _TONES.get(one["tone"], "ink")))
     spaced = [part for words, tone in shown[:_CHIPS_MAX] for part in (Span(words, "code", tone), " ")]
     line = Line("   ".join(words for words, _ in shown), indent=5)
     return [Only("text", line), Only("html", Line(tuple(spaced)))]
-
-
-def _chip(attempt: Mapping[str, Any]) -> str:
-    by = f" · {attempt['advisor']}" if attempt["advisor"] else ""
-    decided = f" ({attempt['decision']})" if attempt["decision"] else ""
-    return f"{attempt['number']} {attempt['mark']} {attempt['words']}{by}{decided}"
 
 
 def _step(number: int, step: Mapping[str, Any], rank: int) -> Step:

@@ -118,13 +118,11 @@ _PICTURES = {
 _TAG = re.compile(r"<[^>]*>")
 #: A cell with more characters is prose: it may break anywhere, but keeps a width in which it can be read.
 _PROSE_LEAST_CHARS = 40
-_MONO_LINE = f"{MONO};margin-top:4px;white-space:pre-wrap;overflow-wrap:anywhere"
 _LINES: dict[LineLook, str] = {
     "": "",
     "note": f"background-color:{AMBER_SOFT};color:{AMBER};padding:5px 12px",
     "quiet": f"color:{MUTED}",
     "warn": f"color:{AMBER}",
-    "failing": _MONO_LINE,
     "hint": "margin-top:4px",
     "frame": "margin-top:3px",
     "command": "display:inline-block;margin:3px 16px 3px 0",

@@ -28,7 +28,7 @@ from healkit.rendering.document import (
     Steps,
     Table,
 )
-from healkit.rendering.plain import indent, text_table, visible
+from healkit.rendering.plain import text_table, visible
 
 #: Indentation of code that a fact holds.
 _MARGIN = "    │ "
@@ -104,15 +104,12 @@ def _line(line: Line) -> Iterator[str]:
         yield f"{'':{line.indent}}{line.label:<10} {words}"
 
 
-def _fact(facts: Facts, name: str, value: Inline | Code | Table) -> Iterator[str]:
+def _fact(facts: Facts, name: str, value: Inline | Code) -> Iterator[str]:
     margin = " " * facts.indent
     match value:
         case Code(text):
             yield f"{margin}{name}"
-            yield from indent(visible(text), _MARGIN).splitlines()
-        case Table():
-            for row in _rows(value):
-                yield f"{margin}{name:<{facts.width}} {row}"
+            yield from (f"{_MARGIN}{line}" for line in visible(text).splitlines())
         case _:
             for number, line in enumerate(words_of(value).split("\n")):
                 yield f"{margin}{'' if number else name:<{facts.width}} {line}"
@@ -120,19 +117,14 @@ def _fact(facts: Facts, name: str, value: Inline | Code | Table) -> Iterator[str
 
 def _table(table: Table, width: int | None) -> Iterator[str]:
     if not table.headers:
-        for row in _rows(table):
-            yield from _indented(row, table.indent)
+        for row in table.rows:
+            yield from _indented(" ".join(map(_cell, row)).rstrip(), table.indent)
         return
     order = list(range(len(table.headers)))
     if table.cut:
         order.append(order.pop(list(table.headers).index(table.cut)))
     rows = ([_cell(row[at]) for at in order] for row in table.rows)
     yield from _indented(text_table([table.headers[at] for at in order], rows, width), table.indent)
-
-
-def _rows(table: Table) -> Iterator[str]:
-    """Write the rows of a table without headers, each as one text."""
-    return (" ".join(map(_cell, row)).rstrip() for row in table.rows)
 
 
 def _cell(cell: Cell) -> str:

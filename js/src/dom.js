@@ -23,7 +23,7 @@ export function clear(element, ...children) {
   return element;
 }
 
-/** `13:52:07` today, else with the day before it; in UTC, as on the cards. The title has it in local time too. */
+/** `13:52:07` today, else with the day before it; in the reader's time, as on the cards. The title names the zone. */
 export function moment(iso) {
   const when = new Date(iso);
   const written = (date) => date.toLocaleString("sv-SE"); // in the reader's zone, with the year first

@@ -59,7 +59,7 @@ export class History {
     return h(
       "div",
       { class: "hk-history-detail" },
-      h("p", {}, h("b", {}, `v${revision.number}`), `${from}, by ${revision.author}, `, moment(revision.when), revision.reason ? ` — ${revision.reason}` : ""),
+      h("p", {}, h("b", {}, `v${revision.number}`), `${from}, by ${revision.author}, `, moment(revision.created_at), revision.reason ? ` — ${revision.reason}` : ""),
       revision.first_failure ? h("p", {}, "✗ first failure ", moment(revision.first_failure)) : null,
       h(
         "div",

@@ -131,7 +131,7 @@ export class LogBrowser {
     this.page = page;
     if (same) return;
     const rows = page.rows.map((row) => this.row(row, known.size && !known.has(row.log_id)));
-    this.replace(["", "when (UTC)", "tool", "result", "took", "row"], rows, "No executions match.");
+    this.replace(["", "when", "tool", "result", "took", "row"], rows, "No executions match.");
     clear(
       this.paging,
       button("← Newer", () => this.turn({ after_id: page.newer }), { disabled: page.newer === null }),
@@ -192,10 +192,10 @@ export class LogBrowser {
         h("td", {}, button(group.tool, () => this.only(group), { class: "hk-link", dataset: { key: group.fingerprint } })),
         h("td", { class: "hk-outcome-cell" }, group.summary),
         h("td", { class: "hk-nowrap" }, `${group.count.toLocaleString("en")} ×`),
-        h("td", {}, group.cured_by === null ? "not resolved" : `resolved by ${group.tool} v${group.cured_by}`),
+        h("td", {}, group.cured_by === null ? "unresolved" : `resolved by ${group.tool} v${group.cured_by}`),
       ),
     );
-    this.replace(["", "last seen (UTC)", "tool", "failure", "times", ""], rows, "No failures match.");
+    this.replace(["", "last seen", "tool", "failure", "times", ""], rows, "No failures match.");
     clear(this.paging, h("span", { class: "hk-muted" }, rows.length < most ? count(rows.length, "group") : `the ${most} groups seen last`), refused ? this.leftOutRefused(refused) : null);
   }
 

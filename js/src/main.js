@@ -12,7 +12,6 @@ import { Link } from "./link.js";
 import { LogBrowser } from "./log_browser.js";
 import { countView, putCard, Tab } from "./page.js";
 import { PatchEditor } from "./patch_editor.js";
-import { PostMortem } from "./post_mortem.js";
 import { TracebackView } from "./traceback_view.js";
 
 const KINDS = {
@@ -23,7 +22,6 @@ const KINDS = {
   HealPanel: (link, spec, _, carded) => new Heal({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, carded }),
   LogBrowser: (link, spec, memory) => new LogBrowser({ link, filters: spec.filters, memory }),
   PatchEditor: (link, spec, memory) => new PatchEditor({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, memory: memory[`draft:${spec.tool}:${spec.persona}`] ?? null }),
-  PostMortem: (link, spec) => new PostMortem({ link, logId: spec.log_id }),
   TracebackView: (link, spec, memory) => new TracebackView({ link, logId: spec.log_id, memory }),
 };
 

@@ -162,7 +162,7 @@ export class PatchEditor {
   try() {
     return this.busy(async () => {
       const code = this.code.text();
-      const answer = this.link.ask("try", { tool: this.opened.tool, persona: this.persona, code, arguments: this.args.text(), log_id: this.opened.log_id });
+      const answer = this.link.ask("try_code", { tool: this.opened.tool, persona: this.persona, code, arguments: this.args.text(), log_id: this.opened.log_id });
       clear(this.results);
       this.say("");
       const came = await progress(this.results, "Trying in a restricted worker", answer);

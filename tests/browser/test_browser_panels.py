@@ -235,7 +235,7 @@ panel
     press(panel, "Group similar failures")
     expect(rows).to_have_count(1)
     expect(rows.first).to_contain_text("3 ×")
-    expect(rows.first).to_contain_text("not resolved")
+    expect(rows.first).to_contain_text("unresolved")
     press(panel, "halve")
     expect(rows).to_have_count(3)
     press(panel, "halve v1")

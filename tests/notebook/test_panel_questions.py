@@ -21,7 +21,7 @@ from healkit import Healkit
 from healkit.cells.advice import CellAdvice
 from healkit.notebook.widgets.cell_order import CellFix, CellOrder
 from healkit.notebook.widgets.kinds import KINDS as PANEL_KINDS
-from healkit.notebook.widgets.log_panels import PostMortemPanel, TracebackView
+from healkit.notebook.widgets.log_panels import TracebackView
 from healkit.runtime.execution import Execution
 
 LARGE = pd.DataFrame({"city": ["Bern", "Uster"] * 100_000, "units": range(200_000)})
@@ -74,10 +74,10 @@ def test_each_button_below_a_failure_works_on_a_large_frame(healkit: Healkit) ->
     page.ask("hello")
     page.ask("execution", log_id=row)
     opened = page.ask("edit", tool="fails", log_id=row)
-    tried = page.ask("try", **about, code=BROKEN, arguments=opened["arguments"], log_id=row)
+    tried = page.ask("try_code", **about, code=BROKEN, arguments=opened["arguments"], log_id=row)
     assert tried["delta"]["same"]
     typed = json.dumps({"value": [1], "top": 1})  # what is typed wins over what is kept
-    tried = page.ask("try", **about, code=FIXED, arguments=typed, log_id=row)
+    tried = page.ask("try_code", **about, code=FIXED, arguments=typed, log_id=row)
     assert tried["run"]["value"] == "['list', 1]"
     assert page.ask("rerun", log_id=row)["delta"]["same"]
     frames = page.ask("pm_frames", log_id=row)
@@ -103,7 +103,7 @@ def test_each_button_below_a_failure_works_on_a_large_frame(healkit: Healkit) ->
         "arguments": page.ask("edit", tool="fails", log_id=row)["arguments"],
         "log_id": row,
     }
-    for op, args in (("try", asked), ("rerun", {"log_id": row})):
+    for op, args in (("try_code", asked), ("rerun", {"log_id": row})):
         assert f"The arguments of log row {row} are not all there" in (said := page.refused(op, args))
         assert "Give them anew" in said
 
@@ -124,7 +124,7 @@ def test_each_kind_of_argument_is_kept_as_it_was_where_it_cannot_be_edited(healk
             assert kept["text"].endswith(f", as in log row {failed.log_id}")
         arguments = json.dumps({**json.loads(opened["arguments"]), "top": 4})  # what is plain stays editable
         tried = page.ask(
-            "try", tool="fails", persona="default", code=FIXED, arguments=arguments, log_id=failed.log_id
+            "try_code", tool="fails", persona="default", code=FIXED, arguments=arguments, log_id=failed.log_id
         )
         assert tried["run"]["value"] == str([type(value).__name__, 4])
 
@@ -138,7 +138,7 @@ def test_an_example_with_a_frame_is_tried_before_the_tool_was_ever_run(healkit: 
     page = Page(healkit.patch_editor("fails"))
     opened = page.ask("edit", tool="fails")
     assert opened["kept"] == [{"name": "value", "text": "DataFrame({'city': ['Bern']}), as in the example"}]
-    tried = page.ask("try", tool="fails", persona="default", code=FIXED, arguments=opened["arguments"])
+    tried = page.ask("try_code", tool="fails", persona="default", code=FIXED, arguments=opened["arguments"])
     assert tried["run"]["value"] == "['DataFrame', 1]"
 
 
@@ -155,7 +155,6 @@ def every_panel(healkit: Healkit) -> tuple[dict[str, Page], int]:
     decision = healkit.decide("Which?", {"sales": LARGE}, tools=["pick"], chooser=plan)
     panels = (
         TracebackView(healkit, failed),
-        PostMortemPanel(healkit, failed),
         CellFix("<div>ValueError: x</div>", 3),
         CellOrder(CellAdvice("order", "x", "Run the cells above first.")),
         healkit.patch_editor("fails"),

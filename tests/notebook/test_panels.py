@@ -14,7 +14,7 @@ from panel_page import Page
 from healkit import Config, Healkit
 from healkit.errors import ArgumentsInvalid, DockUnavailable, HealkitError, UsageInvalid
 from healkit.notebook.widgets.heal_panel import HealPanel
-from healkit.notebook.widgets.log_panels import LogBrowser, PostMortemPanel, TracebackView
+from healkit.notebook.widgets.log_panels import LogBrowser, TracebackView
 from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.patch_editor import PatchEditor, Patching
 
@@ -128,7 +128,6 @@ def test_the_saved_state_of_a_panel_holds_nothing_of_what_it_shows(healkit: Heal
         LogBrowser(healkit),
         PatchEditor(healkit, "marked"),
         TracebackView(healkit, failed),
-        PostMortemPanel(healkit, failed),
         HealPanel(healkit, "marked"),
     ]
     for panel in panels:

@@ -92,3 +92,10 @@ def test_each_linked_exception_is_explained_once(failed: Failed, kind: str) -> N
     assert [one.ename for one in execution.failure.linked] == linked
     text = execution.to_text()
     assert [each for each in said if each not in text and each.capitalize() not in text] == []
+
+
+def test_an_error_that_is_raised_anew_is_told_once(failed: Failed) -> None:
+    code = "def anew():\n    try:\n        return {}['a']\n    except KeyError as error:\n        raise KeyError('a') from error"
+    execution = failed(code, "anew")
+    assert [one.ename for one in execution.failure.linked] == ["KeyError"]
+    assert "caused by" not in execution.to_text().partition("frames")[0]

@@ -8,27 +8,22 @@ data to a file that the user names.
 
 from __future__ import annotations
 
-import contextvars
-import json
 import threading
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 from healkit.app import Healkit
 from healkit.contracts.audit import AuditEntry
 from healkit.contracts.decisions import ANALYSIS_LABEL, AuditPanes, Turn
 from healkit.decisions.choosers import told
-from healkit.decisions.decision import Decision
-from healkit.errors import HealkitError, UsageInvalid, ViewChanged, ViewError, named
+from healkit.decisions.decision import Decision, panes_of
+from healkit.errors import UsageInvalid, named
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import PageData
-from healkit.notebook.widgets.panel import CardedPanel, Operation, Panel, described
+from healkit.notebook.widgets.panel import CardedPanel, Operations, Panel, begin, described
 from healkit.rendering import audit, plain
 from healkit.rendering.document import Card, Line
 from healkit.rendering.listings import shape_text
-from healkit.store.audit import summed
-from healkit.tracing.reader import read_run
-from healkit.tracing.run_folders import find_run
 
 #: `working`: a step is run. `choosing`: a choice is waited for. `failed`: the call itself cannot be answered.
 Phase = Literal["idle", "working", "choosing", "done", "failed"]
@@ -95,12 +90,7 @@ class DecidePanel(CardedPanel):
         with self._changed:
             if self._phase == "idle":
                 self._phase = "working"
-                context = contextvars.copy_context()
-                run = threading.Thread(
-                    target=context.run, args=(self._decide,), name="healkit-decide", daemon=True
-                )
-                self._thread = run
-                run.start()
+                self._thread = begin("healkit-decide", self._decide)
             return self._state()
 
     def _chosen(self, number: int, choice: dict[str, Any]) -> dict[str, Any]:
@@ -170,30 +160,15 @@ PAGE_STEPS = 100
 _FILE_MAX_CHARS = 1_000
 
 
-@runtime_checkable
-class HasPanes(Protocol):
-    """Decision, which knows its panes."""
-
-    def panes(self) -> AuditPanes: ...
-
-
-class HasRunId(Protocol):
-    """Report of a healing, or another result that knows its run."""
-
-    @property
-    def run_id(self) -> str: ...
-
-
-class AuditOperations:
+class AuditOperations(Operations):
     """Questions of a page on one execution on the audit."""
 
-    def __init__(self, healkit: Healkit, recorded: PageData, panes: AuditPanes) -> None:
-        self._healkit, self._recorded, self._panes = healkit, recorded, panes
+    PREFIX = "audit_"
+    NAMES = ("open", "steps", "export")
 
-    @property
-    def operations(self) -> dict[str, Operation]:
-        """Operations that a page may ask for."""
-        return {"audit_open": self.open, "audit_steps": self.steps, "audit_export": self.export}
+    def __init__(self, healkit: Healkit, recorded: PageData, panes: AuditPanes) -> None:
+        super().__init__(healkit, recorded)
+        self._panes = panes
 
     def open(self) -> dict[str, Any]:
         """Return all that the panes show at first."""
@@ -282,84 +257,18 @@ class AuditPanel(Panel):
     KIND = "AuditPanel"
     title = "Audit"
 
-    def __init__(self, healkit: Healkit, of: HasPanes | HasRunId | str) -> None:
-        self._panes = of.panes() if isinstance(of, HasPanes) else panes_of(healkit, of)
+    def __init__(self, healkit: Healkit, of: object) -> None:
+        execution_id: object = getattr(of, "run_id", of)
+        found = of.panes() if isinstance(of, Decision) else panes_of(healkit, execution_id)
+        if found is None:
+            raise UsageInvalid(
+                f"No execution {named(execution_id)} is on the audit.",
+                hint="Give what hk.decide or hk.heal returned, or an id that healkit trace list shows.",
+            )
+        self._panes = found
         super().__init__(healkit, {"execution_id": self._panes.execution_id})
         self.operations |= AuditOperations(healkit, self.recorded, self._panes).operations
 
     def static_card(self) -> CellOutput | None:
         """Draw the same three panes as a card."""
         return CellOutput.of(audit.card(self._panes))
-
-
-def panes_of(healkit: Healkit, of: HasRunId | str) -> AuditPanes:
-    """Return what the audit knows of an execution; raise `UsageInvalid` for one that is not on it."""
-    execution_id: object = getattr(of, "run_id", of)
-    if not isinstance(execution_id, str) or not (entries := healkit.audit.get(execution_id)):
-        raise UsageInvalid(
-            f"No execution {named(execution_id)} is on the audit.",
-            hint="Give what hk.decide or hk.heal returned, or an id that healkit trace list shows.",
-        )
-    kind = entries[0].execution_type
-    if kind != "decide":
-        return AuditPanes(execution_id, kind, entries, summed(entries))
-    begun, ended = entries[0], entries[-1]
-    asked = begun.tool_params if isinstance(begun.tool_params, dict) else {}
-    outcome, reason = "", "No end is on the audit: the decision goes on, or its process was killed."
-    if ended.choice_type == "run_finished":
-        outcome = ended.description.removeprefix("The decision ended: ").rstrip(".")
-        reason = ended.description
-    name = _final_view(entries, asked)
-    return AuditPanes(
-        execution_id,
-        kind,
-        entries,
-        summed(entries),
-        question=str(asked.get("question") or ""),
-        outcome=outcome,
-        reason=reason,
-        analysis=_analysis(healkit, entries),
-        **({} if name is None else _shown(healkit, name)),
-    )
-
-
-def _analysis(healkit: Healkit, entries: list[AuditEntry]) -> str | None:
-    """Return the text that the run folder of a decision has; empty where no model wrote one, None where it is gone."""
-    if not any(entry.choice_type == "analysis_written" and entry.metadata.success for entry in entries):
-        return ""
-    try:
-        run = read_run(find_run(healkit.runs_dir, entries[0].execution_id))
-        for item in reversed(run.evidence):
-            text = json.loads(run.read_evidence(item)) if item.kind == "report" else None
-            if isinstance(text, str) and text.startswith(ANALYSIS_LABEL):
-                return text.removeprefix(ANALYSIS_LABEL).strip()
-    except (HealkitError, OSError, ValueError):
-        return None
-    return None
-
-
-def _final_view(entries: list[AuditEntry], begun: dict[str, Any]) -> str | None:
-    """Return the name in `hk.views` of the view that a decision ended with."""
-    for entry in reversed(entries):
-        if entry.choice_type == "finalize" and isinstance(entry.tool_params, dict):
-            name = str(entry.tool_params.get("finalViewName"))
-            given = begun.get("views")
-            known = given.get(name) if isinstance(given, dict) else None
-            return known or f"{entry.execution_id}/{name}"
-    return None
-
-
-def _shown(healkit: Healkit, name: str) -> dict[str, Any]:
-    """Return a view and its first rows, as far as it is still there."""
-    try:
-        view = healkit.views.get(name)
-    except ViewError:
-        return {"notes": [f"The view {name} was removed."]}
-    if view.file is None:
-        return {"view": view}
-    try:
-        return {"view": view, "first": healkit.views.first_rows(healkit.views.to_pandas(name))}
-    except ViewChanged as error:
-        return {"view": view, "notes": [error.message]}
-    except ViewError:
-        return {"view": view}

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import contextvars
 import dataclasses
 import itertools
 import threading
@@ -38,8 +37,9 @@ from healkit.healing.questions import Answer, Question, answer_of
 from healkit.healing.report import HealReport
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import PageData
-from healkit.notebook.widgets.panel import CardedPanel, Operation, Panel, described
+from healkit.notebook.widgets.panel import CardedPanel, Operations, Panel, begin, described
 from healkit.notebook.widgets.patch_editor import Patching
+from healkit.plain_text import untick
 from healkit.pysource.reach import told_reach
 from healkit.rendering import healing, plain, timeline
 from healkit.rendering.document import Card, Line, Only, Span, Tone
@@ -59,11 +59,14 @@ _GOES_ON = "It goes on. The report stands here once there is one; when the kerne
 _KEEPING = "The patch was accepted, and is run once more. The report stands here once there is one."
 
 
-class Healings:
+class Healings(Operations):
     """Healings as a page asks for them, of any tool that it shows; `send` gets their changes.
 
     advisors and budget_s: what is chosen when the panel opens; by default as the configuration says.
     """
+
+    PREFIX = "heal_"
+    NAMES = ("open", "start", "stop", "answer", "decide", "settle", "undo", "story")
 
     def __init__(
         self,
@@ -73,27 +76,14 @@ class Healings:
         advisors: Sequence[str | Advisor] | None = None,
         budget_s: float | None = None,
     ) -> None:
-        self._healkit, self._recorded, self._send = healkit, recorded, send
+        super().__init__(healkit, recorded)
+        self._send = send
         chosen = healkit.config.heal_advisors if advisors is None else advisors
         self._chosen = {one if isinstance(one, str) else one.name: one for one in chosen}
         self._named = advisors is not None
         self._budget_s = HEAL_BUDGET_S if budget_s is None else budget_s
         self._lock = threading.Lock()
         self._joined: dict[tuple[str, str], tuple[HealSession, Callable[[], object]]] = {}
-
-    @property
-    def operations(self) -> dict[str, Operation]:
-        """Operations that a page may ask for."""
-        return {
-            "heal_open": self.open,
-            "heal_start": self.start,
-            "heal_stop": self.stop,
-            "heal_answer": self.answer,
-            "heal_decide": self.decide,
-            "heal_settle": self.settle,
-            "heal_undo": self.undo,
-            "heal_story": self.story,
-        }
 
     def open(self, tool: str, persona: str = "default", log_id: int | None = None) -> dict[str, Any]:
         """Return all that the panel of a tool opens with, also while it is being healed."""
@@ -273,45 +263,34 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
     state: as `HealSession.state` has it, without secrets. report: the same, cleaned.
     """
     if report is not None:
-        return _reported(state, report)
+        since = state["settled"]
+        if state["undone"]:
+            since = f"Undone: {state['undone']} is active, with the code from before."
+        card = healing.card(report)
+        return CellOutput.of((card, Card(tone="warn", parts=(since,))) if since else card)
     if (problem := state["problem"]) is not None:
         said = f"{entry.label} could not be healed: {problem['message']}"
         return CellOutput.of(Card(said, "✗", "bad", parts=(problem["hint"],)))
     said, phase, asked = f"Healing of {entry.label}", state["phase"], state["asked"]
-    if phase == "question":
-        lines = (
-            "It has a question. What is right for",
-            asked["call"],
-            "? The panel takes the answer; without one the healing goes by what it knows.",
-        )
-        return _going_on(said, lines, "warn")
-    if phase == "consent":
-        words = f"A patch is waiting for your approval: {asked['words']}. The panel shows it; when the kernel ends,"
-        lines = (f"{words} it waits as a request:", "%healkit requests", "")
-        return _going_on(said, lines, "warn")
-    if phase in ("working", "keeping"):
-        words = _KEEPING if phase == "keeping" else _GOES_ON
-        return _going_on(said, (words, "", ""), "info")
+    tone: Tone = "warn" if phase in ("question", "consent") else "info"
     flag = "" if entry.persona == "default" else f" --persona {entry.persona}"
-    command = f"%heal {entry.tool_name}{flag}"
-    lines = ("The report stands here once there is one.", command, "does the same in a cell.")
-    return _going_on(said, lines, "info")
-
-
-def _reported(state: dict[str, Any], report: HealReport) -> CellOutput:
-    since = state["settled"]
-    if state["undone"]:
-        since = f"Undone: {state['undone']} is active, with the code from before."
-    card = healing.card(report)
-    return CellOutput.of((card, Card(tone="warn", parts=(since,))) if since else card)
-
-
-def _going_on(said: str, lines: tuple[str, str, str], tone: Tone) -> CellOutput:
-    """Draw a card of one sentence, with the code in the middle of it, if there is any."""
-    before, code, after = lines
-    sentence = (f"{before} ", Span(code, "code", tone), f" {after}") if code else before
-    text = " ".join(part for part in (f"{said}.", before, code, after) if part)
-    return CellOutput.of(Card(said, tone=tone, parts=(Only("html", Line(sentence)),), line=text))
+    words = (
+        f"The report stands here once there is one. `%heal {entry.tool_name}{flag}` does the same in a cell."
+    )
+    if phase == "question":
+        words = (
+            f"It has a question. What is right for `{asked['call']}` ? "
+            "The panel takes the answer; without one the healing goes by what it knows."
+        )
+    elif phase == "consent":
+        words = (
+            f"A patch is waiting for your approval: {asked['words']}. The panel shows it; when the kernel ends, "
+            "it waits as a request: `%healkit requests`"
+        )
+    elif phase in ("working", "keeping"):
+        words = _KEEPING if phase == "keeping" else _GOES_ON
+    line = Only("html", Line(Span(words, "ticked")))
+    return CellOutput.of(Card(said, tone=tone, parts=(line,), line=untick(f"{said}. {words}")))
 
 
 #: `working`: it looks, tries and validates. `keeping`: the patch was accepted, and is run once more. `failed`: the
@@ -386,15 +365,7 @@ class HealSession:
             self._stop, self._stop_runs = threading.Event(), Stop()
             self._begin(budget_s)
             self.phase = "working"
-            # The context names the message that asked: what is displayed belongs to this panel's cell.
-            context = contextvars.copy_context()
-            self._thread = threading.Thread(
-                target=context.run,
-                args=(self._heal, tuple(advisors), budget_s, log_id),
-                name="healkit-heal",
-                daemon=True,
-            )
-            self._thread.start()
+            self._thread = begin("healkit-heal", self._heal, tuple(advisors), budget_s, log_id)
         self._tell()
         return self.state()
 
@@ -522,7 +493,7 @@ class HealSession:
             with self._changed:
                 self.phase, self.report, self._shown_report = "done", report, report_view(report)
         except Exception as error:  # noqa: BLE001 - all of them are shown in the panel
-            problem = problem_view(error, self._recorded)
+            problem = self._recorded.shown(described(error)).value
             with self._changed:
                 self.phase, self._problem = "failed", problem
         finally:
@@ -715,14 +686,6 @@ def report_view(report: HealReport) -> dict[str, Any]:
     }
 
 
-def problem_view(error: Exception, recorded: PageData) -> dict[str, Any]:
-    """Return why there was no healing, with its code and the next step."""
-    return {
-        name: value if name == "code" else text_of(value, recorded)
-        for name, value in described(error).items()
-    }
-
-
 def _attempt(attempt: Attempt) -> dict[str, Any]:
     verdict = VERDICTS[attempt.verdict]
     return {
@@ -763,7 +726,8 @@ class HealTimeline(Panel):
         if not self.story["teach"]:
             return CellOutput.of(timeline.card(self.story))
         steps = self.story["steps"]
-        shown = {**self.story, "attempts": [], "steps": _before_patches(steps), "total": len(steps)}
+        before = list(itertools.takewhile(lambda step: step["kind"] != "proposed", steps))
+        shown = {**self.story, "attempts": [], "steps": before, "total": len(steps)}
         return CellOutput.of(timeline.card(shown))
 
     def _try_mine(self, code: str) -> dict[str, Any]:
@@ -802,9 +766,3 @@ def _cleaned(value: object, recorded: PageData) -> Any:
     if isinstance(value, list):
         return [recorded.clean(item).value for item in value]
     return recorded.clean(value).value
-
-
-def _before_patches(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the steps up to the first patch."""
-    first = next((at for at, step in enumerate(steps) if step["kind"] == "proposed"), len(steps))
-    return steps[:first]

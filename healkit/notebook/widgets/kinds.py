@@ -20,7 +20,6 @@ KINDS = {
     "HealTimeline": "heal_panel",
     "LogBrowser": "log_panels",
     "PatchEditor": "patch_editor",
-    "PostMortemPanel": "log_panels",
     "TracebackView": "log_panels",
 }
 

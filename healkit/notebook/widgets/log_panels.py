@@ -13,13 +13,14 @@ from healkit.contracts.post_mortem import Local
 from healkit.contracts.tools import place_label
 from healkit.errors import PostMortemError, UsageInvalid, VaultError
 from healkit.notebook.cell_output import CellOutput, listed
-from healkit.notebook.widgets.heal_panel import Healings
-from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData
-from healkit.notebook.widgets.panel import Operation, Panel
+from healkit.notebook.widgets.heal_panel import Healings, Send
+from healkit.notebook.widgets.page_data import PageData
+from healkit.notebook.widgets.panel import Operation, Operations, Panel
 from healkit.notebook.widgets.patch_editor import Patching
 from healkit.parsing import read_filters
 from healkit.plain_text import visible
 from healkit.rendering import execution_card as rendered
+from healkit.rendering.cleaning import HIDDEN_MARK
 from healkit.runtime.execution import Execution, execution_of
 from healkit.runtime.post_mortem import PostMortem
 
@@ -48,10 +49,9 @@ class LogBrowser(Panel):
         }
         self._filters = read_filters(given, whole_days=True)
         super().__init__(healkit, {"filters": given})
-        self.operations |= ExecutionOperations(healkit, self.recorded).operations
-        healings = Healings(healkit, self.recorded, self._reply)
-        self.operations |= healings.operations
-        self.endings = (healings.close,)
+        operations = ExecutionOperations(healkit, self.recorded, self._reply)
+        self.operations |= operations.operations
+        self.endings = (operations.close,)
         self.operations |= {"page": self._page, "groups": self._groups, "names": self._names}
 
     def static_card(self) -> CellOutput | None:
@@ -93,22 +93,27 @@ class LogBrowser(Panel):
 _EXPORTS_MAX = 99
 
 
-class ExecutionOperations:
-    """Execution in full, as a page asks for it."""
+class ExecutionOperations(Operations):
+    """Execution in full, as a page asks for it: with its code, its worker, and the healing of its tool.
 
-    def __init__(self, healkit: Healkit, recorded: PageData) -> None:
-        self._healkit = healkit
-        self._recorded = recorded
+    send: gets the news of a healing.
+    """
+
+    NAMES = ("execution", "active", "report", "export")
+
+    def __init__(self, healkit: Healkit, recorded: PageData, send: Send) -> None:
+        super().__init__(healkit, recorded)
+        healings = Healings(healkit, recorded, send)
+        self._others = (Patching(healkit, recorded), PostMortems(healkit, recorded), healings)
+        self.close = healings.close
 
     @property
     def operations(self) -> dict[str, Operation]:
-        """Operations that a page may ask for: on an execution, its code, and its worker."""
-        patching = Patching(self._healkit, self._recorded)
-        post_mortems = PostMortems(self._healkit, self._recorded)
-        own = {
-            "execution": self.execution, "active": self.active, "report": self.report, "export": self.export,
-        }  # fmt: skip
-        return {**own, **patching.operations, **post_mortems.operations}
+        """Operations that a page may ask for."""
+        found = super().operations
+        for other in self._others:
+            found |= other.operations
+        return found
 
     def execution(self, log_id: int) -> dict[str, Any]:
         """Return that row of the log; raise `UsageInvalid` where there is none."""
@@ -150,10 +155,9 @@ class TracebackView(Panel):
     def __init__(self, healkit: Healkit, execution: Execution) -> None:
         super().__init__(healkit, {"log_id": execution.log_id})
         self._execution = execution
-        self.operations |= ExecutionOperations(healkit, self.recorded).operations
-        healings = Healings(healkit, self.recorded, self._reply)
-        self.operations |= healings.operations
-        self.endings = (healings.close,)
+        operations = ExecutionOperations(healkit, self.recorded, self._reply)
+        self.operations |= operations.operations
+        self.endings = (operations.close,)
 
     def static_card(self) -> CellOutput | None:
         """Draw the failure as a card that needs no kernel."""
@@ -165,19 +169,16 @@ _EXPRESSION_MAX_CHARS = 2000
 _EVAL_TIMEOUT_S = 5.0
 
 
-class PostMortems:
+class PostMortems(Operations):
     """Questions to kept workers, by the log row of the run."""
 
+    PREFIX = "pm_"
+    NAMES = ("frames", "locals", "eval")
+
     def __init__(self, healkit: Healkit, recorded: PageData) -> None:
-        self._healkit = healkit
-        self._recorded = recorded
+        super().__init__(healkit, recorded)
         self._lock = threading.Lock()
         self._open: dict[int, PostMortem] = {}
-
-    @property
-    def operations(self) -> dict[str, Operation]:
-        """Operations that a page may ask for."""
-        return {"pm_frames": self.frames, "pm_locals": self.locals, "pm_eval": self.eval}
 
     def frames(self, log_id: int) -> list[dict[str, Any]]:
         """List the frames, outermost first, and which are the tool's own."""
@@ -227,21 +228,6 @@ class PostMortems:
             with self._lock:
                 self._open[log_id] = found
         return found
-
-
-class PostMortemPanel(Panel):
-    """Failed execution, to be asked as long as its worker is kept."""
-
-    KIND = "PostMortem"
-
-    def __init__(self, healkit: Healkit, execution: Execution) -> None:
-        super().__init__(healkit, {"log_id": execution.log_id, "label": execution.label})
-        self._execution = execution
-        self.operations |= PostMortems(healkit, self.recorded).operations
-
-    def static_card(self) -> CellOutput | None:
-        """Draw the failure as a card."""
-        return CellOutput.of(rendered.card(self._execution))
 
 
 def _kind(one: Local) -> str:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from healkit.app import Healkit
 from healkit.config import Config
 from healkit.contracts.execution import HEALING_ORIGINS, TRIED_ORIGINS, GroupInfo
 from healkit.contracts.failure import Failure
 from healkit.contracts.tools import place_label
-from healkit.contracts.vault import RevisionInfo
 from healkit.notebook.cell_output import fixes_offered
 from healkit.rendering import cleaning, execution_card, plain
 from healkit.rendering.outputs import safe_output
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from healkit.sanitizer.cleaner import Cleaned
     from healkit.sanitizer.sanitizer import Sanitizer
 
-#: How the sanitiser's replacements begin.
-HIDDEN_MARK = "[REDACTED"
 #: What one answer holds of recorded data, in bytes of JSON, and one text of it, in characters.
 _ANSWER_MAX_BYTES = 400_000
 _TEXT_MAX_CHARS = 20_000
@@ -114,10 +112,8 @@ class PageData:
                 "tool": group.tool_name,
                 "persona": group.persona,
                 "count": group.count,
-                "first": group.first_seen.isoformat(),
                 "last": group.last_seen.isoformat(),
                 "last_log_id": group.last_log_id,
-                "first_revision": group.first_revision,
                 "cured_by": group.cured_by,
                 "summary": summary,
             }
@@ -131,7 +127,11 @@ class PageData:
         failed = self._healkit.history.first_failures(name)
         reasons = self.shown([revision.reason for revision in revisions]).value
         return [
-            _revision(revision, reason, failed.get(revision.number))
+            {
+                **msgspec.to_builtins(revision),
+                "reason": reason,
+                "first_failure": msgspec.to_builtins(failed.get(revision.number)),
+            }
             for revision, reason in zip(revisions, reasons, strict=True)
         ]
 
@@ -220,7 +220,6 @@ def _failure(execution: Execution, failure: Failure) -> dict[str, Any]:
     return {
         "summary": plain.one_line(failure.summary, 600),
         "title": execution_card.title_of(execution, execution.explained),
-        "ename": failure.ename,
         "ending": "" if failure.code == "TOOL_EXCEPTION" else execution_card.ending(failure),
         "ran": not execution.refused,
         "hint": failure.hint,
@@ -248,21 +247,6 @@ def _outcome(execution: Execution) -> str:
     if execution.failure is not None:
         return plain.one_line(execution.failure.summary, 200)
     return "" if execution.status == "RUNNING" else execution_card.result_line(execution, 200)
-
-
-def _revision(revision: RevisionInfo, reason: str, first_failure: datetime | None) -> dict[str, Any]:
-    return {
-        "number": revision.number,
-        "parent": revision.parent,
-        "author": revision.author,
-        "reason": reason,
-        "when": revision.created_at.isoformat(),
-        "active": revision.active,
-        "draft": revision.draft,
-        "runs": revision.runs,
-        "failures": revision.failures,
-        "first_failure": None if first_failure is None else first_failure.isoformat(),
-    }
 
 
 def _cut(text: str) -> str:

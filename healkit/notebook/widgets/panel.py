@@ -97,10 +97,11 @@ class Panel(anywidget.AnyWidget):
         self._healkit = healkit
         self.recorded = PageData(healkit)
         self.spec = dict(spec or {})
+        self._seen = threading.Event()
         self.operations: dict[str, Operation] = {
             "hello": self._hello,
             "remember": self._remember,
-            "here": self._here,
+            "here": self._seen.set,
             "left": self._left,
         }
         self._memory: dict[str, Any] = {}
@@ -109,7 +110,6 @@ class Panel(anywidget.AnyWidget):
         self.box_id: str | None = None
         #: Whether no page has drawn it yet: one that is drawn again must not push itself to the front.
         self._is_new = True
-        self._seen = threading.Event()
         self._lock = threading.Lock()
         self.on_msg(self._received)
         _keep(self)
@@ -177,10 +177,6 @@ class Panel(anywidget.AnyWidget):
         about = {"kind": self.KIND, "panel": self.model_id, "docked": docked}
         return {**about, "spec": self.spec, "memory": self._memory}
 
-    def _here(self) -> None:
-        """Take note that a page shows the panel."""
-        self._seen.set()
-
     def _left(self) -> None:
         """End what no page shows any more: its cell was deleted, or its tab closed; not as the page is reloaded.
 
@@ -234,14 +230,7 @@ class Panel(anywidget.AnyWidget):
             )
             self._reply({"id": question, "error": described(busy)})
             return
-        # The context names the message that asked: what is displayed belongs to this panel's cell.
-        context = contextvars.copy_context()
-        threading.Thread(
-            target=context.run,
-            args=(self._answer, op, question, arguments, stop),
-            name="healkit-panel",
-            daemon=True,
-        ).start()
+        begin("healkit-panel", self._answer, op, question, arguments, stop)
 
     def _answer(self, op: str, question: str, arguments: dict[str, Any], stop: Stop) -> None:
         try:
@@ -272,6 +261,32 @@ class Panel(anywidget.AnyWidget):
         """Send to the page; `exact` names what holds code to edit, and goes as it is."""
         if self.comm is not None:  # None once the panel was closed
             self.send(self.recorded.on_page(content, exact), buffers)
+
+
+def begin(name: str, work: Callable[..., object], *about: object) -> threading.Thread:
+    """Begin a thread of that name, which does the work.
+
+    Its context names the message that asked: what is displayed belongs to the panel's cell.
+    """
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(work, *about), name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+class Operations:
+    """What a page may ask of one subject: `NAMES` are the methods, which the page calls by `PREFIX` and name."""
+
+    PREFIX = ""
+    NAMES: tuple[str, ...] = ()
+
+    def __init__(self, healkit: Healkit, recorded: PageData) -> None:
+        self._healkit, self._recorded = healkit, recorded
+
+    @property
+    def operations(self) -> dict[str, Operation]:
+        """Operations that a page may ask for."""
+        return {f"{self.PREFIX}{name}": getattr(self, name) for name in self.NAMES}
 
 
 class CardedPanel(Panel):
@@ -413,7 +428,8 @@ def take_from_dock(panel: Panel) -> None:
         return
     del _docked[panel.title]
     if _window is not None:  # a reloaded page draws what this list holds
-        kept = [one for one in _window.shell._widgets if not _is_of(one, box)]
+        entry = f"IPY_MODEL_{box.model_id}"
+        kept = [one for one in _window.shell._widgets if one.get("serializedWidget") != entry]
         _window.shell.set_trait("_widgets", kept)
     for part in (panel, box.layout, box.title, box):
         part.close()
@@ -443,8 +459,3 @@ def bring_to_front(panel: Panel, tab: str) -> None:
         _window.commands.execute("application:toggle-panel", asked)
     else:
         _window.commands.execute("tabsmenu:activate-by-id", {"id": tab})
-
-
-def _is_of(placed: dict[str, Any], box: ipylab.Panel) -> bool:
-    """Tell if that is the page's entry for this box."""
-    return bool(placed.get("serializedWidget") == f"IPY_MODEL_{box.model_id}")

@@ -15,10 +15,11 @@ from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
 from healkit.errors import ArgumentsInvalid, RevisionConflict
 from healkit.notebook.cell_output import CellOutput
-from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData
-from healkit.notebook.widgets.panel import Operation, Panel
+from healkit.notebook.widgets.page_data import PageData
+from healkit.notebook.widgets.panel import Operations, Panel
 from healkit.parsing import parse_arguments
 from healkit.rendering import cleaning, execution_card, listings, plain
+from healkit.rendering.cleaning import HIDDEN_MARK
 from healkit.runtime.execution import Execution, arguments_of, logged
 from healkit.runtime.vault_edits import motivating_row
 
@@ -36,29 +37,16 @@ _EXAMPLE = "the example"
 _EXAMPLES = {"integer": 1, "number": 1.0, "string": "", "boolean": False, "array": [], "object": {}}
 
 
-class Patching:
+class Patching(Operations):
     """Trying and saving code, as a page asks for it."""
 
+    NAMES = ("edit", "code", "try_code", "accept", "revert", "rerun", "history", "schema")
+
     def __init__(self, healkit: Healkit, recorded: PageData) -> None:
-        self._healkit = healkit
-        self._recorded = recorded
+        super().__init__(healkit, recorded)
         self._lock = threading.Lock()
         #: Arguments as text and as data, as the page has them, and what they are: a secret stays here.
         self._shown: deque[tuple[str, Any, dict[str, Any]]] = deque(maxlen=_SHOWN_MAX)
-
-    @property
-    def operations(self) -> dict[str, Operation]:
-        """Operations that a page may ask for."""
-        return {
-            "edit": self.edit,
-            "code": self.code,
-            "try": self.try_code,
-            "accept": self.accept,
-            "revert": self.revert,
-            "rerun": self.rerun,
-            "history": self.history,
-            "schema": self.schema,
-        }
 
     def edit(self, tool: str, persona: str = "default", log_id: int | None = None) -> dict[str, Any]:
         """Return all that an editor of that tool opens with; `log_id` is the run that a patch answers."""
@@ -79,15 +67,12 @@ class Patching:
         return {
             "tool": entry.tool_name,
             "persona": entry.persona,
-            "asked_persona": persona,
             "label": entry.label,
             "type": entry.type,
             "revision": entry.revision,
             "code": entry.code,
-            "draft": entry.draft,
             "schema": entry.input_schema,
             "log_id": None if run is None else run.log_id,
-            "before": None if run is None else self._outcome(run),
             "failing": failing,
             "arguments": text,
             "kept": [
