@@ -396,9 +396,13 @@ def _is_text(column: pd.Series[Any]) -> bool:
 def operand_of_text(scene: Scene) -> Facts | None:
     """Say which side of an operation is a column of text."""
     node = scene.node
-    if not isinstance(node, ast.BinOp):
+    if isinstance(node, ast.Compare) and not any(isinstance(one, ast.BinOp) for one in ast.walk(node)):
+        sides = (node.left, node.comparators[0])
+    elif isinstance(node, ast.BinOp):
+        sides = (node.left, node.right)
+    else:
         return None
-    for side, other in ((node.left, node.right), (node.right, node.left)):
+    for side, other in (sides, sides[::-1]):
         value = scene.value(side)
         if is_series(value) and len(value) and _is_text(value):
             facts = {
@@ -407,12 +411,27 @@ def operand_of_text(scene: Scene) -> Facts | None:
                 "dtype": f"`{value.dtype}`",
                 "value": shown(value.iloc[0]),
             }
+            times = _has_times(scene, other) and re.match(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}", value.iloc[0])
+            reader = "to_datetime" if times else "to_numeric"
             facts |= {
                 "other": scene.text(other),
-                "instead": f"`pd.to_numeric({scene.text(side).strip('`')})`",
+                "instead": f"`pd.{reader}({scene.text(side).strip('`')})`",
             }
-            return complete(facts)
+            return complete({**facts, "about": "operand_dates"} if times else facts)
     return None
+
+
+def _has_times(scene: Scene, node: ast.expr) -> bool:
+    """Return whether an operand is a time, a column of times, or a call that makes one."""
+    value = scene.value(node)
+    written = ast.unparse(node)
+    made = (
+        re.search(r"Timestamp|datetime|to_datetime|Timedelta|timedelta|\bdate\b|now\(\)|today\(\)", written)
+        is not None
+    )
+    return (
+        made or (is_series(value) and str(value.dtype).startswith("datetime64")) or _zone(value) is not None
+    )
 
 
 def wrong_fill(scene: Scene) -> Facts | None:

@@ -25,7 +25,7 @@ from typing import Any, cast
 
 from healkit.contracts.failure import FACT_MAX_CHARS, FACTS_MAX, KNOWN_MAX, NEAR_MAX
 from healkit.errors import near_misses
-from healkit.facts import arrays, columns, standard, tables, values
+from healkit.facts import arrays, classes, columns, documents, plots, standard, tables, values
 from healkit.facts.scene import PRIVATE, Facts, Scene, is_frame, similar
 from healkit.facts.tables import searched
 from healkit.facts.values import mapping
@@ -35,6 +35,11 @@ Observer = Callable[[Scene], Facts | None]
 #: Exception types (by their bare names), a part of the message, and what reads the facts; the first that finds some.
 _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("KeyError", "", (tables.merge_key, tables.missing_label, values.key)),
+    ("KeyError", "", (classes.enum_name, plots.word_near)),
+    ("KeyError ColumnNotFoundError ArrowInvalid", r"not found|to find column|in schema|FieldRef|^\w+$",
+     (tables.other_column,)),
+    ("AttributeError", "", (tables.polars_attribute, classes.coroutine_attribute, plots.axes_attribute)),
+    ("AttributeError", "", (classes.slots, classes.super_attribute)),
     ("AttributeError", "", (columns.missing_attribute, tables.column_attribute, arrays.class_for_model)),
     ("AttributeError TypeError", r"NoneType", (standard.nothing,)),
     ("AttributeError", "", (standard.attribute,)),
@@ -43,6 +48,26 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("TypeError", r"unsupported operand.* for \+: '(?:int|float)' and 'str'", (standard.summed,)),
     ("UnboundLocalError", "", (standard.unbound,)),
     ("error PatternError", "", (standard.pattern,)),
+    ("JSONDecodeError", "", (documents.json_text,)),
+    ("UnicodeDecodeError", "", (documents.undecoded,)),
+    ("UnicodeEncodeError", "", (documents.unencoded,)),
+    ("ValueError", r"^time data '.*' does not match", (documents.time_format,)),
+    ("ValueError", r"^unconverted data remains", (documents.time_rest,)),
+    ("TimeoutError", "", (documents.timed_out,)),
+    ("RecursionError", "", (classes.recursion,)),
+    ("TypeError", r"in 'await' expression|can't be awaited", (classes.awaited,)),
+    ("TypeError", r"'async for' requires", (classes.async_loop,)),
+    ("TypeError", r"awaitable is required", (classes.passed_function,)),
+    ("TypeError", r"\bcoroutine\b", (classes.not_awaited,)),
+    ("TypeError AttributeError", r"context manager protocol|__a?(?:enter|exit)__", (classes.managed,)),
+    ("TypeError", r"unhashable type", (classes.gathered, classes.unhashable_own)),
+    ("TypeError", r"not supported between instances", (classes.compared_own,)),
+    ("TypeError", r"missing 1 required positional argument", (classes.method_of_class,)),
+    ("TypeError", r"'Axes\w*' object is not subscriptable", (plots.one_axes,)),
+    ("ValueError InvalidParameterError OSError LookupError", "", (plots.word_near,)),
+    ("ValueError TypeError", r"[Ss]ame (?:first dimension|size|length)|unequal size|inconsistent with",
+     (plots.argument_sizes,)),
+    ("ValueError", r"whose shape matches|must be of length|Mismatch is between", (plots.argument_sizes,)),
     ("ValueError", r"out of range for month|must be in \d|is out of range", (standard.date_parts,)),
     ("TypeError", r"offset-naive|datetime\.date|unsupported type for timedelta", (standard.moments, standard.argument)),
     ("ValueError TypeError", r"to unpack|cannot unpack", (standard.unpacked,)),
@@ -77,7 +102,7 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("TypeError", r"tz-|offset-naive|Invalid comparison between dtype=datetime64", (columns.zones,)),
     ("TypeError", r"agg function failed|to numeric|does not support|Cannot perform", (columns.not_numeric,)),
     ("TypeError", r"not supported for dtype|unsupported operand|can only concatenate", (columns.operand_of_text,)),
-    ("TypeError", r"Can only string multiply", (columns.operand_of_text,)),
+    ("TypeError", r"Can only string multiply|comparison between dtype=(?:str|object)", (columns.operand_of_text,)),
     ("TypeError", r"Invalid value", (columns.wrong_fill,)),
     ("TypeError", r"with a new category", (columns.new_category,)),
     ("ValueError", r"destination is read-only", (columns.read_only,)),
@@ -95,7 +120,7 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("TypeError", r"can be converted to Python scalars|cannot convert the series", (arrays.one_number,)),
     ("ValueError", r"contains NaN", (arrays.gaps,)),
     ("ValueError", r"Expected 2D array|Expected a 2-dimensional container", (arrays.one_dimension,)),
-    ("ValueError", r"inconsistent numbers of samples", (arrays.samples,)),
+    ("ValueError", r"inconsistent numbers of samples", (arrays.samples, plots.argument_sizes)),
     ("NotFittedError", "", (arrays.not_fitted,)),
     ("ValueError", r"previously unseen labels", (arrays.unseen_label,)),
     ("ValueError", r"Found unknown categories", (arrays.unknown_category,)),
@@ -115,8 +140,16 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("TypeError", r"'NoneType' object is not iterable", (values.none_loop,)),
     ("TypeError", r"'(?:int|float)' object is not iterable", (standard.counted,)),
     ("FileNotFoundError", "", (standard.command,)),
-    ("TypeError", r"object is not callable", (values.shadowed, standard.called_value)),
+    ("TypeError", r"object is not callable", (classes.called_property, values.shadowed, standard.called_value)),
     ("TypeError", r"must be|expected str|cannot be interpreted|bad operand|doesn't define", (standard.argument,)),
+    ("TypeError", r"has no len|is not (?:iterable|subscriptable|callable)", (classes.own_lacks,)),
+    ("TypeError", r"cannot unpack|context manager|item assignment|argument of type", (classes.own_lacks,)),
+    ("TypeError", r"positional arguments? but", (classes.method_arguments,)),
+    ("TypeError", r"unexpected keyword argument", (standard.keyword_known,)),
+    ("TypeError", r"has no len|is not (?:iterable|subscriptable|callable)", (classes.inside_library,)),
+    ("TypeError", r"cannot unpack|unhashable|unsupported operand|not supported between", (classes.inside_library,)),
+    ("TypeError", r"can only concatenate|indices must", (classes.inside_library,)),
+    ("ValueError", r"to unpack", (classes.inside_library,)),
 )  # fmt: skip
 
 
@@ -150,6 +183,8 @@ def _is_short(found: Facts) -> bool:
 
 
 _CANDIDATES_MAX = 2000
+#: A package that is not installed is often called like a module of Python's own, with a word more.
+_MODULE_LIKENESS = 0.8
 _NAME_MAX_CHARS = 60
 _KEYWORD = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 _BUILTIN_KEYWORD = re.compile(r"'(\w+)' is an invalid keyword argument for (\w+)\(\)")
@@ -183,12 +218,17 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
     """Return the missing name, and the existing names."""
     if isinstance(error, AttributeError):
         wanted = str(error.name or "")
+        if (match := _KEYWORD.search(str(error))) and match[1]:
+            return match[3], () if innermost is None else plots.argument_names(Scene(error, innermost))
         columns = _told(error.obj.columns[:_CANDIDATES_MAX].tolist()) if is_frame(error.obj) else []
         return wanted, columns if near_misses(wanted, columns) else _attributes(error.obj)
     if isinstance(error, KeyError) and error.args:
         return _keys(error, innermost)
     if isinstance(error, ModuleNotFoundError):
-        return str(error.name or ""), sys.stdlib_module_names
+        wanted = str(error.name or "")
+        return wanted, [
+            one for one in sys.stdlib_module_names if one[0] != "_" and similar(wanted, one, _MODULE_LIKENESS)
+        ]
     if isinstance(error, ImportError) and (match := _NOT_IN_MODULE.search(str(error))):
         return match[1], _attributes(sys.modules.get(match[2]))
     if isinstance(error, FileNotFoundError) and isinstance(error.filename, str):
@@ -196,7 +236,9 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
         with os.scandir(folder or os.curdir) as found:
             return name, [entry.name for entry in itertools.islice(found, _CANDIDATES_MAX)]
     if type(error) is TypeError and (match := _KEYWORD.search(str(error))):
-        return match[3], _parameters(match[2], innermost)
+        return match[3], standard.parameters(
+            match[2], Scene(error, innermost)
+        ) if innermost is not None else ()
     if type(error) is TypeError and (match := _BUILTIN_KEYWORD.search(str(error))):
         function = getattr(builtins, match[2], getattr(list, match[2], None))
         return match[1], re.findall(r"(\w+)=", getattr(function, "__text_signature__", "") or "")
@@ -310,21 +352,9 @@ def _attributes(value: object) -> Iterator[str]:
     except AttributeError:
         own = {}
     if type(own) is dict:
-        yield from (name for name in own if type(name) is str)
+        yield from (name for name in own if type(name) is str and not name.startswith("__"))
     for kind in type.mro(type(value)):
         yield from (name for name in vars(kind) if not name.startswith("_"))
-
-
-def _parameters(function: str, told: TracebackType | None) -> Iterator[str]:
-    if told is None:
-        return
-    frame = told.tb_frame
-    for scope in (frame.f_locals, frame.f_globals):
-        found = scope.get(function)
-        if type(found) is FunctionType:
-            code = found.__code__
-            yield from code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-            return
 
 
 def _keys(error: BaseException, told: TracebackType | None) -> tuple[str, Iterable[Any]]:

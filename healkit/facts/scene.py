@@ -394,6 +394,6 @@ def nearest(wanted: object, known: Iterable[Any]) -> tuple[Any, str] | None:
     return None
 
 
-def similar(wanted: str, found: str) -> bool:
+def similar(wanted: str, found: str, least: float = 0.7) -> bool:
     """Return whether two names are so similar that one may be a misspelling of the other."""
-    return difflib.SequenceMatcher(None, wanted.casefold(), found.casefold()).ratio() >= 0.7
+    return difflib.SequenceMatcher(None, wanted.casefold(), found.casefold()).ratio() >= least

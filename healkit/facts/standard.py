@@ -9,9 +9,10 @@ import collections.abc
 import datetime
 import re
 from collections.abc import Iterator
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
+from healkit.errors import near_misses
 from healkit.facts.scene import UNREAD, Facts, Scene, complete, is_array, listed, own_dict, plain, shown
 from healkit.facts.values import MOVED_PARTS
 
@@ -258,6 +259,7 @@ def _about(value: object, needs: str) -> str:
 # Attributes
 
 _OWN_TYPES = (str, list, dict, set, tuple, int, float, bytes, bool)
+_TIMES = (_MOMENT, _DAY, datetime.timedelta)
 
 
 def attribute(scene: Scene) -> Facts | None:
@@ -289,7 +291,7 @@ def attribute(scene: Scene) -> Facts | None:
             known, name
         )
         return {**facts, "about": "attribute_is_key"} if is_key else _of_other_type(value, name, facts)
-    if type(value) in _OWN_TYPES:
+    if type(value) in (*_OWN_TYPES, *_TIMES):
         return _of_other_type(value, name, facts)
     names = [one for one in own_dict(value) if not one.startswith("_")]
     names += [one for kind in type.mro(type(value))[:-1] for one in vars(kind) if not one.startswith("_")]
@@ -383,7 +385,7 @@ def _of_items(scene: Scene, value: Any, name: str, node: ast.Attribute, facts: F
 
 def _of_other_type(value: object, name: str, facts: Facts) -> Facts | None:
     """Say which of Python's own types has the attribute."""
-    kinds = [kind.__name__ for kind in _OWN_TYPES if name in vars(kind)]
+    kinds = [kind.__name__ for kind in (*_OWN_TYPES, *_TIMES) if hasattr(kind, name)]
     if not kinds or name.startswith("_"):
         return None
     facts["others"] = " and ".join(f"`{kind}`" for kind in kinds[:3])
@@ -666,3 +668,52 @@ def command(scene: Scene) -> Facts | None:
     name = getattr(scene.error, "filename", None)
     starts = any(frame.f_globals.get("__name__") == "subprocess" for frame in scene.frames)
     return complete({"about": "no_command", "wanted": shown(name)}) if starts else None
+
+
+# Parameters
+
+_KEYWORD = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+
+
+def parameters(function: str, scene: Scene) -> Iterator[str]:
+    """Yield the parameters of the function or the class that was called, without running code of it."""
+    name = function.rpartition(".")[2]
+    found: Any = None
+    for scope in (scene.frame.f_locals, scene.frame.f_globals):
+        found = found if type(found) is FunctionType else scope.get(function)
+    if type(found) is not FunctionType and isinstance(scene.node, ast.Call):
+        found = scene.value(scene.node.func)
+        func = scene.node.func
+        if (
+            found is UNREAD
+            and isinstance(func, ast.Attribute)
+            and (owner := scene.value(func.value)) is not UNREAD
+        ):
+            found = next((vars(kind)[name] for kind in type.mro(type(owner)) if name in vars(kind)), None)
+        if issubclass(type(found), type):
+            kinds = type.mro(cast("type", found))
+            found = next((vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)), None)
+    while type(found) is FunctionType and "__wrapped__" in found.__dict__:
+        found = found.__dict__["__wrapped__"]
+    if type(found) is FunctionType:
+        code = found.__code__
+        yield from code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def keyword_known(scene: Scene) -> Facts | None:
+    """List the parameters of the function that was called, where none is like the one that it does not have."""
+    match = _KEYWORD.search(str(scene.error))
+    known = (
+        []
+        if match is None
+        else [n for n in parameters(match[2], scene) if n not in {"self", "cls"} and n[0] != "_"]
+    )
+    called_so = (
+        isinstance(scene.node, ast.Call) and called(scene.node) in {match[1], match[2]} if match else False
+    )
+    if match is None or not called_so or not known or match[3] in known or near_misses(match[3], known):
+        return None
+    function = scene.text(scene.node.func) if isinstance(scene.node, ast.Call) else ""
+    more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+    facts = {"about": "keyword_known", "function": function or f"`{match[2]}`", "wanted": f"`{match[3]}`"}
+    return {**facts, "known": ", ".join(f"`{name}`" for name in known[:10]) + more}

@@ -38,6 +38,8 @@ _LISTS = (
     r"\ALabel\(s\) (?P<list>\[.+\]) do not exist\Z",
     r"\AColumns not found: (?P<several>'.+')\Z",
     r"\AColumn not found: (?P<one>.+)\Z",
+    r"The following (?:id_vars or value_vars are not present|'?\w+'? labels are not).*?(?P<list>\[.+\])",
+    r"dtype mappings argument\. '(?P<one>.+)' not found in columns",
 )
 _SEPARATORS = {";": "';'", "\t": "'\\t'", "|": "'|'"}
 _LABELS_MAX = 2000
@@ -89,6 +91,22 @@ def searched(scene: Scene) -> tuple[list[Any], Any]:
 def column_attribute(scene: Scene) -> Facts | None:
     """Say which column an attribute was meant for, or what replaces a method that pandas removed."""
     owner, name = getattr(scene.error, "obj", None), getattr(scene.error, "name", None)
+    if is_series(owner) and type(name) is str and len(owner) and "has no attribute" in str(scene.error):
+        kind = "dt" if str(owner.dtype).startswith("datetime64") else "str" if is_text(owner.iloc[0]) else ""
+        named, members = scene.name_of(owner), dir(getattr(owner, kind)) if kind else []
+        facts = {"about": "column_accessor", "owner": named, "wanted": f"`{name}`", "accessor": f"`.{kind}`"}
+        facts |= {"instead": f"`{named.strip('`')}.{kind}.{name}`", "value": shown(owner.iloc[0])}
+        if name in members:
+            return complete(facts)
+        known = listed(owner.index, len(owner.index))
+        return complete(
+            {
+                "about": "series_attribute",
+                "owner": named or "the value",
+                "wanted": f"`{name}`",
+                "known": known,
+            }
+        )
     if not is_frame(owner) or type(name) is not str:
         return None
     facts = {"owner": scene.name_of(owner) or "the table", "wanted": f"`{name}`"}
@@ -113,6 +131,80 @@ GONE = {
     "is_monotonic": ("{o}.is_monotonic_increasing",), "pad": ("{o}.ffill({a})",), "backfill": ("{o}.bfill({a})",),
     "get_dtype_counts": ("{o}.dtypes.value_counts()",), "irow": ("{o}.iloc[{a}]",), "from_csv": ("pd.read_csv({a})",),
 }  # fmt: skip
+
+
+#: Methods of pandas, and what polars calls them.
+_POLARS = {
+    "apply": "map_rows", "fillna": "fill_null", "dropna": "drop_nulls", "astype": "cast", "isnull": "is_null",
+    "isna": "is_null", "notna": "is_not_null", "notnull": "is_not_null", "isin": "is_in", "merge": "join",
+    "sort_values": "sort", "assign": "with_columns", "groupby": "group_by", "nunique": "n_unique",
+    "drop_duplicates": "unique", "cumsum": "cum_sum", "melt": "unpivot", "to_csv": "write_csv",
+    "to_parquet": "write_parquet", "iterrows": "iter_rows", "itertuples": "iter_rows", "with_column": "with_columns",
+    "agg": "select",
+}  # fmt: skip
+
+
+def polars_attribute(scene: Scene) -> Facts | None:
+    """Say what polars calls a method of pandas."""
+    owner, name = getattr(scene.error, "obj", None), getattr(scene.error, "name", None)
+    node = next((n for n in scene.expressions() if isinstance(n, ast.Attribute) and n.attr == name), None)
+    if type(name) is not str or node is None or not of_package(owner, "polars"):
+        return None
+    facts = {"owner": scene.text(node.value), "wanted": f"`{name}`"}
+    if name in {"loc", "iloc", "at", "iat", "index", "ix", "set_index", "reset_index"}:
+        return complete({**facts, "about": "polars_rows"})
+    found = _POLARS.get(name, "")
+    found = "map_elements" if name == "apply" and type(owner).__name__ != "DataFrame" else found
+    return (
+        complete({**facts, "about": "polars_method", "found": f"`{found}`"})
+        if hasattr(type(owner), found or "-")
+        else None
+    )
+
+
+_OTHER_COLUMNS = (
+    r"unable to find column \"(?P<name>[^\"]+)\"",
+    r"Field \"(?P<name>[^\"]+)\" (?:does not exist|exists 0 times) in schema",
+    r"^\"?(?P<name>[^\"\n]+?)\"? not found",
+    r"No match for FieldRef\.Name\((?P<name>[^)]+)\)",
+    r"^(?P<name>\w+)(?:\n|\Z)",
+)
+
+
+def other_column(scene: Scene) -> Facts | None:
+    """Say which columns a table of polars or pyarrow has, where the code asks for another."""
+    message = str(scene.error.args[0]) if scene.error.args else ""
+    match = next((found for one in _OTHER_COLUMNS if (found := re.search(one, message))), None)
+    if match is None or not shown(match["name"]):
+        return None
+    for node in scene.expressions():
+        value = scene.value(node)
+        if value is UNREAD or not (of_package(value, "polars") or of_package(value, "pyarrow")):
+            continue
+        kind = type(value).__name__
+        if kind not in {"DataFrame", "Table", "RecordBatch", "LazyFrame"}:
+            continue
+        if kind == "LazyFrame":
+            columns = list(value.collect_schema().names())
+        else:
+            columns = list(value.columns if of_package(value, "polars") else value.column_names)
+        facts = {
+            "owner": scene.text(node),
+            "wanted": shown(match["name"]),
+            "known": listed(columns, len(columns)),
+        }
+        if match["name"] in columns or not all(facts.values()):
+            continue
+        near = nearest(match["name"], columns)
+        if near is None:
+            return {**facts, "about": "column_missing"}
+        return {
+            **facts,
+            "about": _about("column", match["name"], near[0]),
+            "found": shown(near[0]),
+            "how": near[1],
+        }
+    return None
 
 
 def past_end(scene: Scene) -> Facts | None:
@@ -170,6 +262,9 @@ def inner(value: object) -> Any:
 def _wanted(error: BaseException, axis: pd.Index[Any]) -> list[Any]:
     """Return the missing labels from the exception's arguments, or from the message of pandas."""
     key = error.args[0] if len(error.args) == 1 else None
+    if type(key) is list or is_index(key):
+        missing = [one for one in list(key)[:6] if shown(one) and one not in axis]
+        return [plain(one) for one in missing]
     if type(key) is str and key not in axis:
         for pattern in _LISTS:
             if match := re.search(pattern, key, re.DOTALL):

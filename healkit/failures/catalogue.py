@@ -41,8 +41,8 @@ Item = TypeVar("Item")
 
 #: In this order; the first explanation that applies is shown.
 SUBJECTS = (
-    "endings", "tables", "imports", "names", "attributes", "calls", "none_values", "keys", "operands", "lists",
-    "formats", "files", "syntax", "wrong_results", "general",
+    "endings", "plots", "arrow", "tables", "classes", "imports", "names", "attributes", "calls", "none_values", "keys",
+    "operands", "lists", "formats", "files", "syntax", "wrong_results", "general",
 )  # fmt: skip
 #: In the place of an exception type: the tool returns, and the result is wrong.
 NO_EXCEPTION = "no exception"

@@ -84,7 +84,8 @@ def _encoding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     decoding = "can't decode" in match[0]
     names = [name for name in (("utf-8", "cp1252", "latin-1") if decoding else ("utf-8",)) if name != used]
     readers = {"open", "read_text", "write_text", "decode", "encode", "read_csv"}
-    calls = [call for call in site.body_nodes(ast.Call) if called_name(call) in readers]
+    every = [call for call in site.body_nodes(ast.Call) if called_name(call) in readers]
+    calls = [call for call in site.nodes(ast.Call, near=False) if call in every] or every
     for call in calls[:2]:
         for number, name in enumerate(names):
             yield Proposal(

@@ -101,7 +101,7 @@ def _load_or_loads(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         ):
             at = source.span(call.func)[1]
             yield Proposal("`load` reads files; `loads` reads strings.", [Edit(at - 1, at, "")])
-        else:
+        elif "NoneType" not in message:
             yield Proposal(
                 "The value is already parsed.",
                 source.replace(call, source.segment(call.args[0])),
@@ -109,13 +109,20 @@ def _load_or_loads(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
+#: Types with a `tolist`, which gives Python's own numbers and lists.
+_OF_NUMPY = frozenset(("ndarray", "Series", "Index", "RangeIndex"))
+
+
 def _no_json(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give `json.dumps` a `default` for what JSON cannot write."""
     kind = match["kind"]
     for call in site.calls("dumps", "dump"):
         function = (
-            "list" if kind in {"set", "frozenset", "dict_keys", "dict_values", "map", "range"} else "str"
-        )
+            "list" if kind in {"set", "frozenset", "dict_keys", "dict_values", "map", "range", "deque"}
+            else "float" if kind in {"Decimal", "Fraction"}
+            else "lambda x: x.tolist()" if kind in _OF_NUMPY or re.fullmatch(r"u?int\d+|float\d+|bool_?", kind)
+            else "str"
+        )  # fmt: skip
         yield Proposal(
             f"Convert values that JSON does not support with `{function}`.",
             site.source.add_argument(call, f"default={function}"),

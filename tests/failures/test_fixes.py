@@ -42,6 +42,10 @@ BY_A_PERSON = frozenset((
     "none_to_number", "divisor", "divisor_length", "no_processes", "shadowed", "no_such_day",
     "pattern", "day_of_month", "zone_one", "moment_and_number", "moment_and_text", "name_in_class_body", "unbound_branch", "prints_only",
     "unpack_count", "no_command", "get_nothing", "search_nothing", "class_for_object", "super_init", "name_of_except", "name_of_function", "sum_of_words",
+    "accessor_of_itself", "bytes_cut", "bytes_no_text", "enum_name", "half_character", "hash_of_dataclass",
+    "hash_of_own", "inside_library", "json_bare_name", "json_comma", "json_comma_last", "json_comment", "json_escape",
+    "json_extra", "json_nothing", "json_single", "json_word", "method_on_class", "order_of_dataclass", "order_of_own",
+    "polars_rows", "slots", "static_self",
 ))  # fmt: skip
 
 

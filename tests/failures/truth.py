@@ -17,8 +17,11 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 
 from healkit.facts.values import PACKAGES
 
@@ -29,7 +32,16 @@ _WORDS = {
     "SimpleImputer", "getcwd", "listdir", "literal_eval", "isoformat", "self", "null", "true", "hk", "provide", "read", "write",
     "PATH", "LinearRegression", "fit", "nan", "vault", "grant", "NAME", "pip", "install", "latin", "cp1252", "utf", "rb",
     "timedelta", "days", "weeks", "month", "total_seconds", "extrasaction", "dateutil", "relativedelta", "_replace", "fieldnames", "defaultdict", "key", "parse_args", "exist_ok", "capture_output", "stderr", "SELECT", "FROM", "sqlite_master", "https", "http", "Europe", "Zurich", "tzdata",
-    "with", "file", "r", "w", "a", "x", "b",
+    "with", "file", "r", "w", "a", "x", "b", "pl", "pa", "pc", "plt", "np", "red", "o", "s", "ro", "ff8800", "scalex", "scaley", "data",
+    "seaborn", "seaborn-v0_8", "v0_8", "diagonal", "vertical_relaxed", "schema_overrides", "null_values", "promote_options", "permissive",
+    "duplicates", "drop", "replace", "expand", "Timedelta", "delimiter", "skiprows", "invalid_raise",
+    "validate", "openpyxl", "xlsx", "engine", "int", "stratify", "cv", "n_neighbors", "n_clusters", "average", "macro", "weighted",
+    "pos_label", "multi_class", "ovr", "token_pattern", "probability", "MinMaxScaler", "GaussianNB", "fetch_california_housing",
+    "step__name", "item", "to_dict", "records", "open", "runtime_checkable", "dataclass", "order", "frozen", "maxsize",
+    "uint8", "uint16", "int8", "int16", "int32", "compression", "gzip", "rt", "bz2", "pickle", "sqlite3", "utf-8-sig", "sig", "strict",
+    "invalid_row_handler", "ParseOptions", "PAR1", "safe", "index_col", "parse_dates", "create_task", "D", "h", "min", "ME", "name",
+    "how", "c", "false", "base64", "b64encode", "done", "decision_function", "set_theme", "H", "M", "S", "z", "T", "I", "orange", "8", "y", "_radius", "contextlib", "as_ordered", "contextmanager", "Generic", "timezone", "utc",
+    "nonexistent", "shift_forward", "ambiguous", "backslashreplace", "to_bytes", "big", "newline",
 }  # fmt: skip
 #: Modules of Python's own whose functions an explanation may name.
 _MODULES = (
@@ -37,7 +49,36 @@ _MODULES = (
     "subprocess", "time", "zoneinfo",
 )  # fmt: skip
 #: Pieces of formats, as they are documented.
-_TYPICAL = {" %H:%M", "%H:%M", "%d", "%m", "%Y", "%H", "%M", "%S", "%s", ",", ".0f", "10,.2f"}
+_TYPICAL = {
+    "'utf-8'",
+    "'utf-16'",
+    "'cp1252'",
+    " %H:%M",
+    "pd.Timestamp('2024-01-31')",
+    "%H:%M",
+    "%d",
+    "%m",
+    "%Y",
+    "%H",
+    "%M",
+    "%S",
+    "%s",
+    ",",
+    ".0f",
+    "10,.2f",
+}
+#: Libraries whose functions an explanation may name.
+_LIBRARIES = (
+    "matplotlib",
+    "matplotlib.pyplot",
+    "polars",
+    "pyarrow",
+    "pyarrow.compute",
+    "sklearn.metrics",
+    "gzip",
+    "pickle",
+    "sqlite3",
+)
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -61,6 +102,17 @@ def library_words() -> frozenset[str]:
         *(importlib.import_module(name) for name in _MODULES),
         datetime.datetime,
     ]
+    owners += [importlib.import_module(name) for name in _LIBRARIES]
+    owners += [
+        plt.Axes,
+        plt.Figure,
+        pl.DataFrame,
+        pl.LazyFrame,
+        pl.Expr,
+        type(pl.col("a").str),
+        pa.Table,
+        pa.Array,
+    ]
     owners += [type(pd.Series(["a"]).str), type(pd.Series(pd.to_datetime(["2024-01-01"])).dt)]
     found = {name for owner in owners for name in dir(owner)}
     found |= {*keyword.kwlist, *sys.stdlib_module_names}
@@ -69,12 +121,14 @@ def library_words() -> frozenset[str]:
 
 def untrue(texts: Iterable[str], code: str, names: dict[str, Any], message: str) -> list[str]:
     """Return the pieces in backquotes that are neither in the code, nor in its values or message, nor a library's."""
-    told = " ".join([code, message, *known_values(names), *imported_names(code)])
+    plain_code = re.sub(r"\\x([0-9a-f]{2})", lambda told: chr(int(told[1], 16)), code)  # bytes as text
+    wide_code = plain_code.encode("latin-1", "ignore").decode("utf-8", "ignore")
+    told = " ".join([code, plain_code, wide_code, message, *known_values(names), *imported_names(code)])
     mine = set(_NAME.findall(told))
     wrong = []
     for text in texts:
         for piece in re.findall(r"`([^`]*)`", text):
-            plain = piece.replace('"', "'")
+            plain = piece.replace('"', "'").replace("‸", "")  # the mark of a place
             if (
                 piece in _TYPICAL
                 or plain in told.replace('"', "'")

@@ -28,7 +28,7 @@ RAISING = {
     "zero": ("    return 1 / x\n", "zero", 2, "zero"),
     "index": ("    return [][x]\n", "index", 2, "no item"),
     "assertion": ("    assert x == 1, 'no'\n", "assertion", 2, "assert"),
-    "recursion": ("    return tool(x + 1)\n", "limits", 2, "called itself"),
+    "recursion": ("    return tool(x + 1)\n", "limits", 2, "calls itself"),
     "json": ("    import json\n    return json.loads(\"{'a': 1}\")\n", "value", 3, "JSON"),
     "own": ("    class Odd(Exception): pass\n    raise Odd('very')\n", "other", 3, "very"),
     "compile": ("    x = 1\nreturn x\n", "syntax", 3, "return"),

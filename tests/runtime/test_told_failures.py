@@ -75,7 +75,7 @@ def test_an_exception_whose_text_cannot_be_read_keeps_type_line_and_frames(
 #: Code → the exceptions linked with its failure, and what its text says of them.
 LINKED = {
     "a group": (GROUP, ["ValueError", "AttributeError", "KeyError"],
-                ("The code raised 3 exceptions together.", "exception 1 of 3", "'a' is not a number.", "has no key")),
+                ("A group of 3 exceptions was raised.", "exception 1 of 3", "'a' is not a number.", "has no key")),
     "a cause": (CHAIN, ["KeyError"], ("caused by", "'prize'", "Line 4 of chain v1, in load")),
     "while another was handled": (
         "def both():\n    try:\n        return {}['a']\n    except KeyError:\n        return 1 / 0", ["KeyError"],
