@@ -72,7 +72,7 @@ _WORD = re.compile(r"(?<![\w}])(?:\{\w+(?::\w+)?\})+")
 _CALL_ERROR = re.compile(
     r"mcp\.[\w.-]+: (?P<ename>[A-Za-z_][\w.]*(?:Error|Exception|Warning)): (?P<evalue>.*)", re.DOTALL
 )
-_SUGGESTION = re.compile(r"Did you mean: '([^']+)'\?")
+_SUGGESTION = re.compile(r"Did you mean:? '([^']+)'\?")
 
 
 @dataclasses.dataclass(frozen=True)
