@@ -26,8 +26,8 @@ def _methods(owner: ast.ClassDef, name: str) -> list[ast.FunctionDef | ast.Async
     return [one for one in owner.body if isinstance(one, _FUNCTIONS) and one.name == name]
 
 
-def _decorated(function: ast.FunctionDef | ast.AsyncFunctionDef, with_: str) -> bool:
-    return any(ast.unparse(one).split("(")[0].endswith(with_) for one in function.decorator_list)
+def _decorated(one: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, by: str) -> bool:
+    return any(ast.unparse(decorator).split("(")[0].endswith(by) for decorator in one.decorator_list)
 
 
 def _kind_of(scene: Scene, node: ast.expr) -> str:
@@ -144,13 +144,12 @@ def compared_own(scene: Scene) -> Facts | None:
     if match is None or owner is None:
         return None
     facts = {"kind": f"`{owner.name}`", "sign": f"`{match['sign']}`"}
-    is_dataclass = any(ast.unparse(one).split("(")[0].endswith("dataclass") for one in owner.decorator_list)
     fields = [
         one.target.id
         for one in owner.body
         if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
     ]
-    if is_dataclass and fields:
+    if _decorated(owner, "dataclass") and fields:
         return {**facts, "about": "order_of_dataclass", "first": f"`{fields[0]}`"}
     return {**facts, "about": "order_of_own"}
 
@@ -162,7 +161,7 @@ def unhashable_own(scene: Scene) -> Facts | None:
     if owner is None:
         return None
     facts = {"kind": f"`{owner.name}`"}
-    if any(ast.unparse(one).split("(")[0].endswith("dataclass") for one in owner.decorator_list):
+    if _decorated(owner, "dataclass"):
         return {**facts, "about": "hash_of_dataclass"}
     return {**facts, "about": "hash_of_own"} if _methods(owner, "__eq__") else None
 
@@ -360,47 +359,36 @@ def async_loop(scene: Scene) -> Facts | None:
     return complete({**facts, "new": f"`for {ast.unparse(loop.target)} in await {owner.strip('`')}`"})
 
 
+#: Classes for `async with` of libraries, whose objects are not looked into.
+_ASYNC_ONLY = {"Lock", "Semaphore", "Condition", "TaskGroup", "Timeout", "ClientSession", "AsyncClient"}
+
+
 def managed(scene: Scene) -> Facts | None:
     """Say that an object is for `async with`, or for a plain `with`."""
     line = scene.frame.f_lineno
     every: list[ast.With | ast.AsyncWith] = [*scene.all(ast.With), *scene.all(ast.AsyncWith)]
     blocks = [one for one in every if one.lineno <= line <= one.body[0].lineno]
-    if not blocks:
+    told = re.search(r"'(?P<kind>[\w.]+)' object does not support", str(scene.error))
+    if not blocks or told is None:
         return None
     block = max(blocks, key=lambda one: one.lineno)
-    kind = re.search(r"'(?P<kind>[\w.]+)' object does not support", str(scene.error))
-    own = _own_class(scene, kind["kind"].rpartition(".")[2]) if kind is not None else None
-    names = {one.name for one in own.body if isinstance(one, _FUNCTIONS)} if own is not None else set[str]()
-    for item in block.items:
-        if (
-            isinstance(value := scene.value(item.context_expr), object)
-            and value is not UNREAD
-            and of_package(value, "asyncio")
-        ):
-            names |= set(dir(type(value)))
-    if kind is not None and kind["kind"].rpartition(".")[2] in {
-        "Lock",
-        "Semaphore",
-        "Condition",
-        "TaskGroup",
-        "Timeout",
-        "ClientSession",
-        "AsyncClient",
-    }:
-        names.add("__aenter__")
-    is_async = isinstance(block, ast.AsyncWith)
-    other, needed = ("with", "__enter__") if is_async else ("async with", "__aenter__")
-    if kind is None or needed not in names:
+    if len(block.items) != 1:  # it could be any of them
         return None
-    opened = scene.text(block.items[0].context_expr)
-    facts = {
-        "about": "with_for_async" if not is_async else "async_for_with",
-        "owner": opened,
-        "kind": f"`{kind['kind']}`",
-    }
-    written = "async with" if is_async else "with"
-    facts |= {"part": f"`{written} {opened.strip('`')}`", "new": f"`{other} {opened.strip('`')}`"}
-    return complete(facts)
+    opened, kind = block.items[0].context_expr, told["kind"].rpartition(".")[2]
+    about, written, other, needed = (
+        ("async_for_with", "async with", "with", "__enter__")
+        if isinstance(block, ast.AsyncWith)
+        else ("with_for_async", "with", "async with", "__aenter__")
+    )
+    owner, value = _own_class(scene, kind), scene.value(opened)
+    has = owner is not None and bool(_methods(owner, needed))
+    if value is not UNREAD and of_package(value, "asyncio"):
+        has = has or hasattr(type(value), needed)
+    if not has and not (needed == "__aenter__" and kind in _ASYNC_ONLY):
+        return None
+    text = scene.text(opened).strip("`")
+    facts = {"about": about, "owner": f"`{text}`" if text else "", "kind": f"`{told['kind']}`"}
+    return complete({**facts, "part": f"`{written} {text}`", "new": f"`{other} {text}`"})
 
 
 def gathered(scene: Scene) -> Facts | None:
@@ -431,28 +419,22 @@ def inside_library(scene: Scene) -> Facts | None:
     module = inner.f_globals.get("__name__")
     if type(module) is not str or _OWN_FILES.search(inner.f_code.co_filename) is None:
         return None
+    told = re.search(r"'(?P<kind>\w+)'", str(scene.error))
+    named = [("", one) for one in node.args]
+    named += [(f"{one.arg}=", one.value) for one in node.keywords if one.arg]
+    values = [(name, scene.text(one), scene.value(one)) for name, one in named]
+    kind = told["kind"] if told is not None and all(value is not UNREAD for _, _, value in values) else ""
+    fitting = [
+        f"`{name}{text.strip('`')}`" for name, text, value in values if type(value).__name__ == kind and text
+    ]
+    message = " ".join(str(scene.error).split())
     facts = {
         "about": "inside_library",
         "function": scene.text(node.func),
-        "owner": "",
-        "kind": "",
-        "given": "",
+        "package": f"`{module.partition('.')[0]}`",
     }
-    facts["package"] = f"`{module.partition('.')[0]}`"
-    told = re.search(r"'(?P<kind>\w+)'", str(scene.error))
-    named = [("", one) for one in node.args] + [
-        (f"{one.arg}=", one.value) for one in node.keywords if one.arg
-    ]
-    values = [(name, scene.text(one), scene.value(one)) for name, one in named]
-    fitting = [one for one in values if told is not None and type(one[2]).__name__ == told["kind"]]
-    if (
-        told is not None
-        and len(fitting) == 1
-        and fitting[0][1]
-        and all(one[2] is not UNREAD for one in values)
-    ):
-        name, text, _ = fitting[0]
-        facts |= {"owner": f"`{name}{text.strip('`')}`", "kind": f"`{told['kind']}`"}
-    message = " ".join(str(scene.error).split())
     facts["told"] = message if len(message) <= 120 else ""
-    return facts if facts["function"] and facts["told"] else None
+    if not all(facts.values()):
+        return None
+    given = {"owner": fitting[0], "kind": f"`{kind}`"} if len(fitting) == 1 else {"owner": "", "kind": ""}
+    return {**facts, **given}

@@ -84,14 +84,12 @@ def _what_is_wrong(text: str, place: int, message: str, given: str) -> Facts:
         return {"about": "json_word", "word": f"`{word[0]}`", "right": f"`{_JSON_WORDS[word[0]]}`"}
     if rest.startswith("'"):
         return {"about": "json_single"}
-    if before.endswith(",") and rest[:1] in {"}", "]"}:
-        return {"about": "json_comma_last"}
-    if message.startswith("Illegal trailing comma"):
+    if message.startswith("Illegal trailing comma") or (before.endswith(",") and rest[:1] in {"}", "]"}):
         return {"about": "json_comma_last"}
     if message.startswith("Invalid control character"):
         facts = {"about": "json_control", "part": "", "new": ""}
         return facts | {"part": f"`({bare})`", "new": f"`({bare}, strict=False)`"} if bare else facts
-    if message.startswith(("Invalid \\", "Invalid \\escape")):
+    if message.startswith("Invalid \\"):
         return {"about": "json_escape"}
     if message.startswith("Unterminated string"):
         return {"about": "json_unterminated"}

@@ -142,11 +142,11 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("FileNotFoundError", "", (standard.command,)),
     ("TypeError", r"object is not callable", (classes.called_property, values.shadowed, standard.called_value)),
     ("TypeError", r"must be|expected str|cannot be interpreted|bad operand|doesn't define", (standard.argument,)),
-    ("TypeError", r"has no len|is not (?:iterable|subscriptable|callable)", (classes.own_lacks,)),
     ("TypeError", r"cannot unpack|context manager|item assignment|argument of type", (classes.own_lacks,)),
     ("TypeError", r"positional arguments? but", (classes.method_arguments,)),
     ("TypeError", r"unexpected keyword argument", (standard.keyword_known,)),
-    ("TypeError", r"has no len|is not (?:iterable|subscriptable|callable)", (classes.inside_library,)),
+    ("TypeError", r"has no len|is not (?:iterable|subscriptable|callable)",
+     (classes.own_lacks, classes.inside_library)),
     ("TypeError", r"cannot unpack|unhashable|unsupported operand|not supported between", (classes.inside_library,)),
     ("TypeError", r"can only concatenate|indices must", (classes.inside_library,)),
     ("ValueError", r"to unpack", (classes.inside_library,)),
@@ -186,7 +186,6 @@ _CANDIDATES_MAX = 2000
 #: A package that is not installed is often called like a module of Python's own, with a word more.
 _MODULE_LIKENESS = 0.8
 _NAME_MAX_CHARS = 60
-_KEYWORD = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 _BUILTIN_KEYWORD = re.compile(r"'(\w+)' is an invalid keyword argument for (\w+)\(\)")
 _NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
 
@@ -218,7 +217,7 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
     """Return the missing name, and the existing names."""
     if isinstance(error, AttributeError):
         wanted = str(error.name or "")
-        if (match := _KEYWORD.search(str(error))) and match[1]:
+        if (match := standard.KEYWORD.search(str(error))) and match[1]:
             return match[3], () if innermost is None else plots.argument_names(Scene(error, innermost))
         columns = _told(error.obj.columns[:_CANDIDATES_MAX].tolist()) if is_frame(error.obj) else []
         return wanted, columns if near_misses(wanted, columns) else _attributes(error.obj)
@@ -235,7 +234,7 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
         folder, name = os.path.split(error.filename)
         with os.scandir(folder or os.curdir) as found:
             return name, [entry.name for entry in itertools.islice(found, _CANDIDATES_MAX)]
-    if type(error) is TypeError and (match := _KEYWORD.search(str(error))):
+    if type(error) is TypeError and (match := standard.KEYWORD.search(str(error))):
         return match[3], standard.parameters(
             match[2], Scene(error, innermost)
         ) if innermost is not None else ()

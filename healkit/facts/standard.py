@@ -672,7 +672,8 @@ def command(scene: Scene) -> Facts | None:
 
 # Parameters
 
-_KEYWORD = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+#: Message of a call with a parameter that does not exist: class, function, parameter.
+KEYWORD = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 
 
 def parameters(function: str, scene: Scene) -> Iterator[str]:
@@ -702,18 +703,16 @@ def parameters(function: str, scene: Scene) -> Iterator[str]:
 
 def keyword_known(scene: Scene) -> Facts | None:
     """List the parameters of the function that was called, where none is like the one that it does not have."""
-    match = _KEYWORD.search(str(scene.error))
-    known = (
-        []
-        if match is None
-        else [n for n in parameters(match[2], scene) if n not in {"self", "cls"} and n[0] != "_"]
-    )
-    called_so = (
-        isinstance(scene.node, ast.Call) and called(scene.node) in {match[1], match[2]} if match else False
-    )
-    if match is None or not called_so or not known or match[3] in known or near_misses(match[3], known):
+    match, node = KEYWORD.search(str(scene.error)), scene.node
+    if match is None or not isinstance(node, ast.Call) or called(node) not in {match[1], match[2]}:
         return None
-    function = scene.text(scene.node.func) if isinstance(scene.node, ast.Call) else ""
+    known = [name for name in parameters(match[2], scene) if name not in {"self", "cls"} and name[0] != "_"]
+    if not known or match[3] in known or near_misses(match[3], known):
+        return None
     more = f" and {len(known) - 10} more" if len(known) > 10 else ""
-    facts = {"about": "keyword_known", "function": function or f"`{match[2]}`", "wanted": f"`{match[3]}`"}
+    facts = {
+        "about": "keyword_known",
+        "function": scene.text(node.func) or f"`{match[2]}`",
+        "wanted": f"`{match[3]}`",
+    }
     return {**facts, "known": ", ".join(f"`{name}`" for name in known[:10]) + more}

@@ -109,20 +109,20 @@ def _load_or_loads(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-#: Types with a `tolist`, which gives Python's own numbers and lists.
-_OF_NUMPY = frozenset(("ndarray", "Series", "Index", "RangeIndex"))
+#: Types that JSON cannot write → the function whose result it can; for any other, `str`.
+_FOR_JSON = {
+    **dict.fromkeys(("set", "frozenset", "dict_keys", "dict_values", "map", "range", "deque"), "list"),
+    **dict.fromkeys(("Decimal", "Fraction"), "float"),
+    **dict.fromkeys(("ndarray", "Series", "Index", "RangeIndex"), "lambda x: x.tolist()"),
+}
+_NUMPY_SCALAR = re.compile(r"u?int\d+|float\d+|bool_?")
 
 
 def _no_json(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give `json.dumps` a `default` for what JSON cannot write."""
-    kind = match["kind"]
+    kind = "ndarray" if _NUMPY_SCALAR.fullmatch(match["kind"]) else match["kind"]
+    function = _FOR_JSON.get(kind, "str")
     for call in site.calls("dumps", "dump"):
-        function = (
-            "list" if kind in {"set", "frozenset", "dict_keys", "dict_values", "map", "range", "deque"}
-            else "float" if kind in {"Decimal", "Fraction"}
-            else "lambda x: x.tolist()" if kind in _OF_NUMPY or re.fullmatch(r"u?int\d+|float\d+|bool_?", kind)
-            else "str"
-        )  # fmt: skip
         yield Proposal(
             f"Convert values that JSON does not support with `{function}`.",
             site.source.add_argument(call, f"default={function}"),

@@ -59,7 +59,7 @@ class HelpWanted(Exception):
 
 
 class _Own(NamedTuple):
-    """What one magic alone takes, as argparse adds it."""
+    """Word or flag that one magic alone takes, as argparse adds it."""
 
     names: tuple[str, ...]
     about: dict[str, Any]

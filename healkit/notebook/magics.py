@@ -317,9 +317,8 @@ class HealkitMagics(Magics):
             from healkit.notebook.cell_output import CellOutput
             from healkit.rendering import execution_card as rendered
 
-            self._show(
-                CellOutput.of(rendered.success(execution))
-            )  # one line: the value is the cell's own result
+            # One line: the value itself is the cell's own result, right below.
+            self._show(CellOutput.of(rendered.success(execution)))
         from healkit.runtime.runner import value_or_raise
 
         return value_or_raise(execution)
@@ -338,10 +337,12 @@ def _show_live(output: dict[str, Any]) -> None:
 
 
 def _load_cards() -> None:
-    """Load what the first card needs, the sanitiser's tables above all; on a thread, since they take half a second."""
+    """Load the sanitiser's tables and the catalogue, which the first card needs; on a thread, since it takes long."""
+    from healkit.failures import catalogue
     from healkit.rendering import cleaning
 
     cleaning.sanitizer()
+    catalogue.subjects()
     for name in ("healkit.notebook.cards", "healkit.cells.advice"):
         importlib.import_module(name)  # by name, since nothing of it is used here
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from healkit.contracts.data import Bound, ColumnSummary, Counted, Found, FrameSummary, TextSummary
 from healkit.plain_text import count, one_line
 from healkit.rendering.document import Card, Cell, Facts, Line, Part, Span, Table
@@ -28,31 +26,32 @@ _CITATIONS = {
 _COLUMNS = ("column", "type", "nulls", "distinct", "min", "median", "max", "mean", "most frequent")
 
 
-def card(summary: object) -> Card:
-    """Build the card of a summary, of a text or a frame."""
-    if isinstance(summary, TextSummary):
-        return _text_card(summary)
-    assert isinstance(summary, FrameSummary)
-    return _frame_card(summary)
+def card(summary: TextSummary | FrameSummary) -> Card:
+    """Build the card of a summary."""
+    return _text_card(summary) if isinstance(summary, TextSummary) else _frame_card(summary)
 
 
-class _Shown(msgspec.Struct, frozen=True):
-    """Summary that a notebook shows as a card."""
-
-    def __str__(self) -> str:
-        return text_of(card(self))
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """Return the card as text and HTML; called by IPython's display formatter."""
-        return {"text/plain": str(self), "text/html": html_of(card(self))}
+def _text(summary: TextSummary | FrameSummary) -> str:
+    return text_of(card(summary))
 
 
-class ShownTextSummary(_Shown, TextSummary, frozen=True):
+def _bundle(summary: TextSummary | FrameSummary, **_: object) -> dict[str, str]:
+    """Return the card as text and HTML; called by IPython's display formatter."""
+    return {"text/plain": _text(summary), "text/html": html_of(card(summary))}
+
+
+class ShownTextSummary(TextSummary, frozen=True):
     """Summary of a text that a notebook shows as a card; `hk.summarize` returns these."""
 
+    __str__ = _text
+    _repr_mimebundle_ = _bundle
 
-class ShownFrameSummary(_Shown, FrameSummary, frozen=True):
+
+class ShownFrameSummary(FrameSummary, frozen=True):
     """Summary of a frame that a notebook shows as a card; `hk.summarize` returns these."""
+
+    __str__ = _text
+    _repr_mimebundle_ = _bundle
 
 
 def _text_card(summary: TextSummary) -> Card:

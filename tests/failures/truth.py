@@ -17,36 +17,38 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute
+import sklearn.metrics
 
 from healkit.facts.values import PACKAGES
 
 #: Words of libraries that may stand in an explanation as such: parameters, types, functions.
 _WORDS = {
-    "aggfunc", "axis", "coerce", "columns", "default", "encoding", "errors", "format", "handle_unknown", "ignore", "left_on", "level",
-    "lsuffix", "mixed", "na", "numeric_only", "on", "on_bad_lines", "right_on", "rsuffix", "sep", "sum", "warn", "Int64", "OneHotEncoder",
-    "SimpleImputer", "getcwd", "listdir", "literal_eval", "isoformat", "self", "null", "true", "hk", "provide", "read", "write",
-    "PATH", "LinearRegression", "fit", "nan", "vault", "grant", "NAME", "pip", "install", "latin", "cp1252", "utf", "rb",
-    "timedelta", "days", "weeks", "month", "total_seconds", "extrasaction", "dateutil", "relativedelta", "_replace", "fieldnames", "defaultdict", "key", "parse_args", "exist_ok", "capture_output", "stderr", "SELECT", "FROM", "sqlite_master", "https", "http", "Europe", "Zurich", "tzdata",
-    "with", "file", "r", "w", "a", "x", "b", "pl", "pa", "pc", "plt", "np", "red", "o", "s", "ro", "ff8800", "scalex", "scaley", "data",
-    "seaborn", "seaborn-v0_8", "v0_8", "diagonal", "vertical_relaxed", "schema_overrides", "null_values", "promote_options", "permissive",
-    "duplicates", "drop", "replace", "expand", "Timedelta", "delimiter", "skiprows", "invalid_raise",
-    "validate", "openpyxl", "xlsx", "engine", "int", "stratify", "cv", "n_neighbors", "n_clusters", "average", "macro", "weighted",
-    "pos_label", "multi_class", "ovr", "token_pattern", "probability", "MinMaxScaler", "GaussianNB", "fetch_california_housing",
-    "step__name", "item", "to_dict", "records", "open", "runtime_checkable", "dataclass", "order", "frozen", "maxsize",
-    "uint8", "uint16", "int8", "int16", "int32", "compression", "gzip", "rt", "bz2", "pickle", "sqlite3", "utf-8-sig", "sig", "strict",
-    "invalid_row_handler", "ParseOptions", "PAR1", "safe", "index_col", "parse_dates", "create_task", "D", "h", "min", "ME", "name",
-    "how", "c", "false", "base64", "b64encode", "done", "decision_function", "set_theme", "H", "M", "S", "z", "T", "I", "orange", "8", "y", "_radius", "contextlib", "as_ordered", "contextmanager", "Generic", "timezone", "utc",
-    "nonexistent", "shift_forward", "ambiguous", "backslashreplace", "to_bytes", "big", "newline",
+    "aggfunc", "axis", "coerce", "columns", "default", "encoding", "errors", "format", "handle_unknown", "ignore",
+    "left_on", "level", "lsuffix", "mixed", "na", "numeric_only", "on", "on_bad_lines", "right_on", "rsuffix",
+    "sep", "sum", "warn", "Int64", "OneHotEncoder", "SimpleImputer", "getcwd", "listdir", "literal_eval",
+    "isoformat", "self", "null", "true", "hk", "provide", "read", "write", "PATH", "LinearRegression", "fit", "nan",
+    "vault", "grant", "NAME", "pip", "install", "latin", "cp1252", "utf", "rb", "timedelta", "days", "weeks",
+    "month", "total_seconds", "extrasaction", "dateutil", "relativedelta", "_replace", "fieldnames", "defaultdict",
+    "key", "parse_args", "exist_ok", "capture_output", "stderr", "SELECT", "FROM", "sqlite_master", "https", "http",
+    "Europe", "Zurich", "tzdata", "with", "file", "r", "w", "a", "x", "b", "pl", "pc", "plt", "red", "o", "s", "ro",
+    "ff8800", "scalex", "scaley", "v0_8", "vertical_relaxed", "promote_options", "permissive", "delimiter",
+    "skiprows", "invalid_raise", "openpyxl", "xlsx", "cv", "token_pattern", "MinMaxScaler", "step__name", "records",
+    "order", "frozen", "compression", "rt", "strict", "invalid_row_handler", "ParseOptions", "PAR1", "safe", "D",
+    "h", "ME", "how", "c", "false", "b64encode", "done", "decision_function", "set_theme", "H", "z", "orange", "y",
+    "_radius", "as_ordered", "contextmanager", "Generic", "utc", "shift_forward", "backslashreplace", "to_bytes",
+    "big", "newline", "lines", "category",
 }  # fmt: skip
 #: Modules of Python's own whose functions an explanation may name.
 _MODULES = (
     "asyncio", "dataclasses", "datetime", "functools", "itertools", "json", "logging", "math", "os", "pathlib", "random", "re", "shutil",
-    "subprocess", "time", "zoneinfo",
+    "subprocess", "time", "zoneinfo", "gzip", "pickle", "sqlite3",
 )  # fmt: skip
 #: Pieces of formats, as they are documented.
 _TYPICAL = {
@@ -67,18 +69,13 @@ _TYPICAL = {
     ".0f",
     "10,.2f",
 }
-#: Libraries whose functions an explanation may name.
-_LIBRARIES = (
-    "matplotlib",
-    "matplotlib.pyplot",
-    "polars",
-    "pyarrow",
-    "pyarrow.compute",
-    "sklearn.metrics",
-    "gzip",
-    "pickle",
-    "sqlite3",
-)
+#: Names in the code → what of a library an explanation of it may name; of another one's code it may not.
+_LIBRARIES: dict[frozenset[str], tuple[Any, ...]] = {
+    frozenset(("matplotlib", "plt")): (matplotlib, plt, plt.Axes, plt.Figure),
+    frozenset(("polars", "pl")): (pl, pl.DataFrame, pl.LazyFrame, pl.Expr, type(pl.col("a").str)),
+    frozenset(("pyarrow", "pa", "pc", "pq")): (pa, pa.compute, pa.Table, pa.Array),
+    frozenset(("sklearn",)): (sklearn.metrics,),
+}
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -102,17 +99,6 @@ def library_words() -> frozenset[str]:
         *(importlib.import_module(name) for name in _MODULES),
         datetime.datetime,
     ]
-    owners += [importlib.import_module(name) for name in _LIBRARIES]
-    owners += [
-        plt.Axes,
-        plt.Figure,
-        pl.DataFrame,
-        pl.LazyFrame,
-        pl.Expr,
-        type(pl.col("a").str),
-        pa.Table,
-        pa.Array,
-    ]
     owners += [type(pd.Series(["a"]).str), type(pd.Series(pd.to_datetime(["2024-01-01"])).dt)]
     found = {name for owner in owners for name in dir(owner)}
     found |= {*keyword.kwlist, *sys.stdlib_module_names}
@@ -125,6 +111,8 @@ def untrue(texts: Iterable[str], code: str, names: dict[str, Any], message: str)
     wide_code = plain_code.encode("latin-1", "ignore").decode("utf-8", "ignore")
     told = " ".join([code, plain_code, wide_code, message, *known_values(names), *imported_names(code)])
     mine = set(_NAME.findall(told))
+    owners = [one for used, parts in _LIBRARIES.items() if used & mine for one in parts]
+    known = library_words() | {name for owner in owners for name in dir(owner)} | mine | set(PACKAGES)
     wrong = []
     for text in texts:
         for piece in re.findall(r"`([^`]*)`", text):
@@ -136,7 +124,7 @@ def untrue(texts: Iterable[str], code: str, names: dict[str, Any], message: str)
                 or piece.rpartition(" ")[2] in PACKAGES.values()
             ):
                 continue
-            words = set(_NAME.findall(piece)) - mine - library_words() - set(PACKAGES)
+            words = set(_NAME.findall(piece)) - known
             words -= set(_NAME.findall(" ".join(re.findall(r"(?:for|lambda) ([\w, ]+)", piece))))  # its own
             numbers = {
                 n

@@ -279,7 +279,7 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
     )
     if phase == "question":
         words = (
-            f"It has a question. What is right for `{asked['call']}` ? "
+            f"It has a question. What is right for `{asked['call']}`? "
             "The panel takes the answer; without one the healing goes by what it knows."
         )
     elif phase == "consent":

@@ -275,7 +275,7 @@ def begin(name: str, work: Callable[..., object], *about: object) -> threading.T
 
 
 class Operations:
-    """What a page may ask of one subject: `NAMES` are the methods, which the page calls by `PREFIX` and name."""
+    """Questions of a page on one subject: `NAMES` are the methods, which the page calls by `PREFIX` and name."""
 
     PREFIX = ""
     NAMES: tuple[str, ...] = ()
