@@ -27,7 +27,7 @@ from jupyter_client.manager import start_new_kernel
 from healkit import Healkit
 from healkit.failures.catalogue import explain
 from healkit.notebook import cards
-from healkit.notebook.own_cells import FailedCells
+from healkit.runtime.own_cells import FailedCells
 
 ROUNDS = 100
 LOADS = 9

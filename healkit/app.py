@@ -237,6 +237,7 @@ class Healkit:
     heal = method_of("healing", HealService.heal)
     aheal = method_of("healing", HealService.aheal)
     heal_cell = method_of("healing", HealService.heal_cell)
+    check_notebook = method_of("healing", HealService.check_notebook)
 
     # Decisions, in decisions/service.py
     decide = method_of("decisions", DecideService.decide)

@@ -219,13 +219,23 @@ class Config:
     )
     # Healing
     heal_deny: tuple[str, ...] = setting(
-        (), "tools, as patterns such as report_*, whose patches are never applied, whatever else allows it"
+        (),
+        "tools, as patterns such as report_* or CLIENT/PERSONA/report_*, whose patches are never applied, whatever "
+        "else allows it",
     )
     heal_allow: tuple[str, ...] = setting(
         (), "tools whose cured patches are applied without asking (docs/consent.md); * is every tool"
     )
     heal_advisors: tuple[str, ...] = setting(
         ("peers", "rules", "search", "model"), "who is asked for a patch, in this order"
+    )
+    # The MCP server
+    mcp_rate_per_s: float = setting(50.0, "calls from one client in the long run; twice as many at once")
+    mcp_timeout_max_s: float = setting(3600.0, "the longest time limit that a client may ask for")
+    mcp_budget_s: float = setting(
+        0.0,
+        "time that one client's calls may take together while the server runs; 0 sets no bound",
+        zero=True,
     )
     # The collector
     collect_max_bytes: int = setting(5_000_000, "what one request may hold, unpacked")

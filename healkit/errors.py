@@ -69,6 +69,9 @@ HealkitError
 ├── RequestRefused                 REQUEST_REFUSED    (by the collector's server; one of REQUEST_CODES)
 ├── McpError                       MCP_ERROR          (an MCP server's answer that is no value)
 │   └── McpUnavailable             MCP_UNAVAILABLE
+├── AgentRefused                   AGENT_REFUSED      (what an agent asks of healkit's own MCP server)
+│   ├── ApprovalNeeded             APPROVAL_NEEDED
+│   └── AgentLimit                 AGENT_LIMIT
 └── ToolExecutionError             the failure's own code, one of TOOL_CODES
 
 Constructors only store. A message names the value, the place and the next step.
@@ -570,6 +573,24 @@ class McpUnavailable(McpError):
     """An MCP server that cannot be started or reached, or that went away over a call."""
 
     code = "MCP_UNAVAILABLE"
+
+
+class AgentRefused(HealkitError):
+    """What an agent asked of healkit's MCP server, which it may not do, or not so."""
+
+    code = "AGENT_REFUSED"
+
+
+class ApprovalNeeded(AgentRefused):
+    """A change that waits for a person's consent."""
+
+    code = "APPROVAL_NEEDED"
+
+
+class AgentLimit(AgentRefused):
+    """A call beyond a client's rate, budget or number of calls at once."""
+
+    code = "AGENT_LIMIT"
 
 
 class ModelError(HealkitError):

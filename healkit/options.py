@@ -121,6 +121,7 @@ FILTERS = (
     Option("text", 'only tracebacks with these words, or "a phrase"', metavar="WORDS"),
     FINGERPRINT,
     Option("run", "only this run", metavar="RUN"),
+    Option("origin", "only what was asked for so, such as mcp, magic or rerun", metavar="WHO"),
 )
 TRIALS = Option("tried", "include the trials and searches of healings", bool, default=False, flag="--trials")
 BEFORE = Option("before", "only rows older than this one", int, metavar="ROW")

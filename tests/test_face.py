@@ -25,7 +25,7 @@ PARTS = {
         "run",
     ),
     "history": ("last_error", "last_error_report", "execution", "executions", "replay_of", "plot"),
-    "healing": ("heal", "aheal", "heal_cell"),
+    "healing": ("heal", "aheal", "heal_cell", "check_notebook"),
     "decisions": ("decide", "adecide"),
     "host": ("provide", "withdraw"),
     "mcp": ("connect", "connect_all", "disconnect", "servers"),

@@ -17,7 +17,7 @@ import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from healkit.cells.dataflow import dataflow_of, read_cell
 from healkit.cells.notebook_file import CellRun
@@ -28,6 +28,27 @@ from healkit.pysource.nodes import Function
 #: Names that IPython puts into the notebook's namespace.
 _GIVEN = frozenset({"In", "Out", "get_ipython", "exit", "quit", "open", "display", "_", "__"})
 _SOURCES_MAX = 60
+
+
+@dataclass(frozen=True)
+class RemoteValue:
+    """Value of another process that has not come along.
+
+    kind: `library` for a function or class of a library, told: the import that gives it; `own` for one of the
+    notebook's own; `value` for one that cannot cross, told: the reason.
+    """
+
+    kind: Literal["library", "own", "value"]
+    told: str = ""
+
+    @classmethod
+    def of(cls, name: str, value: object) -> RemoteValue | None:
+        """Return what stands for a function or a class; None for a value."""
+        if isinstance(value, cls):
+            return value
+        if (line := library_import(name, value)) is not None:
+            return cls("library", line)
+        return cls("own") if is_own_code(value) else None
 
 
 @dataclass(frozen=True)
@@ -228,16 +249,21 @@ class _Builder:
         self.given[name] = value
         if isinstance(value, types.ModuleType):
             self.imports[import_of(name, value.__name__)] = None
-        elif (line := library_import(name, value)) is not None:
-            self.imports[line] = None
-        elif is_own_code(value):
-            if not self._source(name):
-                self._refuse(name, f"the source of `{name}` is not known")
-        elif name in self._cannot_cross:
-            if not self._made_again(name):
-                self._refuse(name, self._cannot_cross[name])
-        else:
-            self.needed[name] = value
+            return
+        remote = RemoteValue.of(name, value)
+        if remote is None and name in self._cannot_cross:
+            remote = RemoteValue("value", self._cannot_cross[name])
+        match remote:
+            case None:
+                self.needed[name] = value
+            case RemoteValue("library", line):
+                self.imports[line] = None
+            case RemoteValue("own"):
+                if not self._source(name):
+                    self._refuse(name, f"the source of `{name}` is not known")
+            case RemoteValue("value", why):
+                if not self._made_again(name):
+                    self._refuse(name, why)
 
     def _refuse(self, name: str, why: str) -> None:
         self.refused[name] = why

@@ -21,7 +21,7 @@ class FailingCell:
     run: the cell. failure: what it raised, its frames named as the prompts are. advice: on the order of the cells.
     namespace: the notebook's variables now. before: values that the cell has changed, as they were before it ran.
     unknown: names that it changed in place, whose values before are not known. history: runs of this kernel, oldest
-    first. folder: the kernel's working directory.
+    first. folder: the kernel's working directory. within: where the files may be that it reads; None for anywhere.
     """
 
     run: CellRun
@@ -32,6 +32,7 @@ class FailingCell:
     unknown: tuple[str, ...] = ()
     history: Sequence[CellRun] = ()
     folder: str = ""
+    within: tuple[str, ...] | None = None
 
     @property
     def label(self) -> str:

@@ -25,10 +25,12 @@ import time
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
-
-from tornado.iostream import IOStream
+from typing import TYPE_CHECKING
 
 from healkit.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from tornado.iostream import IOStream
 
 #: Connections at once; fewer where the process may not open twice as many files.
 MAX_CONNECTIONS = 512

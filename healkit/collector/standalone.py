@@ -135,7 +135,7 @@ def serve(
     generated = None
     if token is None:
         token, generated = generated_token()
-    sockets = _bind(address)
+    sockets = bind(address)
     try:
         collector = CollectorService(config, db, on_error=_log.warning)
         collector.make_ready()  # fail now, not at the first request, for a database that cannot be opened
@@ -160,7 +160,7 @@ async def _run(
         max_header_size=_MAX_HEADER_BYTES,
         max_body_size=collector.config.collect_max_bytes + handlers.DRAINED_BYTES,
     )
-    with _stop_signals() as stopped:
+    with stop_signals() as stopped:
         server.add_sockets(sockets)
         ready()
         await stopped.wait()
@@ -172,7 +172,7 @@ async def _run(
 
 
 @contextlib.contextmanager
-def _stop_signals() -> Iterator[asyncio.Event]:
+def stop_signals() -> Iterator[asyncio.Event]:
     """Yield an event that is set by SIGTERM or SIGINT."""
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGINT)
@@ -185,7 +185,8 @@ def _stop_signals() -> Iterator[asyncio.Event]:
             loop.remove_signal_handler(number)
 
 
-def _bind(address: Address) -> list[socket.socket]:
+def bind(address: Address) -> list[socket.socket]:
+    """Return sockets that listen there; raise `ConfigError` where they cannot."""
     try:
         return bind_sockets(address.port, address.host)
     except (OSError, OverflowError) as error:
@@ -225,7 +226,7 @@ class Token:
     def __init__(self, text: str) -> None:
         if not (text.isascii() and text.isprintable() and " " not in text and 0 < len(text) <= 1000):
             raise ConfigError(
-                "The collector's token is empty, too long, or has characters that a header cannot carry.",
+                "The token is empty, too long, or has characters that a header cannot carry.",
                 hint="Use up to 1,000 letters, digits and punctuation without spaces.",
             )
         self._digest = hashlib.sha256(text.encode()).digest()
@@ -240,10 +241,10 @@ class Token:
         return "Token(…)"
 
 
-def given_token(file: Path | None, environ: Mapping[str, str]) -> Token | None:
-    """Read the token from the file, else from `HEALKIT_COLLECT_TOKEN`, if given; raise `ConfigError`."""
+def given_token(file: Path | None, environ: Mapping[str, str], variable: str = VARIABLE) -> Token | None:
+    """Read the token from the file, else from the variable, if given; raise `ConfigError`."""
     if file is None:
-        return Token(environ[VARIABLE].strip()) if VARIABLE in environ else None
+        return Token(environ[variable].strip()) if variable in environ else None
     try:
         with file.open(encoding="utf-8") as lines:
             return Token(lines.read(2000).strip())
@@ -276,7 +277,7 @@ def check_public(host: str, token: Token | None) -> None:
     if token is None:
         raise ConfigError(
             f"{host!r} can be reached from other machines, and no token is given.",
-            hint=f"Set {VARIABLE} or --token-file, or bind to 127.0.0.1.",
+            hint="Give one with --token-file, or bind to 127.0.0.1.",
         )
     if token.length < PUBLIC_MIN_CHARS:
         raise ConfigError(

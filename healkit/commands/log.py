@@ -244,6 +244,7 @@ def execution_json(execution: Execution) -> Json:
         "duration_ms": execution.duration_ms,
         "isolation": execution.isolation,
         "origin": execution.origin,
+        "client": execution.client,
         "trace_id": execution.trace_id,
         "run_id": execution.run_id,
         "error": failure_json(execution.failure),

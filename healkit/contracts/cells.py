@@ -1,4 +1,4 @@
-"""Fixes of a notebook's cells as data."""
+"""Checks of notebooks and fixes of their cells as data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 from typing import Literal
 
+from healkit.contracts.failure import Failure
 from healkit.contracts.healing import VERDICTS, HealReportData, Verdict
 
 #: `proposed`: there is a fix. `rerun`: other cells have to be run first. `not_cured`: nothing that was tried helps.
@@ -74,3 +75,75 @@ class CellReportData:
     cells: tuple[str, ...] = ()
     duration_s: float = 0.0
     report: HealReportData | None = None
+
+
+#: `passed`: every cell ran. `healed`: it fails, and ran to its end with the fixes. `failed`: it did not.
+NotebookOutcome = Literal["passed", "healed", "failed", "stopped"]
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckedCell:
+    """Code cell in the last run of a check; number: among all cells of the notebook, from 1."""
+
+    number: int
+    state: Literal["passed", "failed", "not_run"] = "not_run"
+    prompt: int | None = None
+    duration_s: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class OrderRemark:
+    """Remark on the order of a notebook's cells, which is no failure by itself."""
+
+    number: int
+    sentence: str
+
+
+@dataclasses.dataclass(frozen=True)
+class CellEdit:
+    """New text of a cell with which the notebook ran on."""
+
+    number: int
+    before: str
+    code: str
+
+
+@dataclasses.dataclass(frozen=True)
+class NotebookFailure:
+    """Failure of a cell in a check.
+
+    number: the cell's, among all cells. prompt: in this run, 3 for `In [3]`. line: in the cell, 0 where that is not
+    known; file_line: in the notebook's file. report: what healing found. fixed: whether the notebook ran on with the
+    fix.
+    """
+
+    number: int
+    prompt: int
+    line: int
+    file_line: int
+    failure: Failure
+    explanation: str
+    report: CellReportData | None = None
+    fixed: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class NotebookReportData:
+    """Report of a notebook's check.
+
+    cells: its code cells, as the last run that counts left them. failures: the first that it ran into; with healing,
+    those behind it too. edits: of the fixes with which it ran on.
+    """
+
+    path: str
+    outcome: NotebookOutcome
+    cells: tuple[CheckedCell, ...] = ()
+    failures: tuple[NotebookFailure, ...] = ()
+    edits: tuple[CellEdit, ...] = ()
+    remarks: tuple[OrderRemark, ...] = ()
+    duration_s: float = 0.0
+
+    @property
+    def cells_run(self) -> int:
+        """Number of cells that ran without a failure."""
+        return sum(cell.state == "passed" for cell in self.cells)

@@ -42,6 +42,8 @@ SUMMARY_MAX_CHARS = 2000
 TRIED_ORIGINS = ("trial", "search")
 #: Origins that a list names beside the tool: runs that a healing, a trial or a search made.
 HEALING_ORIGINS = (*TRIED_ORIGINS, "heal")
+#: Name in the log of code that was run alone, in no tool's place.
+RUN_CODE = "run_code"
 #: The highest count of executions that a page leaves out: counting goes on for 20 ms at most.
 TRIED_COUNTED_MAX = 1_000
 #: The longest arguments, and the longest result, that are kept of a bridged call, in characters.
@@ -114,7 +116,8 @@ class HostIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
 class Started(msgspec.Struct, frozen=True, tag="started"):
     """Write-ahead record of an execution.
 
-    `deadline` is when it must have ended at the latest; `run_id` names the run it is part of, where it is.
+    `deadline` is when it must have ended at the latest; `run_id` names the run it is part of, where it is; `client` is
+    the MCP client that asked for it, with its version and session.
     """
 
     trace_id: str
@@ -131,6 +134,7 @@ class Started(msgspec.Struct, frozen=True, tag="started"):
     isolation: str | None = None
     grants: Grants = Grants()
     run_id: str | None = None
+    client: str | None = None
 
 
 class CallRecord(msgspec.Struct, frozen=True, tag="call"):
@@ -342,10 +346,10 @@ class ExecutionData:
     `value` is None. `outputs` are nbformat output dicts. `decisions` are the branches that the tool reported.
     `conversions` says what of the arguments or the result arrived as what it holds. `warnings` are healkit's own: what
     else the caller should know. `grants` are those it ran with. `run_id` is the run whose folder records it, if one
-    does. `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended. `code` is the code
-    that ran, where it is at hand. `explained` is how far the configuration lets a failure be explained. A failing cell
-    of a notebook's own has this form too, with the origin `cell`: it ran in that notebook's kernel, not in a worker,
-    and is in no log.
+    does; `client` the MCP client that asked for it. `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log
+    that has not ended. `code` is the code that ran, where it is at hand. `explained` is how far the configuration lets
+    a failure be explained. A failing cell of a notebook's own has this form too, with the origin `cell`: it ran in that
+    notebook's kernel, not in a worker, and is in no log.
     """
 
     tool_name: str
@@ -370,6 +374,7 @@ class ExecutionData:
     warnings: list[str] = dataclasses.field(default_factory=list)
     grants: Grants = Grants()
     run_id: str | None = None
+    client: str | None = None
     code: str | None = dataclasses.field(default=None, repr=False)
     explained: ExplainLevel = "fix"
 

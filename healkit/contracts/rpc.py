@@ -22,6 +22,8 @@ from healkit.contracts.tools import EntryRef, ToolDefinition
 
 #: The parent of everything a kernel worker displays while its tool runs (Jupyter's `msg_id`).
 RUN_ID = "healkit-run"
+#: Name of a cell's value, as in IPython.
+CELL_VALUE = "_"
 #: The server that branch decisions are sent to; no provider can have that name.
 DECISIONS_SERVER = "@trace"
 #: The server that a tool is reported to, as `server.tool`, that was asked for and is not shown to the worker; the call

@@ -82,7 +82,7 @@ _FILENAME = re.compile(r"<(?P<tool>[^.@<>]+)(?:\.(?P<persona>[^@<>]+))?@(?P<revi
 
 def revision_label(tool_name: str, persona: str, revision: int | None) -> str:
     """Write a revision as it is shown: `fibonacci v2`, or `fibonacci v2 (teacher)` for another persona."""
-    number = "" if revision is None else f" v{revision}"
+    number = f" v{revision}" if revision else ""
     return f"{tool_name}{number}" + ("" if persona == "default" else f" ({persona})")
 
 

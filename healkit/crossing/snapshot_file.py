@@ -17,6 +17,8 @@ from typing import Any
 
 import msgspec
 
+from healkit import plain_files
+from healkit.contracts import claims
 from healkit.crossing import regions, values
 
 _VALUES, _CONTENTS = "values.json", "contents"
@@ -33,15 +35,16 @@ class Header(msgspec.Struct, frozen=True):
     places: list[tuple[int, int]]
 
 
-def write(folder: Path, named: Mapping[str, Any]) -> int:
+def write(folder: Path, named: Mapping[str, Any], limit_bytes: int | None = None) -> int:
     """Write the values by name to a folder that exists, and return the size of their contents in bytes.
 
-    Raises `values.CannotCross` for the first value that cannot cross, with its path, and `OSError`.
+    limit_bytes: what they may take where they arrive. Raises `values.CannotCross` for the first value that cannot
+    cross, with its path, and `OSError`.
     """
     descriptor = os.open(folder / _CONTENTS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         contents = _Written(descriptor, str(folder / _CONTENTS))
-        encoded, _ = values.encode(dict(named), contents)
+        encoded, _ = values.encode(dict(named), contents, limit_bytes=limit_bytes)
         os.ftruncate(descriptor, regions.size_of(contents.places))
     finally:
         os.close(descriptor)
@@ -94,6 +97,23 @@ def load(folder: str, files: Mapping[str, str]) -> dict[str, Any]:
         os.close(descriptor)
     found: dict[str, Any] = values.decode(header.values, contents)
     return found
+
+
+def load_claimed(folder: Path, snapshot: str, name: str, limit_bytes: int) -> tuple[Any, int]:
+    """Return one value, and its size, from a snapshot that a restricted process wrote, which has ended.
+
+    snapshot: its name in the folder. name: the value's. Raises `OSError` and `ValueError` for what is no snapshot of it
+    within the limit.
+    """
+    with plain_files.opened(folder, f"{snapshot}/{_VALUES}") as file:
+        written = file.read(limit_bytes + 1)
+    header = claims.decode(written, msgspec.json.Decoder(Header).decode, max_bytes=limit_bytes)
+    with plain_files.opened(folder, f"{snapshot}/{_CONTENTS}") as file:
+        contents = regions.mapped(file.fileno(), header.places)
+    found = values.decode(header.values, contents, limit_bytes)
+    if not isinstance(found, dict) or name not in found:
+        raise values.BadValue(f"the snapshot has no value {name!r}")
+    return found[name], len(written) + regions.size_of(header.places)
 
 
 def described(value: Any) -> str:

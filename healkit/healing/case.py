@@ -60,12 +60,13 @@ _CUT = "[TRUNCATED, "
 
 
 def gather(
-    vault: Vault, log: Log, tool: str, persona: str, log_id: int | None = None
+    vault: Vault, log: Log, tool: str, persona: str, log_id: int | None = None, *, may_work: bool = False
 ) -> tuple[Case, int | None, Blamed | None]:
     """Gather the case of a tool and the log row of its failure; where another tool failed in it, the case of that one.
 
-    log_id: the failure that is meant; by default the tool's newest. Raises `HealError` where the tool has
-    neither a failure nor an example, and as `vault.lookup` does.
+    log_id: the failure that is meant; by default the tool's newest. may_work: nothing need say that it fails.
+
+    Raises `HealError` where the tool has neither a failure nor an example, and as `vault.lookup` does.
     """
     entry = vault.lookup(tool, persona)
     row = _failure_row(log, entry, log_id)
@@ -78,7 +79,7 @@ def gather(
     failing = failing_inputs(log, row)
     declared = [*checks_of(entry), *caller_checks(vault, entry, callers)]
     checks = merged(declared, failing, passing_runs(log, entry))
-    if row is None and not any(check.binding for check in checks):
+    if row is None and not may_work and not any(check.binding for check in checks):
         raise HealError(
             f"There is no failure of {entry.label} on record, and it has no examples.",
             hint="Run it with the input that fails, or give it an example of what is right: "

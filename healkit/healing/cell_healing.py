@@ -313,9 +313,11 @@ class CellHealing:
         for text in dict.fromkeys(map(str, texts)):
             if len(found) < _FILES_MAX and 0 < len(text) < 1000 and "\n" not in text and "\0" not in text:
                 path = Path(self._cell.folder, text)
-                within = path.is_dir() and path.resolve().is_relative_to(Path(self._cell.folder).resolve())
-                if path.is_file() or (within and text.strip("./")):
-                    found[text] = str(path.resolve())
+                real = path.resolve()
+                within = path.is_dir() and real.is_relative_to(Path(self._cell.folder).resolve())
+                allowed = self._cell.within is None or any(map(real.is_relative_to, self._cell.within))
+                if allowed and (path.is_file() or (within and text.strip("./"))):
+                    found[text] = str(real)
         return found
 
     # The fixes.

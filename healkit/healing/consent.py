@@ -7,6 +7,9 @@ from.
 Only a cure can be allowed ahead: an example says what is right, and the patch does that and breaks nothing else. A
 patch that merely no longer fails, or that hides the failure, is always asked about, whatever the policy says: allowing
 it would accept a wrong tool in silence. A patch that was never validated is not allowed either.
+
+A pattern names tools (`report_*`), tools of a persona (`teacher/report_*`), or those that an MCP client proposes a
+patch of (`claude-code/*/report_*`).
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import Literal
 
 from healkit.config import Config
 from healkit.contracts.healing import RequestAuthor, Verdict
+from healkit.contracts.vault import DEFAULT_PERSONA
 
 Decision = Literal["deny", "allow", "ask"]
 
@@ -27,29 +31,34 @@ def decide(
     author: RequestAuthor,
     config: Config,
     *,
+    persona: str = DEFAULT_PERSONA,
+    client: str = "",
     auto: bool = False,
     watched: bool = False,
 ) -> Decision:
     """Decide on a patch of that tool.
 
     verdict: of its validation, empty without one. author: a person who writes a patch consents to it thereby, if it
-    cures. auto: the user allowed this call's patches (`--auto`). watched: it is for a person whatever was allowed: the
-    tool changes something outside, or the patch reaches further than the code that it replaces.
+    cures. client: the name of the MCP client that proposes it, if one does. auto: the user allowed this call's patches
+    (`--auto`). watched: it is for a person whatever was allowed: the tool changes something outside, or the patch
+    reaches further than the code that it replaces.
     """
-    if denied(tool_name, config):
+    if denied(tool_name, config, persona, client):
         return "deny"
     if verdict != "cured":
         return "ask"
     if author == "person":
         return "allow"
-    allowed = auto or _matches(tool_name, config.heal_allow)
+    allowed = auto or _matches(config.heal_allow, client, persona, tool_name)
     return "allow" if allowed and not watched else "ask"
 
 
-def denied(tool_name: str, config: Config) -> bool:
+def denied(tool_name: str, config: Config, persona: str = DEFAULT_PERSONA, client: str = "") -> bool:
     """Return True for a tool that healing may never patch, so that no patch need be sought."""
-    return _matches(tool_name, config.heal_deny)
+    return _matches(config.heal_deny, client, persona, tool_name)
 
 
-def _matches(tool_name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatch.fnmatchcase(tool_name, pattern) for pattern in patterns)
+def _matches(patterns: Iterable[str], *found: str) -> bool:
+    """Return whether a pattern fits the client, the persona and the tool; parts that it leaves out fit all."""
+    asked = (["*", "*", *pattern.rsplit("/", 2)][-3:] for pattern in patterns)
+    return any(all(map(fnmatch.fnmatchcase, found, parts)) for parts in asked)

@@ -143,7 +143,14 @@ class Healing:
         cell, self._is_cell = options.cell, options.cell is not None
         with views.noting() as self._read:
             self._case, self._log_id, self._blamed = (
-                gather(hk.vault, hk.log, options.tool_name, options.persona, options.log_id)
+                gather(
+                    hk.vault,
+                    hk.log,
+                    options.tool_name,
+                    options.persona,
+                    options.log_id,
+                    may_work=options.improves,
+                )
                 if cell is None
                 else (cell.case, None, None)
             )
@@ -259,7 +266,7 @@ class Healing:
             self._say(self._blamed.sentence)
         self._say(self._diagnosis.sentence)
         self._notes += granted_files(self._entry.grants, self._failed_at)
-        if not self._diagnosis.fixable:
+        if not self._diagnosis.fixable and not self._options.improves:
             return Ending("not_mendable", self._diagnosis.why_not)
         if not unseen:
             self._settle()
@@ -268,7 +275,8 @@ class Healing:
         self._record.measured(step, case.checks, case.base)
         if chance is not None:
             return chance
-        if case.checks and not case.untried and all(was.outcome == "passed" for was in case.base):
+        works = case.checks and not case.untried and not self._options.improves
+        if works and all(was.outcome == "passed" for was in case.base):
             return Ending("healthy", self._healthy())
         outside = self._cause_outside()
         self._ask_advisors(outside=bool(outside))
@@ -454,7 +462,7 @@ class Healing:
         for advisor in self._advisors:
             if advisor.author == "search" and self._may_act:
                 continue
-            if outside and advisor.author not in ("rule", "person"):
+            if outside and advisor.author not in ("rule", "person", "agent"):
                 continue
             before = len(self._case.attempts)
             self._say(f"Asking {advisor.name}.")
@@ -680,6 +688,8 @@ class Healing:
             best.verdict,
             best.patch.author,
             self._hk.config,
+            persona=self._entry.persona,
+            client=options.client,
             auto=options.auto,
             watched=self._watched or bool(best.reach),
         )

@@ -31,7 +31,8 @@ class HealOptions:
     """Options of one healing: what `HealService.heal` was given, with the settings where it was given nothing.
 
     advisors_named: the caller named the advisors; a default advisor that is not set up is not worth a note. cell: the
-    case of a cell, which is not gathered from the record.
+    case of a cell, which is not gathered from the record. improves: a tool that works may be patched too.
+    client: the name of the MCP client that asks.
     """
 
     tool_name: str
@@ -52,3 +53,5 @@ class HealOptions:
     executor: concurrent.futures.Executor | None = None
     live: tuple[str, ...] = ()
     cell: CellCase | None = None
+    improves: bool = False
+    client: str = ""

@@ -10,6 +10,7 @@ import concurrent.futures
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from healkit.config import HEAL_BUDGET_S
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
     from healkit.contracts.healing import Attempt, Patch
     from healkit.healing.advisor import Advisor, Case
+    from healkit.healing.notebook_check import NotebookReport
     from healkit.healing.questions import Answer, Question
     from healkit.healing.report import CellReport, HealReport
 
@@ -121,6 +123,32 @@ class HealService:
             budget_s=HEAL_BUDGET_S if budget_s is None else budget_s,
             progress=progress,
             stop=stop or threading.Event(),
+        )
+
+    def check_notebook(
+        self,
+        path: str | Path,
+        *,
+        heal: bool = False,
+        timeout: float = 600.0,
+        read: Sequence[str | Path] = (),
+        progress: Callable[[str], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> NotebookReport:
+        """Run a notebook from top to bottom in a fresh restricted kernel, and report how it went; it is not changed.
+
+        heal: look for a fix of each failing cell, and run the notebook again with it. timeout: seconds for a cell.
+        read: paths that the cells may read besides the notebook's folder. progress: gets a sentence now and then, on
+        any thread. stop: set it, from any thread, to end the check.
+
+        Raises `UsageInvalid` for a file that is no Python notebook, `ConfigError` for a path that cannot be granted,
+        and `IsolationUnavailable` on a machine without a boundary. A failing cell is never raised.
+        """
+        from healkit.healing.notebook_check import check_notebook
+
+        stop = stop or threading.Event()
+        return check_notebook(
+            self._hk, path, heal=heal, timeout=timeout, read=read, progress=progress, stop=stop
         )
 
     async def aheal(self, *args: Any, **kwargs: Any) -> HealReport:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from healkit.contracts.healing import Attempt
     from healkit.healing.questions import Answer, Question
     from healkit.healing.report import CellReport, HealReport
-    from healkit.notebook.own_cells import FailedCell
+    from healkit.runtime.own_cells import FailedCell
 
 
 #: Who has an editor here instead of an advisor.

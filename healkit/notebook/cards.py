@@ -19,13 +19,13 @@ from healkit.contracts.post_mortem import Local
 from healkit.contracts.tools import revision_label
 from healkit.errors import HealkitError
 from healkit.notebook.cell_output import CellOutput, MakePanel
-from healkit.notebook.own_cells import FailedCell
 from healkit.rendering import cleaning, execution_card
 from healkit.rendering import execution_card as rendered
 from healkit.rendering.document import Card, Line, Section, Span
 from healkit.rendering.execution_card import Aside
 from healkit.runtime import panels
 from healkit.runtime.execution import Execution
+from healkit.runtime.own_cells import FailedCell
 from healkit.sanitizer.sanitizer import RecordCleaner, Sanitizer
 
 if TYPE_CHECKING:

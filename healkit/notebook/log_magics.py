@@ -15,13 +15,13 @@ from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook import cards
 from healkit.notebook.cell_output import CellOutput, listed, panel_of
 from healkit.notebook.magic_words import refuse
-from healkit.notebook.own_cells import FailedCell
 from healkit.parsing import check_tallied, read_filters
 from healkit.rendering import execution_card as rendered
 from healkit.rendering.document import Card, Code
 from healkit.rendering.execution_card import Aside
 from healkit.rendering.to_html import html_of
 from healkit.runtime.execution import Execution
+from healkit.runtime.own_cells import FailedCell
 
 if TYPE_CHECKING:
     from healkit.app import Healkit

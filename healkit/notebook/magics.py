@@ -25,8 +25,8 @@ from healkit.errors import ArgumentsInvalid, HealkitError, ToolExecutionError, U
 from healkit.notebook import magic_parsers
 from healkit.notebook.magic_parsers import HelpWanted
 from healkit.notebook.magic_words import evaluate, take_assignments, words_of
-from healkit.notebook.own_cells import FailedCells
 from healkit.parsing import given_arguments, parse_arguments, sample_call, split_words, unknown
+from healkit.runtime.own_cells import FailedCells
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from healkit.app import Healkit
     from healkit.contracts.vault import VaultEntry
-    from healkit.notebook.own_cells import FailedCell, FailedCells
+    from healkit.runtime.own_cells import FailedCell, FailedCells
     from healkit.store.vault import Vault
 
 

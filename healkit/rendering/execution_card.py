@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from healkit.config import ExplainLevel
-from healkit.contracts.execution import CallRecord, DecisionRecord, ExecutionData, Grants, summarize
+from healkit.contracts.execution import RUN_CODE, CallRecord, DecisionRecord, ExecutionData, Grants, summarize
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.contracts.tools import place_label
@@ -365,9 +365,10 @@ def record_line(execution: ExecutionData) -> str:
     refused = execution.refused
     tier = "no worker was started" if refused else "isolation not recorded"
     tier = f"isolation {execution.isolation}" if execution.isolation else tier
-    run = [f"run {execution.run_id}"] if execution.run_id else []
+    part = [f"run {execution.run_id}"] if execution.run_id else []
+    part += [f"asked for by {plain.one_line(execution.client)}"] if execution.client else []
     took, when = plain.duration(execution.duration_ms), plain.moment(execution.timestamp)
-    return " · ".join([row, *run, tier, took, when])
+    return " · ".join([row, *part, tier, took, when])
 
 
 def has_arguments(execution: ExecutionData) -> bool:
@@ -563,6 +564,8 @@ def next_steps(execution: ExecutionData, face: Face) -> list[str]:
     flag = "" if persona == "default" else f" --persona {persona}"
     if execution.origin == "cell":
         return ["%heal", "%debug", "%healkit keep NAME"]
+    if name == RUN_CODE and execution.revision is None:
+        return []
     if execution.failure is not None and execution.failure.code in _NO_SUCH_TOOL:
         return ["healkit vault list" if face == "terminal" else "%vault list"]
     if face == "terminal":

@@ -206,20 +206,18 @@ def cell_card(report: CellReportData) -> Card:
     facts += [("note", Span(note, "ticked")) for note in report.notes]
     then = "" if fix.cell == report.label else f" puts the new text of {fix.cell} here"
     facts.append(("next", Span(f"`%heal --apply`{then}", "ticked")))
-    parts: list[Part] = [Diff(_changed(fix)), Facts(facts)]
+    parts: list[Part] = [Diff(changed(fix)), Facts(facts)]
     if report.others:
         rows = [_other(other) for other in report.others]
         parts.append(Fold(plain.count(len(rows), "other edit"), rows))
     return Card(head, "✓" if fix.ran else "?", "good" if fix.ran else "warn", (), parts)
 
 
-def _changed(fix: CellFix) -> str:
+def changed(fix: CellFix) -> str:
     """Return the diff of a cell without its head, which the card's own says."""
     lines = fix.diff.split("\n")[2:]
     return "\n".join(lines[1:] if sum(line.startswith("@@") for line in lines) == 1 else lines)
 
 
 def _other(fix: CellFix) -> Part:
-    return Section(
-        (Line(Span(f"{fix.reason} {fix.said}", "ticked"), indent=4), Diff(_changed(fix), indent=4))
-    )
+    return Section((Line(Span(f"{fix.reason} {fix.said}", "ticked"), indent=4), Diff(changed(fix), indent=4)))

@@ -70,8 +70,9 @@ def _execution_row(one: ExecutionData) -> tuple[Cell, ...]:
     mark, tone = _STATES.get(one.status, ("…", "warn"))
     status = "refused" if one.refused else one.status
     label: Cell = Span(one.label, "code")
-    if one.origin in HEALING_ORIGINS:
-        label = (Span(one.label, "code"), Span(f" {one.origin}", "quiet", plain=f" ({one.origin})"))
+    asked = one.client.partition(", ")[0] if one.client else ""
+    if beside := asked or (one.origin if one.origin in HEALING_ORIGINS else ""):
+        label = (Span(one.label, "code"), Span(f" {beside}", "quiet", plain=f" ({beside})"))
     came = ""
     if one.failure is not None:
         came = plain.one_line(one.failure.summary, 160)

@@ -88,6 +88,7 @@ class Execution(ExecutionData):
             origin=started.origin,
             grants=started.grants,
             run_id=started.run_id,
+            client=started.client,
             **(known | more),
         )
 
@@ -225,6 +226,7 @@ def started_of(row: ExecutionLog) -> Started:
         isolation=row.isolation,
         grants=_grants(row.grants),
         run_id=row.run_id,
+        client=row.client,
     )
 
 

@@ -32,7 +32,7 @@ from healkit.contracts.execution import (
     utc_now,
 )
 from healkit.contracts.failure import Failure
-from healkit.contracts.rpc import ExecutionComplete, Init
+from healkit.contracts.rpc import CELL_VALUE, ExecutionComplete, Init
 from healkit.contracts.tools import ToolDefinition
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import regions, values
@@ -47,6 +47,7 @@ from healkit.errors import (
     named,
 )
 from healkit.plain_text import count
+from healkit.pysource.shapes import parse
 from healkit.runtime.calls import CALLS_MAX, CallContext, Caller, CallRouter, Provider, allows, bounded
 from healkit.runtime.events import (
     UNRECORDED,
@@ -65,7 +66,7 @@ from healkit.runtime.recording import Recorder, Recording
 from healkit.runtime.views import ViewKeeper
 from healkit.sanitizer.cleaner import HEAD_CHARS, WHOLE_MAX_CHARS
 from healkit.store.arguments import PackedArguments, pack_arguments, validate_arguments
-from healkit.store.entries import EntryLookup
+from healkit.store.entries import EntryLookup, code_hash
 from healkit.store.sql_tools import READ_LOG, SqlFailed, run_sql
 from healkit.workers.process import library_of, off_loop, surely
 from healkit.workers.sandbox import Tier
@@ -97,7 +98,9 @@ class ExecutionRequest:
     each call begins and ends. code: is run in the place of the stored one, as a candidate that is not saved.
     within: the grants that a nested execution had, where its call is repeated. parent: the execution that makes a
     nested call; it bounds what the tool may do. record, kind, earlier, retry: as `Runs.step` takes them. replay:
-    answers its calls from a record; a folder that it may write can only be read then.
+    answers its calls from a record; a folder that it may write can only be read then. client: the MCP client that asks,
+    for the record. alone: the code is run as a notebook's cell is, in no tool's place; its value is that of its last
+    expression.
 
     Raises `ConfigError` for a mode or a time that cannot be, `UsageInvalid` for a name or a persona that is no text.
     """
@@ -118,6 +121,8 @@ class ExecutionRequest:
     earlier: Finished | None = None
     retry: bool | PolicyDefaults = False
     replay: Replay | None = None
+    client: str | None = None
+    alone: bool = False
 
     def __post_init__(self) -> None:
         check_text("tool_name", self.tool_name)
@@ -275,7 +280,11 @@ class Executor:
         call.recording.begin(call.prepared)
 
     def _entry(self, request: ExecutionRequest, recording: Recording) -> VaultEntry:
-        """Return the tool's active revision, or the candidate to try in its place."""
+        """Return the tool's active revision, the candidate to try in its place, or code that is run alone."""
+        if request.alone and request.code is not None:
+            entry = VaultEntry(request.tool_name, request.persona, 0, request.code, code_hash(request.code))
+            parse(request.code, entry.label)
+            return entry
         entry = self._vault.lookup(request.tool_name, request.persona)
         if request.code is None:
             return entry
@@ -457,6 +466,7 @@ def _started(request: ExecutionRequest, run_id: str | None) -> Started:
         deadline=now,
         parent_trace_id=None if request.parent is None else request.parent.trace_id,
         run_id=run_id,
+        client=request.client,
     )
 
 
@@ -503,4 +513,6 @@ def _init(call: _Call, definitions: list[ToolDefinition], config: Config) -> Ini
         exact=True,
         contents=regions.places_of(call.arguments.contents),
         data_max_bytes=config.memory_mb * MIB,
+        call=CELL_VALUE if call.request.alone else "",
+        setup="pass" if call.request.alone else "",
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.config import Config
 from healkit.contracts.execution import (
+    RUN_CODE,
     TRIED_COUNTED_MAX,
     TRIED_ORIGINS,
     Filters,
@@ -64,9 +65,9 @@ class History:
         row = self._log().last_error(tool_name, persona)
         return None if row is None else self.complete(row)
 
-    def last_error_report(self, tool_name: str | None = None) -> str:
-        """Return the newest failure as text, which says so when there is none."""
-        return last_error_report(self._log(), tool_name)
+    def last_error_report(self, tool_name: str | None = None, persona: str | None = None) -> str:
+        """Return the newest failure, of one tool and persona where given, as text, which says so when there is none."""
+        return last_error_report(self._log(), tool_name, persona)
 
     def shown_groups(self, groups: Sequence[GroupInfo]) -> list[GroupInfo]:
         """Return groups of failures as they may be shown: the arguments of the newest row tell what a message holds."""
@@ -164,8 +165,10 @@ class History:
         """Return that row with its calls, decisions and code."""
         log = self._log()
         execution = execution_of(row, log.calls(row.trace_id), log.decisions(row.trace_id))
-        code = None
-        if row.code_hash is not None:
+        # Code that was run alone is an argument of its row.
+        alone = row.revision is None and row.tool_name == RUN_CODE
+        code = execution.arguments.get("code") if alone else None
+        if row.code_hash is not None and not alone:
             try:
                 code = self._vault().code(row.code_hash)
             except VaultError:

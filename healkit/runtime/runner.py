@@ -115,22 +115,27 @@ class Runner:
 
         `on_output` is called on healkit's own thread.
         """
-        request = ExecutionRequest(
-            tool_name,
-            persona,
-            {} if arguments is None else arguments,
-            timeout_s=timeout,
-            mode=mode,
-            origin=origin,
-            on_output=on_output,
-            on_call=on_call,
-            record=record,
-            retry=retry,
+        return await self.aperform(
+            ExecutionRequest(
+                tool_name,
+                persona,
+                {} if arguments is None else arguments,
+                timeout_s=timeout,
+                mode=mode,
+                origin=origin,
+                on_output=on_output,
+                on_call=on_call,
+                record=record,
+                retry=retry,
+            )
         )
-        with self._runs.step(record, retry=retry) as first:
+
+    async def aperform(self, request: ExecutionRequest) -> Execution:
+        """Do as `perform`, for async code in any event loop; cancelling it stops the worker."""
+        with self._runs.step(request.record, request.kind, request.earlier, request.retry) as first:
             sink = first
             while True:
-                work = self._executor.perform(request, sink, on_output)
+                work = self._executor.perform(request, sink, request.on_output)
                 try:
                     execution = await asyncio.wrap_future(background.loop.submit(work))
                 except HealkitError:

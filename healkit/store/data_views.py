@@ -25,6 +25,7 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Row, delete, func, insert, select, update
 from sqlalchemy.orm import Session
+from sqlmodel import col
 
 from healkit import plain_files
 from healkit.contracts.audit import MentionedView
@@ -44,7 +45,7 @@ from healkit.errors import (
 )
 from healkit.store.database import Database
 from healkit.store.locations import views_folder
-from healkit.store.models import USES, VIEWS
+from healkit.store.models import USES, VIEWS, ExecutionLog, ToolRegistry, table_of
 
 #: Part of an execution's record: its arguments, its result, or the answer of one of its calls, by task id (`t1`).
 Side = Literal["arguments", "result"] | str
@@ -131,6 +132,22 @@ class DataViews:
                 view.sha256: view for view in self._select(session, VIEWS.c.sha256.in_([d for _, d in uses]))
             }
         return {number: found[digest] for number, digest in uses if digest in found}
+
+    def is_used_by(self, view: DataView, persona: str) -> bool:
+        """Return whether an execution for that persona was given the view, or returned it."""
+        log = table_of(ExecutionLog)
+        used = select(USES.c.sha256).join(log, log.c.trace_id == USES.c.trace_id)
+        with self._database.read() as session:
+            found = used.where(USES.c.sha256 == view.sha256, log.c.persona == persona).limit(1)
+            return session.execute(found).first() is not None
+
+    def is_users(self, view: DataView) -> bool:
+        """Return whether a user gave the view its name; not where a tool is called `user` too."""
+        tools = select(col(ToolRegistry.id)).where(col(ToolRegistry.tool_name) == _BY_USER)
+        mine = VIEWS.c.sha256 == view.sha256, VIEWS.c.created_by == _BY_USER, VIEWS.c.named
+        with self._database.read() as session:
+            is_named = session.execute(select(VIEWS.c.sha256).where(*mine)).first() is not None
+            return is_named and session.execute(tools).first() is None
 
     def get(self, name: str) -> DataView:
         """Return the view of that name; raise `ViewNotFound`."""

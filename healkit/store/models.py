@@ -258,6 +258,7 @@ class ExecutionLog(TableBase, table=True):
     last_output: str = text_column()
     host: dict[str, Any] | None = json_column(nullable=True)
     run_id: str | None = None
+    client: str | None = None
 
 
 class ExecutionDecision(TableBase, table=True):

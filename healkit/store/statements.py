@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 STARTED = (
     "trace_id", "timestamp", "tool_name", "persona", "arguments", "status", "parent_trace_id", "origin",
-    "revision", "code_hash", "isolation", "grants", "deadline", "last_output", "host", "run_id",
+    "revision", "code_hash", "isolation", "grants", "deadline", "last_output", "host", "run_id", "client",
 )  # fmt: skip
 FINISHED = (
     "status", "result_summary", "error_traceback", "error_code", "ename", "evalue", "failure", "fingerprint",
@@ -134,6 +134,10 @@ LOOKUP = """SELECT tool.tool_name, tool.target_persona, tool.description, tool.i
     JOIN codevault AS code ON code.hash = revision.code_hash
     WHERE tool.tool_name = :name AND tool.removed_at IS NULL
         AND (tool.target_persona = :persona OR tool.target_persona = 'default')"""
+
+#: Another row after each change of a tool.
+TOOLS_STAMP = """SELECT count(*) AS tools, max(updated_at) AS newest, sum(active_revision) AS revisions,
+        count(removed_at) AS removed FROM toolregistry"""
 
 #: The personas whose entry has, or had, that code.
 OWNERS = """SELECT DISTINCT target_persona FROM revision

@@ -40,6 +40,7 @@ from healkit.store.entries import (
     entry_of,
 )
 from healkit.store.models import CodeVault, ToolRegistry
+from healkit.store.statements import TOOLS_STAMP
 from healkit.store.vault_rows import ToolSettings
 
 __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
@@ -219,6 +220,11 @@ class Vault:
         """Return the names of all tools, sorted."""
         with self._database.read() as session:
             return vault_rows.tool_names(session)
+
+    def stamp(self) -> tuple[object, ...]:
+        """Return a value that is another one after each change of a tool; cheap enough to be asked every second."""
+        (row,) = self._database.fetch(TOOLS_STAMP)
+        return tuple(row.values())
 
     def code(self, digest: str) -> str:
         """Return the code kept under a hash, or under the only hash that begins so; raise `VaultError`."""

@@ -22,14 +22,14 @@ from healkit import Healkit
 from healkit.cli import command_line
 
 #: Commands that do not end, or take a minute; their own tests start them (test_cli_commands, test_collector_alone,
-#: test_gallery_demo). Here they are only typed wrongly.
-ELSEWHERE = {"lab", "collect", "demo"}
+#: test_gallery_demo, test_agents_docs). Here they are only typed wrongly.
+ELSEWHERE = {"lab", "collect", "demo", "mcp"}
 RATIO = "def ratio(wins: int, games: int) -> float:\n    return round(wins / games, 2)\n"
 #: The command → what its placeholders stand for, where it is another thing than elsewhere.
 PLACEHOLDERS = {
     "TOOL": "ratio", "OLD": "ratio", "NEW": "share", "TO": "1", "ID": "1", "RUN": "last", "ROW": "1", "FILE": "sales.csv",
     "EXECUTION": "last", "QUESTION": "'Which region sold most?'", "NAME": "ratio", "PERSONA": "teacher", "SUBCOMMAND": "list",
-    "NAME=VALUE": "wins=1", "VALUE": "1",
+    "NAME=VALUE": "wins=1", "VALUE": "1", "NOTEBOOK": "book.ipynb",
 }  # fmt: skip
 MORE_PLACEHOLDERS = {
     "vault add": {"FILE": "ratio.py"},
@@ -91,6 +91,7 @@ def place(
     for name, text in (
         ("ratio.py", RATIO),
         ("sales.csv", "region,revenue\nnorth,3\n"),
+        ("book.ipynb", '{"nbformat": 4, "metadata": {}, "cells": []}'),
         ("plan.json", '[{"type": "finalize", "finalViewName": "sales"}]'),
     ):
         (folder / name).write_text(text)

@@ -37,7 +37,7 @@ def test_a_failing_cell_keeps_its_error_and_gets_one_card_below(run, database):
 
 def test_the_place_is_the_last_own_line_whatever_compiled_code_lies_below_it(shell):
     """P3: "at line 92 of pyarrow/error.pxi"."""
-    from healkit.notebook.own_cells import FailedCells
+    from healkit.runtime.own_cells import FailedCells
 
     result = shell.run_cell("import pyarrow as pa\npa.array(['a', 1])", store_history=True)
     for name in [one for one in linecache.cache if one.startswith("pyarrow")]:

@@ -20,6 +20,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 FIRST_REPAIR, BROWSE = NOTEBOOKS / "01_first_repair.ipynb", NOTEBOOKS / "02_browse_and_patch.ipynb"
 GALLERY = NOTEBOOKS / "03_break_it_gallery.ipynb"
 DATA, DECISIONS = NOTEBOOKS / "06_real_data.ipynb", NOTEBOOKS / "07_decisions.ipynb"
+AGENTS = NOTEBOOKS / "09_agents.ipynb"
 #: Of the two lessons about what comes of `None`, one is enough for a first hour.
 RAISING = [lesson for lesson in LESSONS if lesson.ename and lesson.name != "top_three"]
 
@@ -87,7 +88,23 @@ print(sorted({event for event in events if event.startswith("trace.")}))
 """,
     'from healkit.decisions import operations\nprint("draw_chart" in operations.install(hk).added)',
 )
-EXERCISES = {FIRST_REPAIR: FIRST, DATA: SIXTH, DECISIONS: SEVENTH}
+NINTH = (
+    """wire = stdio_client(server, errlog=sys.__stderr__)
+client = Client(wire, client_info=Implementation(name="lesson-agent", version="1.0"))
+loop = connection.enter_context(start_blocking_portal())
+agent = connection.enter_context(loop.wrap_async_context_manager(client))
+""",
+    """read(call("propose_patch", name="mean", code=code, reason="as it was"))
+read(call("revert", name="mean", to_revision=1))
+""",
+    """hk.requests.decline(2, "a mean of n values divides by n")
+read(call("revert", name="mean", to_revision=1))
+""",
+    """read(call("run_code", code="open('notes.txt')"))
+connection.close()
+""",
+)
+EXERCISES = {FIRST_REPAIR: FIRST, DATA: SIXTH, DECISIONS: SEVENTH, AGENTS: NINTH}
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -225,6 +242,21 @@ def test_the_exercises_of_the_seventh_notebook_do_what_the_text_says(ran):
         "['trace.execute_data_op', 'trace.finalize', 'trace.gather_info', 'trace.self_correction']" in events
     )
     assert "True" in installed
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("FACE-5")
+def test_the_exercises_of_the_ninth_notebook_do_what_the_text_says(ran):
+    executed, exercises, _ = ran(AGENTS)
+    connected, proposed, declined, read = map(text_of, exercises)
+    assert "got expected" in normalised(text_of(cell_of(executed, "propose-wrong")))
+    assert text_of(cell_of(executed, "apply-refused")).startswith("isError\nAPPROVAL_NEEDED")
+    assert "lesson-agent 1.0" in text_of(cell_of(executed, "record"))
+    assert connected == ""
+    assert '"got":"3.0","expected":"2.0"' in proposed
+    assert "APPROVAL_NEEDED: ApprovalNeeded: Request 2 " in proposed
+    assert "isError\nPATCH_REQUEST_DECIDED" in declined
+    assert "FileNotFoundError" in read
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)

@@ -10,6 +10,7 @@ from rendering_samples import NOW
 
 from healkit.contracts.execution import Grants
 from healkit.rendering import listings
+from healkit.rendering.execution_card import record_line
 from healkit.rendering.listings import ShownVaultEntry
 from healkit.rendering.to_text import text_of
 
@@ -75,3 +76,9 @@ def test_times_are_shown_in_utc():
     assert [duration(x) for x in (None, 3.24, 120.4, 2100.0, 250_000.0)] == [
         "–", "3.2 ms", "120 ms", "2.1 s", "4 min 10 s"
     ]  # fmt: skip
+
+
+def test_an_mcp_client_is_named_beside_the_tool_that_it_ran(make):
+    asked = make(client="claude-code 2.1.0, session 4f2a91c0", origin="mcp")
+    assert "fibonacci v1 (claude-code 2.1.0)" in text_of(listings.executions([asked]))
+    assert "· asked for by claude-code 2.1.0, session 4f2a91c0 ·" in record_line(asked)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from collector_samples import Jupyter, read_all, trace
+from collector_samples import read_all, trace
+from jupyter_server_process import Jupyter
 
 TRACE_4 = pytest.mark.requirement("TRACE-4")
 

@@ -177,7 +177,12 @@ class ToolRunner:
         except values.TooLarge as error:
             return rpc.ExecutionComplete(failure=_refused(f"the result has {error.why}, at {error.path}"))
         except values.CannotCross as error:
-            return rpc.ExecutionComplete(failure=_unsupported(error))
+            if not init.setup:
+                return rpc.ExecutionComplete(failure=_unsupported(error))
+            encoded, notes = values.encode(
+                capture.describe(value), None
+            )  # as a notebook shows a cell's value
+            notes = [f"$: {type(value).__qualname__} shown as text"]
         notes = [*shown, *notes]
         lockdown.lift_for_report()
         if len(encoded) > init.result_max_bytes:
@@ -393,8 +398,6 @@ def _since(began: tuple[float, float, int]) -> float:
 CALL_FILENAME, SETUP_FILENAME = "<call>", "<setup>"
 #: How a cell is compiled: it may await.
 CELL_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-#: Name of a cell's value, as in IPython.
-CELL_VALUE = "_"
 
 
 def as_cell(tree: ast.Module) -> ast.Module:
@@ -408,7 +411,7 @@ def as_cell(tree: ast.Module) -> ast.Module:
             tree.body, value = before, last
         case [*_, ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name))]:
             value = ast.Name(name, ast.Load())
-    tree.body.append(ast.Assign([ast.Name(CELL_VALUE, ast.Store())], value))
+    tree.body.append(ast.Assign([ast.Name(rpc.CELL_VALUE, ast.Store())], value))
     return _located(tree)
 
 

@@ -1,0 +1,458 @@
+"""healkit's own tools, as an agent calls them.
+
+Each method is a tool: its signature is the schema, its docstring the description, which an agent pays for with each
+session, so both are short. A call has a `Desk` of its own, which knows the client and the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+import msgspec
+from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult, Tool, ToolAnnotations
+
+from healkit.contracts.execution import RUN_CODE
+from healkit.contracts.healing import Attempt, Patch, PatchRequest
+from healkit.contracts.vault import VaultEntry
+from healkit.crossing.values import text_of
+from healkit.decisions.choosers import told
+from healkit.errors import AgentRefused, ArgumentsInvalid
+from healkit.healing.checks import describe
+from healkit.healing.loop import Healing
+from healkit.healing.options import HealOptions
+from healkit.mcp_server import answers, resources
+from healkit.mcp_server.answers import data_answer, execution_answer, text_answer, uri
+from healkit.parsing import parse_since
+from healkit.rendering import notebook_check
+from healkit.runtime.executor import ExecutionRequest
+from healkit.runtime.providers import schema_of
+from healkit.store.arguments import validate_arguments
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+    from healkit.app import Healkit
+    from healkit.contracts.data import DataView
+    from healkit.healing.advisor import Case, Workbench
+    from healkit.healing.notebook_check import NotebookReport
+    from healkit.healing.report import HealReport
+    from healkit.mcp_server.clients import Client, Made
+    from healkit.mcp_server.consent import Consent
+
+Answer = CallToolResult | InputRequiredResult
+Json = dict[str, Any]
+Report = TypeVar("Report")
+_ROWS_MAX, _HISTORY_MAX = 50, 5
+_VIEW = "healkit://views/"
+#: Greatest number that a database takes.
+_INT_MAX = 2**63 - 1
+
+
+class _Own(NamedTuple):
+    """Tool of healkit's own, for the check of its arguments."""
+
+    label: str
+    input_schema: Json
+
+
+class AgentAdvisor:
+    """Advisor that proposes the one patch that an agent has sent; implements `healing.advisor.Advisor`."""
+
+    author: Literal["agent"] = "agent"
+
+    def __init__(self, name: str, code: str, reason: str) -> None:
+        self.name, self._code, self._reason = name, code, reason
+
+    def propose(self, case: Case, bench: Workbench) -> Iterator[Patch]:
+        """Yield the patch; called by the loop."""
+        if self._code != case.entry.code:
+            yield Patch(code=self._code, advisor=self.name, author=self.author, reason=self._reason)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """One call of one client: what its tools need."""
+
+    hk: Healkit
+    persona: str
+    client: Client
+    consent: Consent
+    context: ServerRequestContext[Any, Any]
+    params: CallToolRequestParams
+    #: Says how far a long call is.
+    say: Callable[[str], None]
+    made: Made
+
+    def tool(self, name: str, given: Json) -> Awaitable[Answer] | None:
+        """Return the work of one of healkit's own tools; None for another. Raises `ArgumentsInvalid`."""
+        if name not in _OWN:
+            return None
+        given = {key: value for key, value in given.items() if value is not None}
+        validate_arguments(_Own(name, _schema(name)), given)
+        if any(isinstance(value, int) and abs(value) > _INT_MAX for value in given.values()):
+            raise ArgumentsInvalid(f"{name} cannot be called with a number beyond {_INT_MAX:,}.")
+        work = getattr(self, name)
+        called: Awaitable[Answer]
+        called = work(**given) if inspect.iscoroutinefunction(work) else asyncio.to_thread(work, **given)
+        return called
+
+    # Running.
+
+    async def run_tool(
+        self, name: str, arguments: Json | None = None, timeout_s: float | None = None
+    ) -> CallToolResult:
+        """Run a vault tool, restricted and on record. A text healkit://views/NAME as an argument passes that table."""
+        given = {key: self._value(value) for key, value in (arguments or {}).items()}
+        return await self._run(name, given, timeout_s)
+
+    async def run_code(self, code: str, timeout_s: float | None = None) -> CallToolResult:
+        """Run Python once: no network, no files; mcp.vault.NAME(…) calls tools. Gives the last expression's value."""
+        return await self._run(RUN_CODE, {"code": code}, timeout_s, code=code, alone=True)
+
+    async def _run(self, name: str, given: Json, timeout_s: float | None, **more: Any) -> CallToolResult:
+        limit_s = None if timeout_s is None else self._limited(timeout_s)
+        request = ExecutionRequest(
+            name, self.persona, given, timeout_s=limit_s, origin="mcp", on_output=_dropped, client=self.client.label,
+            **more,
+        )  # fmt: skip
+        execution = await self.hk.runner.aperform(request)
+        return await asyncio.to_thread(execution_answer, self.hk, execution, self.made)
+
+    # The vault.
+
+    def write_tool(
+        self, name: str, code: str, description: str = "", examples: list[Json] | None = None
+    ) -> CallToolResult:
+        """Save a new tool: a Python function `name`. Examples: {"arguments": {…}, "result": …}."""
+        entry = self.hk.vault.add(
+            name, code, persona=self.persona, description=description, examples=examples or (), author="agent",
+            reason=f"written by {self.client.label}",
+        )  # fmt: skip
+        return data_answer(self._entry(entry), exact=("code",))
+
+    def inspect_tool(self, name: str, revision: int | None = None) -> CallToolResult:
+        """Show a tool: code, schema, examples, grants, revisions, callers."""
+        vault = self.hk.vault
+        entry = vault.get(name, self._owner(name), revision)
+        names = ("number", "author", "reason", "active", "runs", "failures")
+        newest = vault.history(entry.tool_name, entry.persona, limit=_HISTORY_MAX)
+        history = [{name: getattr(one, name) for name in names} for one in newest]
+        told = self._entry(entry) | {"revisions": history, "callers": vault.callers(entry.tool_name)}
+        return data_answer(told, exact=("code",))
+
+    # The log.
+
+    def get_last_error(self, name: str | None = None) -> CallToolResult:
+        """Give the newest failure on record, of one tool if named, with its full traceback."""
+        found = self.hk.last_error(name, self.persona)
+        report = self.hk.last_error_report(name, self.persona)
+        return text_answer(report, error=None if found is None else answers.failure_data(found))
+
+    def list_executions(
+        self,
+        tool: str | None = None,
+        status: Literal["SUCCESS", "FAILURE", "REFUSED", "RUNNING"] | None = None,
+        origin: str | None = None,
+        since: str | None = None,
+        text: str | None = None,
+        limit: int = 20,
+        before_id: int | None = None,
+    ) -> CallToolResult:
+        """List executions on record, newest first. since: 2h, 3d or a date; text: words of the traceback."""
+        rows = self.hk.executions(
+            tool=tool, status=status, origin=origin, text=text, persona=self.persona,
+            since=parse_since(since) if since else None, limit=max(1, min(limit, _ROWS_MAX)), before_id=before_id,
+        )  # fmt: skip
+        told = [
+            {"log_id": one.log_id, "tool": one.label, "status": one.status, "origin": one.origin,
+             "time": one.timestamp.isoformat(timespec="seconds"), "duration_ms": one.duration_ms,
+             "error": one.failure.summary if one.failure else None}
+            for one in rows
+        ]  # fmt: skip
+        return data_answer({"executions": told, "left_out_trials": rows.left_out})
+
+    def get_execution(self, log_id: int) -> CallToolResult:
+        """Show one execution: arguments, result or traceback, calls."""
+        return data_answer(resources.execution_data(self.hk, self.persona, log_id))
+
+    # Healing.
+
+    async def propose_patch(
+        self, name: str, code: str, reason: str, log_id: int | None = None
+    ) -> CallToolResult:
+        """Validate the tool's whole new code on what failed, on recorded runs and examples. A person then consents."""
+        active = self.hk.vault.active(name, self.persona)
+        if active.code == code:
+            raise AgentRefused(f"{active.label} has this code already.", hint="Send other code.")
+        advisor = AgentAdvisor(self.client.name, code, reason)
+        options = self._options(name, log_id, advisors=(advisor,), advisors_named=True, improves=True)
+        report = await self._healed(options)
+        return self._proposal(report)
+
+    async def heal(self, name: str, log_id: int | None = None, budget_s: float = 30.0) -> CallToolResult:
+        """Let healkit look for a patch of a failing tool: rules, search, and what else is set up."""
+        report = await self._healed(self._options(name, log_id, budget_s=budget_s))
+        return self._proposal(report)
+
+    async def apply_patch(self, request_id: int, code_hash: str) -> Answer:
+        """Apply a proposed patch, once a person has consented. code_hash: as propose_patch or heal gave it."""
+        request = self._request(request_id)
+        found = await self.consent.settle(request, code_hash, self.context, self.params, self.client)
+        return found if isinstance(found, InputRequiredResult) else self._applied(found)
+
+    async def revert(self, name: str, to_revision: int) -> Answer:
+        """Go back to an earlier revision's code, once a person has consented."""
+        vault, owner = self.hk.vault, self._owner(name)
+        old = vault.get(name, owner, to_revision)
+        request = self.hk.requests.add(
+            old.tool_name,
+            old.code,
+            persona=owner,
+            advisor=self.client.name,
+            reason=f"revert to {to_revision}",
+        )
+        found = await self.consent.settle(request, old.code_hash, self.context, self.params, self.client)
+        return found if isinstance(found, InputRequiredResult) else self._applied(found)
+
+    # Data and notebooks.
+
+    async def decide(
+        self, question: str, data: dict[str, str], choices: list[Json], tools: list[str] | None = None
+    ) -> CallToolResult:
+        """Answer a question about tables, told their metadata only. data: name → data view.
+
+        choices: {"type": "gather_info" or "execute_data_op", "tool", "params", "viewName"}, then {"type": "finalize",
+        "finalViewName"}. With none, tells what there is. tools: of the vault, instead of the operations.
+        """
+        views = {name: view.removeprefix(_VIEW) for name, view in data.items()}
+        for view in views.values():
+            self._view(view)
+        stop = threading.Event()
+        decision = await self.hk.adecide(
+            question, views, chooser=choices, tools=tools, persona=self.persona, stop=stop
+        )
+        self.made.names.update([decision.run.run_id, *decision.views.values()])
+        answer = data_answer(decision.to_json())
+        answer.is_error = not decision.ok and bool(choices)
+        if decision.sent:
+            answer.content += text_answer(told(decision.sent[-1])).content
+        if (name := decision.raw_data_view_name) is not None:
+            answer.content.append(answers.link_to(self.hk.views.get(name)))
+        return answer
+
+    async def check_notebook(self, path: str, heal: bool = False, timeout_s: float = 600.0) -> CallToolResult:
+        """Run a notebook of the working directory restricted, top to bottom; heal: propose fixes. Writes nothing."""
+        file, limit_s, stop = _below_here(path), self._limited(timeout_s), threading.Event()
+
+        def check() -> NotebookReport:
+            return self.hk.check_notebook(file, heal=heal, timeout=limit_s, progress=self.say, stop=stop)
+
+        report = await _in_thread(check, stop)
+        answer = text_answer(str(report), report=notebook_check.data(report))
+        answer.is_error = report.outcome != "passed"
+        return answer
+
+    # Parts.
+
+    def _limited(self, asked_s: float) -> float:
+        """Return the time limit that was asked for; raise `AgentRefused` for more than the setting's maximum."""
+        if asked_s > (most := self.hk.config.mcp_timeout_max_s):
+            said = f"timeout_s={asked_s:g} is more than {most:g} s (mcp_timeout_max_s)."
+            raise AgentRefused(said, hint="Ask for less.")
+        return asked_s
+
+    def _value(self, value: Any) -> Any:
+        """Return an argument, with a data view in the place of its address."""
+        if not isinstance(value, str) or not value.startswith(_VIEW):
+            return value
+        name = value.removeprefix(_VIEW)
+        return self.hk.views.load(self._view(name).name)
+
+    def _view(self, name: str) -> DataView:
+        return resources.view_of(self.hk, self.persona, self.made, name)
+
+    def _owner(self, name: str) -> str:
+        """Return the persona whose entry this session's persona is served by."""
+        return self.hk.vault.active(name, self.persona).persona
+
+    def _entry(self, entry: VaultEntry) -> Json:
+        names = (
+            "persona",
+            "revision",
+            "type",
+            "description",
+            "input_schema",
+            "examples",
+            "code_hash",
+            "code",
+        )
+        told = {name: getattr(entry, name) for name in names}
+        return {"name": entry.tool_name, "grants": msgspec.to_builtins(entry.grants), **told}
+
+    def _options(self, name: str, log_id: int | None, **more: Any) -> HealOptions:
+        config = self.hk.config
+        if log_id is not None:
+            resources.execution_of(self.hk, self.persona, log_id)  # refused where it is another persona's
+        given: dict[str, Any] = {"advisors": config.heal_advisors, "budget_s": 30.0, **more}
+        given["budget_s"] = self._limited(given["budget_s"])
+        return HealOptions(
+            tool_name=name, persona=self.persona, log_id=log_id, progress=self.say, stop=threading.Event(),
+            client=self.client.name, **given,
+        )  # fmt: skip
+
+    async def _healed(self, options: HealOptions) -> HealReport:
+        def heal() -> HealReport:
+            return Healing(self.hk, options).report()
+
+        report = await _in_thread(heal, options.stop)
+        self.made.names.add(report.run_id)
+        return report
+
+    def _proposal(self, report: HealReport) -> CallToolResult:
+        """Tell a validated proposal: the verdict, each check, and the request that waits."""
+        best = report.best or next(iter(report.attempts), None) or report.nearest
+        names = ("outcome", "reason", "diagnosis", "verdict", "request_id", "revision", "notes")
+        told: Json = {name: getattr(report, name) for name in names}
+        told["run"] = uri("runs", report.run_id, "trace.jsonl")
+        if best is not None:
+            told |= {
+                "diff": best.diff,
+                "checks": list(_checks(report, best)),
+                "reaches_further": list(best.reach),
+            }
+        if report.request_id is not None:
+            request = self.hk.requests.get(report.request_id)
+            told |= {"code_hash": request.code_hash}
+            told["next"] = f"apply_patch(request_id={request.id}, code_hash={request.code_hash!r})"
+        elif report.outcome == "not_cured":
+            told["next"] = "Look at the failing checks, then propose other code."
+        answer = data_answer(
+            {name: value for name, value in told.items() if value not in (None, "", [], ())}, exact=("diff",)
+        )
+        answer.is_error = not (report.ok or report.outcome in ("pending", "shown"))
+        return answer
+
+    def _request(self, number: int) -> PatchRequest:
+        request = self.hk.requests.get(number)
+        if request.persona not in (self.persona, self._owner(request.tool_name)):
+            raise AgentRefused(
+                f"Request {number} is for the persona {request.persona!r}, not this session's."
+            )
+        return request
+
+    def _applied(self, request: PatchRequest) -> CallToolResult:
+        entry = self.hk.vault.get(request.tool_name, request.persona)
+        told = {
+            "applied": True,
+            "request_id": request.id,
+            "tool": entry.tool_name,
+            "revision": request.revision,
+        }
+        told |= {
+            "active_revision": entry.revision,
+            "decided_by": request.decided_by,
+            "code_hash": request.code_hash,
+        }
+        return data_answer(told)
+
+
+def _checks(report: HealReport, attempt: Attempt) -> Iterator[Json]:
+    """Yield each check of an attempt: the call, how it ended, what it gave and what was expected."""
+    for check, result in zip(report.checks, attempt.results, strict=False):
+        told: Json = {"call": describe(check), "from": check.origin, "outcome": result.outcome}
+        if result.outcome != "passed":
+            told["got"] = result.failure or text_of(result.value)
+            if check.raises or check.known:
+                told["expected"] = check.raises or text_of(check.expected)
+        yield told
+
+
+def _below_here(path: str) -> Path:
+    file = Path(path).resolve()
+    if not file.is_relative_to(Path.cwd()):
+        here = f"It is {str(Path.cwd())!r}."
+        raise AgentRefused(f"{path!r} is not below the server's working directory.", hint=here)
+    return file
+
+
+async def _in_thread(work: Callable[[], Report], stop: threading.Event) -> Report:
+    """Do long work in a thread; cancelling it sets `stop`."""
+    try:
+        return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        stop.set()
+        raise
+
+
+def _dropped(_output: Json) -> None:
+    """Drop an output as it comes: the execution has them all at its end."""
+
+
+# The tools as the protocol has them.
+
+
+#: healkit's own tools → what they may do, as annotations: reads only, may destroy, may be repeated.
+_OWN: dict[str, tuple[bool, bool, bool]] = {
+    "run_tool": (False, True, False),
+    "run_code": (False, False, False),
+    "write_tool": (False, False, False),
+    "inspect_tool": (True, False, True),
+    "get_last_error": (True, False, True),
+    "list_executions": (True, False, True),
+    "get_execution": (True, False, True),
+    "propose_patch": (False, False, True),
+    "heal": (False, False, True),
+    "apply_patch": (False, True, True),
+    "revert": (False, True, True),
+    "decide": (False, False, False),
+    "check_notebook": (False, False, True),
+}
+
+
+def own_tools() -> list[Tool]:
+    """Return healkit's own tools."""
+    return [
+        Tool(
+            name=name,
+            description=_described(name),
+            input_schema=_schema(name),
+            annotations=ToolAnnotations(
+                read_only_hint=reads, destructive_hint=destroys, idempotent_hint=again, open_world_hint=False
+            ),
+        )
+        for name, (reads, destroys, again) in _OWN.items()
+    ]
+
+
+def _described(name: str) -> str:
+    return " ".join((inspect.getdoc(getattr(Desk, name)) or "").split())
+
+
+@cache
+def _schema(name: str) -> dict[str, Any]:
+    """Return the schema of one of healkit's own tools, off its signature and as short as can be."""
+    schema = schema_of(getattr(Desk, name))
+    properties = {
+        argument: _short(about) for argument, about in schema["properties"].items() if argument != "self"
+    }
+    required = [argument for argument in schema["required"] if argument != "self"]
+    return {
+        "type": "object",
+        "properties": properties,
+        **({"required": required} if required else {}),
+        "additionalProperties": False,
+    }
+
+
+def _short(about: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an argument without titles and nulls: one that is left out is null."""
+    kept = next((one for one in about.get("anyOf", ()) if one.get("type") != "null"), about)
+    found = {name: value for name, value in kept.items() if name not in ("title", "additionalProperties")}
+    return found if about.get("default") is None else {**found, "default": about["default"]}
