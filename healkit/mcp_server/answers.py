@@ -23,7 +23,7 @@ from healkit.rendering import cleaning
 if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.contracts.data import DataView
-    from healkit.mcp_server.clients import Made
+    from healkit.mcp_server.clients import OwnResults
     from healkit.runtime.execution import Execution
 
 #: Characters of one text, of what a tool has printed, and the bytes of one picture.
@@ -71,7 +71,7 @@ def text_answer(text: str, **structured: Any) -> CallToolResult:
     )
 
 
-def execution_answer(hk: Healkit, execution: Execution, made: Made) -> CallToolResult:
+def execution_answer(hk: Healkit, execution: Execution, own: OwnResults) -> CallToolResult:
     """Return how an execution ended: its value, or its failure with `isError`."""
     if execution.failure is not None:
         return _failed(execution)
@@ -81,7 +81,7 @@ def execution_answer(hk: Healkit, execution: Execution, made: Made) -> CallToolR
     whole = visible(cleaned) if isinstance(cleaned, str) else _json(cleaned)
     text, cut = _cut(whole, where)
     if cut and where is not None:
-        made.keep(where, whole)
+        own.keep(where, whole)
     structured: Json = {"log_id": execution.log_id, "duration_ms": round(execution.duration_ms or 0.0, 1)}
     structured |= {"cut": True} if cut else {"result": cleaned}
     content: list[ContentBlock] = [_text(text), *_printed(execution), *_pictures(execution)]

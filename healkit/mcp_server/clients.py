@@ -91,7 +91,7 @@ class Limits:
             self._used_s[client.name] += self._clock() - began
 
 
-class Made:
+class OwnResults:
     """What this server's calls have made: runs and data views by name, and texts that were cut, by address."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """healkit's own tools, as an agent calls them.
 
 Each method is a tool: its signature is the schema, its docstring the description, which an agent pays for with each
-session, so both are short. A call has a `Desk` of its own, which knows the client and the request.
+session, so both are short. A call has a `AgentCall` of its own, which knows the client and the request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from healkit.healing.advisor import Case, Workbench
     from healkit.healing.notebook_check import NotebookReport
     from healkit.healing.report import HealReport
-    from healkit.mcp_server.clients import Client, Made
+    from healkit.mcp_server.clients import Client, OwnResults
     from healkit.mcp_server.consent import Consent
 
 Answer = CallToolResult | InputRequiredResult
@@ -77,8 +77,11 @@ class AgentAdvisor:
 
 
 @dataclass(frozen=True)
-class Desk:
-    """One call of one client: what its tools need."""
+class AgentCall:
+    """Call of one of the tools: who asks, of which Healkit, and for which persona.
+
+    context, params: the request as the SDK has it. say: tells the client how far a long call is.
+    """
 
     hk: Healkit
     persona: str
@@ -86,9 +89,8 @@ class Desk:
     consent: Consent
     context: ServerRequestContext[Any, Any]
     params: CallToolRequestParams
-    #: Says how far a long call is.
     say: Callable[[str], None]
-    made: Made
+    own: OwnResults
 
     def tool(self, name: str, given: Json) -> Awaitable[Answer] | None:
         """Return the work of one of healkit's own tools; None for another. Raises `ArgumentsInvalid`."""
@@ -109,7 +111,10 @@ class Desk:
         self, name: str, arguments: Json | None = None, timeout_s: float | None = None
     ) -> CallToolResult:
         """Run a vault tool, restricted and on record. A text healkit://views/NAME as an argument passes that table."""
-        given = {key: self._value(value) for key, value in (arguments or {}).items()}
+        given = dict(arguments or {})
+        for key, value in given.items():
+            if isinstance(value, str) and value.startswith(_VIEW):
+                given[key] = await asyncio.to_thread(self._data, value)
         return await self._run(name, given, timeout_s)
 
     async def run_code(self, code: str, timeout_s: float | None = None) -> CallToolResult:
@@ -123,7 +128,7 @@ class Desk:
             **more,
         )  # fmt: skip
         execution = await self.hk.runner.aperform(request)
-        return await asyncio.to_thread(execution_answer, self.hk, execution, self.made)
+        return await asyncio.to_thread(execution_answer, self.hk, execution, self.own)
 
     # The vault.
 
@@ -144,7 +149,12 @@ class Desk:
         names = ("number", "author", "reason", "active", "runs", "failures")
         newest = vault.history(entry.tool_name, entry.persona, limit=_HISTORY_MAX)
         history = [{name: getattr(one, name) for name in names} for one in newest]
-        told = self._entry(entry) | {"revisions": history, "callers": vault.callers(entry.tool_name)}
+        callers = [
+            one
+            for one in vault.callers(entry.tool_name)
+            if one.endswith(f"({self.persona})") or "(" not in one
+        ]
+        told = self._entry(entry) | {"revisions": history, "callers": callers}
         return data_answer(told, exact=("code",))
 
     # The log.
@@ -231,14 +241,9 @@ class Desk:
         choices: {"type": "gather_info" or "execute_data_op", "tool", "params", "viewName"}, then {"type": "finalize",
         "finalViewName"}. With none, tells what there is. tools: of the vault, instead of the operations.
         """
-        views = {name: view.removeprefix(_VIEW) for name, view in data.items()}
-        for view in views.values():
-            self._view(view)
-        stop = threading.Event()
-        decision = await self.hk.adecide(
-            question, views, chooser=choices, tools=tools, persona=self.persona, stop=stop
-        )
-        self.made.names.update([decision.run.run_id, *decision.views.values()])
+        views = {name: self._view(view).name for name, view in data.items()}
+        decision = await self.hk.adecide(question, views, chooser=choices, tools=tools, persona=self.persona)
+        self.own.names.update([decision.run.run_id, *decision.views.values()])
         answer = data_answer(decision.to_json())
         answer.is_error = not decision.ok and bool(choices)
         if decision.sent:
@@ -268,15 +273,11 @@ class Desk:
             raise AgentRefused(said, hint="Ask for less.")
         return asked_s
 
-    def _value(self, value: Any) -> Any:
-        """Return an argument, with a data view in the place of its address."""
-        if not isinstance(value, str) or not value.startswith(_VIEW):
-            return value
-        name = value.removeprefix(_VIEW)
-        return self.hk.views.load(self._view(name).name)
+    def _data(self, address: str) -> Any:
+        return self.hk.views.load(self._view(address).name)
 
-    def _view(self, name: str) -> DataView:
-        return resources.view_of(self.hk, self.persona, self.made, name)
+    def _view(self, address: str) -> DataView:
+        return resources.view_of(self.hk, self.persona, self.own, address.removeprefix(_VIEW))
 
     def _owner(self, name: str) -> str:
         """Return the persona whose entry this session's persona is served by."""
@@ -312,7 +313,7 @@ class Desk:
             return Healing(self.hk, options).report()
 
         report = await _in_thread(heal, options.stop)
-        self.made.names.add(report.run_id)
+        self.own.names.add(report.run_id)
         return report
 
     def _proposal(self, report: HealReport) -> CallToolResult:
@@ -432,13 +433,13 @@ def own_tools() -> list[Tool]:
 
 
 def _described(name: str) -> str:
-    return " ".join((inspect.getdoc(getattr(Desk, name)) or "").split())
+    return " ".join((inspect.getdoc(getattr(AgentCall, name)) or "").split())
 
 
 @cache
 def _schema(name: str) -> dict[str, Any]:
     """Return the schema of one of healkit's own tools, off its signature and as short as can be."""
-    schema = schema_of(getattr(Desk, name))
+    schema = schema_of(getattr(AgentCall, name))
     properties = {
         argument: _short(about) for argument, about in schema["properties"].items() if argument != "self"
     }

@@ -32,7 +32,7 @@ from healkit.tracing.run_folders import find_run
 if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.contracts.data import DataView
-    from healkit.mcp_server.clients import Made
+    from healkit.mcp_server.clients import OwnResults
     from healkit.runtime.execution import Execution
 
 #: Bytes of one resource, and digits of a row's number.
@@ -68,9 +68,9 @@ _STEPS = """Fix the tool {name!r}, step by step.
 Then run_tool once with the input that failed."""
 
 
-def read(hk: Healkit, persona: str, made: Made, address: str) -> ReadResourceResult:
+def read(hk: Healkit, persona: str, own: OwnResults, address: str) -> ReadResourceResult:
     """Return what is at an address, cleaned and bounded; raise `AgentRefused` and as what it reads."""
-    if (kept := made.text(address)) is not None:
+    if (kept := own.text(address)) is not None:
         return _contents(address, kept, "text/plain")
     match = _ADDRESS.fullmatch(address)
     if match is None or (match[1] == "runs") != bool(match[3]):
@@ -83,10 +83,10 @@ def read(hk: Healkit, persona: str, made: Made, address: str) -> ReadResourceRes
     if kind == "tools":
         text = hk.vault.get(name, hk.vault.active(name, persona).persona).code
     elif kind == "runs":
-        text = _run(hk, persona, made, name)
+        text = _run(hk, persona, own, name)
     else:
         data = (
-            _view(hk, persona, made, name) if kind == "views" else execution_data(hk, persona, _number(name))
+            _view(hk, persona, own, name) if kind == "views" else execution_data(hk, persona, _number(name))
         )
         text = msgspec.json.encode(cleaning.data(data)).decode()
     return _contents(address, text, mime_type)
@@ -118,26 +118,26 @@ def execution_data(hk: Healkit, persona: str, log_id: int) -> dict[str, Any]:
     return told
 
 
-def view_of(hk: Healkit, persona: str, made: Made, name: str) -> DataView:
+def view_of(hk: Healkit, persona: str, own: OwnResults, name: str) -> DataView:
     """Return a data view that this session may see; raise `ViewNotFound` for any other, which says of none."""
     with contextlib.suppress(ViewNotFound):
         view = hk.views.get(name)
-        if name in made.names or hk.views.is_used_by(name, persona) or hk.views.is_users(name):
+        if name in own.names or hk.views.is_used_by(name, persona) or hk.views.is_users(name):
             return view
     raise ViewNotFound(f"There is no data view {name!r} of this session's.")
 
 
-def _view(hk: Healkit, persona: str, made: Made, name: str) -> dict[str, Any]:
-    view = view_of(hk, persona, made, name)
+def _view(hk: Healkit, persona: str, own: OwnResults, name: str) -> dict[str, Any]:
+    view = view_of(hk, persona, own, name)
     told = msgspec.to_builtins(msgspec.structs.replace(view, file=None))
     shown = preview(hk.views.load(name), secret_columns=hk.recorder.secret_columns)
     return {**told, "preview": shown, "pass_as": f"healkit://views/{name}"}
 
 
-def _run(hk: Healkit, persona: str, made: Made, run_id: str) -> str:
+def _run(hk: Healkit, persona: str, own: OwnResults, run_id: str) -> str:
     """Return the trace of a run whose executions are all this persona's."""
     rows = hk.log.query(run=run_id, limit=_ROWS_MAX).rows
-    if run_id not in made.names and (not rows or any(row.persona != persona for row in rows)):
+    if run_id not in own.names and (not rows or any(row.persona != persona for row in rows)):
         raise RunNotFound(f"There is no run {run_id!r} of this session's.")
     file = find_run(hk.runs_dir, run_id) / "trace.jsonl"
     with file.open("rb") as opened:

@@ -43,7 +43,7 @@ from healkit import __version__
 from healkit.config import Config
 from healkit.contracts.vault import DEFAULT_PERSONA, VaultEntry
 from healkit.errors import HealkitError, InternalError, PersonaNotFound, ToolNotFound, did_you_mean
-from healkit.mcp_server.clients import Client, Limits, Made, client_of
+from healkit.mcp_server.clients import Client, Limits, OwnResults, client_of
 from healkit.mcp_server.transports import GONE
 from healkit.plain_text import visible
 
@@ -123,7 +123,7 @@ class AgentServer:
         self._session = secrets.token_hex(4)
         self._sessions: deque[ServerSession] = deque(maxlen=_SESSIONS_MAX)
         self._bus = InMemorySubscriptionBus()
-        self._made = Made()
+        self._own = OwnResults()
         self._listed = _Listed()
         self.protocol = HealkitServer(
             "healkit",
@@ -173,11 +173,10 @@ class AgentServer:
             return self._listed
         best: dict[str, VaultEntry] = {}
         for entry in hk.vault.list():
-            mine = entry.persona == self._options.persona
-            if (
-                mine or (entry.persona == DEFAULT_PERSONA and entry.tool_name not in best)
-            ) and not entry.draft:
-                best[entry.tool_name] = entry
+            name, persona = entry.tool_name, self._options.persona
+            served = entry.persona == persona or (entry.persona == DEFAULT_PERSONA and name not in best)
+            if served and not entry.draft:
+                best[name] = entry
         pattern = self._options.tools
         shown = {
             name: one
@@ -239,16 +238,16 @@ class AgentServer:
             beside.append(asyncio.create_task(leave(gone, asyncio.current_task())))
         try:
             hk, consent = await self._ready()
-            from healkit.mcp_server.own_tools import Desk
+            from healkit.mcp_server.own_tools import AgentCall
 
-            desk = Desk(hk, self._options.persona, client, consent, context, params, say, self._made)
+            call = AgentCall(hk, self._options.persona, client, consent, context, params, say, self._own)
             given = params.arguments or {}
-            if (work := desk.tool(params.name, given)) is not None:
+            if (work := call.tool(params.name, given)) is not None:
                 return await work
             names = (await asyncio.to_thread(self._tools, hk)).names
             if params.name not in names:
                 raise ToolNotFound(params.name)
-            return await desk.run_tool(names[params.name], given)
+            return await call.run_tool(names[params.name], given)
         finally:
             for task in beside:
                 task.cancel()
@@ -264,7 +263,7 @@ class AgentServer:
                 hk, _ = await self._ready()
                 from healkit.mcp_server.resources import read
 
-                return await asyncio.to_thread(read, hk, self._options.persona, self._made, str(params.uri))
+                return await asyncio.to_thread(read, hk, self._options.persona, self._own, str(params.uri))
         except Exception as error:  # noqa: BLE001 - as in `_call_tool`
             told = error if isinstance(error, HealkitError) else InternalError.of(error)
             raise MCPError(INVALID_PARAMS, str(told), {"code": told.code}) from None
@@ -286,18 +285,19 @@ class AgentServer:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
-            with contextlib.suppress(
-                HealkitError
-            ):  # each call says so; a locked database is looked at again soon
+            with contextlib.suppress(HealkitError):  # each call says so
                 await self._ready()
-                await self._look()
+            await self._look()
 
     async def _look(self) -> None:
         """Tell the clients where the vault is another than was listed."""
         listed = self._listed.stamp
         if not listed or self._opened is None:
             return
-        if await asyncio.to_thread(self._opened[0].vault.stamp) == listed:
+        try:
+            if await asyncio.to_thread(self._opened[0].vault.stamp) == listed:
+                return
+        except HealkitError:  # a locked database: looked at again soon
             return
         self._listed = _Listed()
         await self._bus.publish(ToolsListChanged())

@@ -112,12 +112,11 @@ export class LogBrowser {
   }
 
   showChosen() {
-    const { fingerprint, run, trace } = this.filters;
-    const parts = [["fingerprint", fingerprint], ["run", run], ["trace", trace]].filter(([, value]) => value);
+    const parts = ["fingerprint", "run", "trace", "origin"].map((name) => [name, this.filters[name]]).filter(([, value]) => value);
     clear(
       this.chosen,
       parts.map(([name, value]) =>
-        h("p", { class: "hk-line" }, `Only ${name} ${value.slice(0, 12)}… `, button("× all", () => {
+        h("p", { class: "hk-line" }, `Only ${name} ${value.length > 12 ? `${value.slice(0, 12)}…` : value} `, button("× all", () => {
           this.filters[name] = "";
           this.filtered();
         }, { class: "hk-quiet" })),

@@ -202,3 +202,12 @@ def test_the_log_panel_shows_refused_calls_apart(healkit: Healkit) -> None:
     assert len(groups({"status": "REFUSED"})["groups"]) == 2
     assert groups({"status": "SUCCESS"})["left_out"] == 2  # that of no failure chooses no groups
     panel.close()
+
+
+def test_the_log_panel_shows_what_was_asked_for_in_one_way(healkit: Healkit) -> None:
+    healkit.vault.add("one", "def one():\n    return 1\n")
+    healkit.execute("one", origin="mcp")
+    healkit.execute("one")
+    panel = LogBrowser(healkit, origin="mcp")
+    assert [row["origin"] for row in panel.operations["page"]({"origin": "mcp"})["rows"]] == ["mcp"]
+    panel.close()

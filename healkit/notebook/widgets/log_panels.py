@@ -24,8 +24,8 @@ from healkit.rendering.cleaning import HIDDEN_MARK
 from healkit.runtime.execution import Execution, execution_of
 from healkit.runtime.post_mortem import PostMortem
 
-#: The filters that the panel has fields for.
-FILTERS = tuple(name for name in FILTER_NAMES if name not in {"origin", "refused"})
+#: The filters that the panel has fields for, or shows as chosen.
+FILTERS = tuple(name for name in FILTER_NAMES if name != "refused")
 PAGE_ROWS = 25
 _GROUPS_MAX = 100
 
