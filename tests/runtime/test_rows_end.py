@@ -57,8 +57,16 @@ def contexts() -> list[zmq.Context]:
 
 
 #: What an execution may say in which one of our functions raised. While what a worker sent is read, a fault of ours cannot
-#: be told from bytes that are wrong: TOOL_PROTOCOL.
-_TRUTHFUL = {"", "INTERNAL_ERROR", "TOOL_EXCEPTION", "TOOL_PROTOCOL", "WORKER_START_FAILED", "SQL_ERROR"}
+#: be told from bytes that are wrong: TOOL_PROTOCOL. A process that was forked and could not be taken over is lost.
+_TRUTHFUL = {
+    "",
+    "INTERNAL_ERROR",
+    "TOOL_EXCEPTION",
+    "TOOL_PROTOCOL",
+    "WORKER_START_FAILED",
+    "SQL_ERROR",
+    "WORKER_LOST",
+}
 #: A start that was broken off leaves its socket to the collector, and the bridge's thread ends with what it raised.
 leaves_sockets = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::pytest.PytestUnhandledThreadExceptionWarning"
