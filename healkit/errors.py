@@ -576,7 +576,7 @@ class McpUnavailable(McpError):
 
 
 class AgentRefused(HealkitError):
-    """What an agent asked of healkit's MCP server, which it may not do, or not so."""
+    """Request of an agent that healkit's MCP server does not grant, or not so."""
 
     code = "AGENT_REFUSED"
 

@@ -103,7 +103,6 @@ class Agents:
 
     def __init__(self) -> None:
         self._starting = asyncio.Lock()
-        self._running = contextlib.AsyncExitStack()
         self._app: Any = None
 
     async def app(self) -> Any:
@@ -183,7 +182,8 @@ class _JupyterAgents(APIHandler):
 
         await (await self._agents.app())(scope, receive, send)
         if not self._gone.is_set():
-            await self.finish(set_content_type=self._headers.get("Content-Type"))
+            with contextlib.suppress(StreamClosedError):
+                await self.finish(set_content_type=self._headers.get("Content-Type"))
 
     get = delete = post
 

@@ -60,7 +60,6 @@ def mcp(
         raise ConfigError("The MCP server needs the package mcp.", hint="pip install 'healkit[mcp]'")
     if print_config is not None:
         return _configuration(print_config, persona, tools, db, requests_only=requests_only)
-    from healkit.collector.standalone import Address, given_token
     from healkit.mcp_server.transports import Wire, serve_http, serve_stdio
 
     if not http and sys.stdin.isatty():
@@ -74,7 +73,6 @@ def mcp(
 
     gc.freeze()
     gc.enable()
-    token = given_token(token_file, os.environ, _VARIABLE) if http else None
     with contextlib.ExitStack() as stack:
 
         def opened() -> Healkit:
@@ -85,6 +83,9 @@ def mcp(
         if wire is not None:
             asyncio.run(serve_stdio(served, wire))
         else:
+            from healkit.collector.standalone import Address, given_token
+
+            token = given_token(token_file, os.environ, _VARIABLE)
             asyncio.run(serve_http(served, Address(host, port), token, _announce))
     return Answer()
 

@@ -26,7 +26,7 @@ from healkit.contracts.execution import SUMMARY_MAX_CHARS, Grants
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check, CheckResult
 from healkit.contracts.tools import revision_label
-from healkit.contracts.vault import VaultEntry, checked_examples
+from healkit.contracts.vault import DEFAULT_PERSONA, VaultEntry, checked_examples
 from healkit.crossing import values
 from healkit.errors import (
     ArgumentsInvalid,
@@ -60,17 +60,26 @@ _CUT = "[TRUNCATED, "
 
 
 def gather(
-    vault: Vault, log: Log, tool: str, persona: str, log_id: int | None = None, *, may_work: bool = False
+    vault: Vault,
+    log: Log,
+    tool: str,
+    persona: str,
+    log_id: int | None = None,
+    *,
+    may_work: bool = False,
+    only: str | None = None,
 ) -> tuple[Case, int | None, Blamed | None]:
     """Gather the case of a tool and the log row of its failure; where another tool failed in it, the case of that one.
 
-    log_id: the failure that is meant; by default the tool's newest. may_work: nothing need say that it fails.
+    log_id: the failure that is meant; by default the tool's newest. may_work: nothing need say that it fails, and
+    it is this tool that is meant, wherever the failure came from. only: the persona whose rows count, and whose code
+    and the default code are peers; by default those of the tool's own, and failures of all.
 
     Raises `HealError` where the tool has neither a failure nor an example, and as `vault.lookup` does.
     """
     entry = vault.lookup(tool, persona)
-    row = _failure_row(log, entry, log_id)
-    found = blamed(log, row)
+    row = _failure_row(log, entry, log_id, only)
+    found = None if may_work else blamed(log, row)
     if found is not None:
         row = found.row
         entry = vault.lookup(row.tool_name, row.persona)
@@ -78,7 +87,7 @@ def gather(
     failure: Failure | None = None if row is None else execution_of(row, []).failure
     failing = failing_inputs(log, row)
     declared = [*checks_of(entry), *caller_checks(vault, entry, callers)]
-    checks = merged(declared, failing, passing_runs(log, entry))
+    checks = merged(declared, failing, passing_runs(log, entry, only))
     if row is None and not may_work and not any(check.binding for check in checks):
         raise HealError(
             f"There is no failure of {entry.label} on record, and it has no examples.",
@@ -87,7 +96,7 @@ def gather(
         )
     trace_id, untried = "" if row is None else row.trace_id, row is not None and not failing
     above = {one.tool_name for one in callers}
-    peers = tuple(one for one in peers_of(vault, entry) if one.label.partition(" ")[0] not in above)
+    peers = tuple(one for one in peers_of(vault, entry, only) if one.label.partition(" ")[0] not in above)
     case = Case(entry, failure, checks, (), peers, trace_id, untried)
     return case, None if row is None else row.id, found
 
@@ -189,10 +198,11 @@ def _failing_input(row: ExecutionLog, items_max: int) -> Check | None:
     return None
 
 
-def passing_runs(log: Log, entry: VaultEntry) -> list[Check]:
+def passing_runs(log: Log, entry: VaultEntry, persona: str | None = None) -> list[Check]:
     """Return the runs that passed and are recorded whole, each input once, newest first."""
     found: dict[str, Check] = {}
-    for row in log.query(tool=entry.tool_name, persona=entry.persona, status="SUCCESS", limit=200).rows:
+    persona = entry.persona if persona is None else persona
+    for row in log.query(tool=entry.tool_name, persona=persona, status="SUCCESS", limit=200).rows:
         summary = row.result_summary
         if (
             row.revision is None
@@ -214,7 +224,7 @@ def passing_runs(log: Log, entry: VaultEntry) -> list[Check]:
     return list(found.values())
 
 
-def peers_of(vault: Vault, entry: VaultEntry) -> Iterable[Peer]:
+def peers_of(vault: Vault, entry: VaultEntry, only: str | None = None) -> Iterable[Peer]:
     """Yield earlier revisions and other personas' versions of the tool, then other tools with the same arguments."""
     seen = {entry.code}
 
@@ -227,7 +237,12 @@ def peers_of(vault: Vault, entry: VaultEntry) -> Iterable[Peer]:
         yield from peer(revision_label(entry.tool_name, entry.persona, number), code, same_tool=True)
         if len(seen) > _REVISIONS_MAX:
             break
-    others = [other for other in vault.list() if other.type == entry.type and not other.draft]
+    seen_by = None if only is None else {only, DEFAULT_PERSONA}
+    others = [
+        other
+        for other in vault.list()
+        if other.type == entry.type and not other.draft and (seen_by is None or other.persona in seen_by)
+    ]
     for other in others:
         if other.tool_name == entry.tool_name and other.persona != entry.persona:
             yield from peer(other.label, other.code, same_tool=True)
@@ -266,11 +281,12 @@ def own_code(vault: Vault, log: Log, entry: VaultEntry, check: Check) -> str | N
         return None
 
 
-def _failure_row(log: Log, entry: VaultEntry, log_id: int | None) -> ExecutionLog | None:
-    row = log.last_error(entry.tool_name) if log_id is None else logged(log, log_id)
+def _failure_row(log: Log, entry: VaultEntry, log_id: int | None, persona: str | None) -> ExecutionLog | None:
+    row = log.last_error(entry.tool_name, persona) if log_id is None else logged(log, log_id)
     if row is not None and log_id is None and is_refused(row.error_code):
         # Calls that were wrong say nothing of the code: the newest failure before them is meant, if there is one.
-        earlier = log.query(status="FAILURE", refused=False, tool=row.tool_name, tried=False, limit=1).rows
+        own = {"tool": row.tool_name, "persona": persona}
+        earlier = log.query(status="FAILURE", refused=False, tried=False, limit=1, **own).rows
         row = next(iter(earlier), None)  # without one, the examples decide
     if row is None:
         return None

@@ -141,6 +141,8 @@ class Healing:
         self._advisors, notes = advisors_for(options.advisors, hk.config)
         self._notes = notes if options.advisors_named else []
         cell, self._is_cell = options.cell, options.cell is not None
+        #: Persona whose rows alone are read, since an agent is told what they hold.
+        self._only = options.persona if options.client else None
         with views.noting() as self._read:
             self._case, self._log_id, self._blamed = (
                 gather(
@@ -150,6 +152,7 @@ class Healing:
                     options.persona,
                     options.log_id,
                     may_work=options.improves,
+                    only=self._only,
                 )
                 if cell is None
                 else (cell.case, None, None)
@@ -399,7 +402,9 @@ class Healing:
         known = list(dict.fromkeys(log_id for log_id in own if log_id is not None))
         yield from filter(None, map(log.get, known))
         entry = self._entry
-        others = log.query(tool=entry.tool_name, persona=entry.persona, tried=False, limit=_RUNS_MAX).rows
+        others = log.query(
+            tool=entry.tool_name, persona=self._only or entry.persona, tried=False, limit=_RUNS_MAX
+        ).rows
         yield from (row for row in others if row.id not in known and row.status != "RUNNING")
 
     def _keep_attempts(self, attempts: Sequence[Attempt]) -> None:

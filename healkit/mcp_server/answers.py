@@ -11,11 +11,12 @@ import base64
 import binascii
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 from mcp_types import CallToolResult, ContentBlock, ImageContent, ResourceLink, TextContent
 
-from healkit.crossing.values import readable
+from healkit.crossing.values import is_plain, readable
 from healkit.errors import HealkitError
 from healkit.plain_text import visible
 from healkit.rendering import cleaning
@@ -31,7 +32,6 @@ TEXT_MAX_CHARS, PRINTED_MAX_CHARS, IMAGE_MAX_BYTES = 20_000, 4_000, 4 * 1024 * 1
 #: Pictures of one answer, frames and columns that are named.
 _IMAGES_MAX, _FRAMES_MAX, _COLUMNS_MAX = 8, 10, 20
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
-_SCHEME = "healkit://"
 
 #: Code → the next step in an agent's words, where the error names one of Python's or a person's.
 _NEXT = {
@@ -49,17 +49,26 @@ Json = dict[str, Any]
 
 def uri(kind: str, *parts: object) -> str:
     """Return the address of a resource: `healkit://executions/7`."""
-    from urllib.parse import quote
-
-    return f"{_SCHEME}{kind}/" + "/".join(quote(str(part), safe="") for part in parts)
+    return f"healkit://{kind}/" + "/".join(quote(str(part), safe="") for part in parts)
 
 
-def data_answer(data: object, *, exact: tuple[str, ...] = ()) -> CallToolResult:
-    """Return JSON data as an answer, cleaned; `exact` are keys that stay as they are, such as `code`."""
+def data_answer(data: Json, *, exact: tuple[str, ...] = ()) -> CallToolResult:
+    """Return JSON data as an answer, cleaned; `exact` are keys that stay as they are, such as `code`.
+
+    Where all of it is too long, each long text in it is cut, so that a program can still read the rest.
+    """
     cleaned = cleaning.data(data, exact=exact)
-    text, cut = _cut(_json(cleaned))
-    structured = cleaned if isinstance(cleaned, dict) else {"result": cleaned}
-    return CallToolResult(content=[_text(text)], structured_content=None if cut else structured)
+    if len(_json(cleaned)) > TEXT_MAX_CHARS:
+        cleaned = {key: value if key in exact else _shortened(value) for key, value in cleaned.items()}
+    return CallToolResult(content=[_text(_cut(_json(cleaned))[0])], structured_content=cleaned)
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > PRINTED_MAX_CHARS:
+        return f"{value[:PRINTED_MAX_CHARS]}… [cut: {PRINTED_MAX_CHARS:,} of {len(value):,} characters]"
+    if isinstance(value, dict):
+        return {key: _shortened(one) for key, one in value.items()}
+    return [_shortened(one) for one in value] if isinstance(value, list) else value
 
 
 def text_answer(text: str, **structured: Any) -> CallToolResult:
@@ -151,7 +160,7 @@ def _next(execution: Execution) -> str:
 
 def _failed(execution: Execution) -> CallToolResult:
     shown = cleaning.execution(execution)
-    told = cleaning.data(failure_data(shown))
+    told = failure_data(shown)
     if execution.log_id is not None:
         told["resource"] = uri("executions", execution.log_id)
     answer = _error(told)
@@ -188,9 +197,7 @@ def _printed(execution: Execution) -> list[ContentBlock]:
     told = cleaning.text(visible("".join(texts))).strip() if texts else ""
     if not told:
         return []
-    if len(told) > PRINTED_MAX_CHARS:
-        told = f"{told[:PRINTED_MAX_CHARS]}… [cut: {PRINTED_MAX_CHARS:,} of {len(told):,} characters]"
-    return [_text(f"Printed:\n{told}")]
+    return [_text(f"Printed:\n{_shortened(told)}")]
 
 
 def _has_picture(output: Mapping[str, Any]) -> bool:
@@ -225,8 +232,6 @@ def _is_base64(text: str) -> bool:
 
 def _views_of(hk: Healkit, execution: Execution) -> list[DataView]:
     """Return the views that hold the frames and arrays of its result; asked only where it has any."""
-    from healkit.crossing.values import is_plain
-
     if is_plain(execution.value):
         return []
     return hk.views.used(execution.trace_id)["result"][:_FRAMES_MAX]

@@ -92,7 +92,7 @@ class Limits:
 
 
 class OwnResults:
-    """What this server's calls have made: runs and data views by name, and texts that were cut, by address."""
+    """Results of this server's calls: runs and data views by name, and texts that were cut, by address."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()

@@ -10,6 +10,8 @@ counts only for the question that this server has put, once, while it is fresh. 
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import secrets
 import time
 from typing import TYPE_CHECKING, Any
@@ -25,7 +27,7 @@ from mcp_types import (
 
 from healkit.contracts.healing import PatchRequest
 from healkit.errors import AgentRefused, ApprovalNeeded, PatchRequestDecided
-from healkit.healing.consent import decide
+from healkit.healing.consent import decide, denied
 from healkit.plain_text import visible
 from healkit.pysource.reach import added_reach, declares_effects
 from healkit.rendering import cleaning
@@ -74,25 +76,31 @@ class Consent:
                 hint="Look at the request again: what is applied is what was shown.",
             )
         if request.state != "pending":
-            return self._hk.requests.accept(request.id)  # as it was decided, or the reason why not
-        word = self._policy(request, client)
-        if word == "deny":
-            raise PatchRequestDecided(
-                f"The policy forbids patches of {request.tool_name!r} (heal_deny).", hint="Ask its owner."
-            )
-        if word == "allow":
-            return self._hk.requests.accept(request.id, by=f"policy, for {client.name}")
+            return await self._accepted(request, "")  # as it was decided, or the reason why not
+        self.check_allowed(request.tool_name, request.persona, client)
+        if await asyncio.to_thread(self._policy, request, client) == "allow":
+            return await self._accepted(request, f"policy, for {client.name}")
         answer = await self._answer(request, context, params)
         if isinstance(answer, InputRequiredResult):
             return answer
         if answer is None or answer.action == "cancel":
             raise _waiting(request)
         if answer.action == "accept" and (answer.content or {}).get("apply") is True:
-            return self._hk.requests.accept(request.id, by=f"user of {client.name}")
-        self._hk.requests.decline(request.id, "declined in the client", by=f"user of {client.name}")
+            return await self._accepted(request, f"user of {client.name}")
+        decline = functools.partial(self._hk.requests.decline, by=f"user of {client.name}")
+        await asyncio.to_thread(decline, request.id, "declined in the client")
         raise PatchRequestDecided(
             f"The user declined request {request.id}.", hint="Ask what they want instead."
         )
+
+    def check_allowed(self, tool_name: str, persona: str, client: Client) -> None:
+        """Raise `PatchRequestDecided` where the policy denies patches of the tool, whatever they are."""
+        if denied(tool_name, self._hk.config, persona, client.name):
+            said = f"The policy forbids patches of {tool_name!r} (heal_deny)."
+            raise PatchRequestDecided(said, hint="Ask its owner.")
+
+    async def _accepted(self, request: PatchRequest, by: str) -> PatchRequest:
+        return await asyncio.to_thread(self._hk.requests.accept, request.id, by)
 
     def _policy(self, request: PatchRequest, client: Client) -> str:
         vault = self._hk.vault
@@ -112,7 +120,7 @@ class Consent:
     async def _answer(
         self, request: PatchRequest, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
     ) -> ElicitResult | InputRequiredResult | None:
-        """Put the question to the client's user; None where it cannot be, or nobody answers in time."""
+        """Put the question to the client's user; None where it cannot be, or no answer comes in time."""
         if params.input_responses is not None or params.request_state is not None:
             return self._answered(request, params)
         capabilities = context.session.client_capabilities

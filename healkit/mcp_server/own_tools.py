@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from urllib.parse import unquote
 
 import msgspec
 from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 
+from healkit.config import HEAL_BUDGET_S
 from healkit.contracts.execution import RUN_CODE
 from healkit.contracts.healing import Attempt, Patch, PatchRequest
 from healkit.contracts.vault import VaultEntry
@@ -50,7 +52,7 @@ Answer = CallToolResult | InputRequiredResult
 Json = dict[str, Any]
 Report = TypeVar("Report")
 _ROWS_MAX, _HISTORY_MAX = 50, 5
-_VIEW = "healkit://views/"
+_VIEW = uri("views", "")
 #: Greatest number that a database takes.
 _INT_MAX = 2**63 - 1
 
@@ -198,38 +200,29 @@ class AgentCall:
         self, name: str, code: str, reason: str, log_id: int | None = None
     ) -> CallToolResult:
         """Validate the tool's whole new code on what failed, on recorded runs and examples. A person then consents."""
-        active = self.hk.vault.active(name, self.persona)
+        active = await asyncio.to_thread(self.hk.vault.active, name, self.persona)
         if active.code == code:
             raise AgentRefused(f"{active.label} has this code already.", hint="Send other code.")
         advisor = AgentAdvisor(self.client.name, code, reason)
-        options = self._options(name, log_id, advisors=(advisor,), advisors_named=True, improves=True)
-        report = await self._healed(options)
-        return self._proposal(report)
+        return await self._healed(name, log_id, advisors=(advisor,), advisors_named=True, improves=True)
 
-    async def heal(self, name: str, log_id: int | None = None, budget_s: float = 30.0) -> CallToolResult:
+    async def heal(
+        self, name: str, log_id: int | None = None, budget_s: float = HEAL_BUDGET_S
+    ) -> CallToolResult:
         """Let healkit look for a patch of a failing tool: rules, search, and what else is set up."""
-        report = await self._healed(self._options(name, log_id, budget_s=budget_s))
-        return self._proposal(report)
+        return await self._healed(name, log_id, budget_s=budget_s)
 
     async def apply_patch(self, request_id: int, code_hash: str) -> Answer:
         """Apply a proposed patch, once a person has consented. code_hash: as propose_patch or heal gave it."""
-        request = self._request(request_id)
+        request = await asyncio.to_thread(self._request, request_id)
         found = await self.consent.settle(request, code_hash, self.context, self.params, self.client)
-        return found if isinstance(found, InputRequiredResult) else self._applied(found)
+        return await self._settled(found)
 
     async def revert(self, name: str, to_revision: int) -> Answer:
         """Go back to an earlier revision's code, once a person has consented."""
-        vault, owner = self.hk.vault, self._owner(name)
-        old = vault.get(name, owner, to_revision)
-        request = self.hk.requests.add(
-            old.tool_name,
-            old.code,
-            persona=owner,
-            advisor=self.client.name,
-            reason=f"revert to {to_revision}",
-        )
-        found = await self.consent.settle(request, old.code_hash, self.context, self.params, self.client)
-        return found if isinstance(found, InputRequiredResult) else self._applied(found)
+        request = await asyncio.to_thread(self._request_to_revert, name, to_revision)
+        found = await self.consent.settle(request, request.code_hash, self.context, self.params, self.client)
+        return await self._settled(found)
 
     # Data and notebooks.
 
@@ -241,7 +234,7 @@ class AgentCall:
         choices: {"type": "gather_info" or "execute_data_op", "tool", "params", "viewName"}, then {"type": "finalize",
         "finalViewName"}. With none, tells what there is. tools: of the vault, instead of the operations.
         """
-        views = {name: self._view(view).name for name, view in data.items()}
+        views = {name: (await asyncio.to_thread(self._view, view)).name for name, view in data.items()}
         decision = await self.hk.adecide(question, views, chooser=choices, tools=tools, persona=self.persona)
         self.own.names.update([decision.run.run_id, *decision.views.values()])
         answer = data_answer(decision.to_json())
@@ -249,7 +242,7 @@ class AgentCall:
         if decision.sent:
             answer.content += text_answer(told(decision.sent[-1])).content
         if (name := decision.raw_data_view_name) is not None:
-            answer.content.append(answers.link_to(self.hk.views.get(name)))
+            answer.content.append(answers.link_to(await asyncio.to_thread(self.hk.views.get, name)))
         return answer
 
     async def check_notebook(self, path: str, heal: bool = False, timeout_s: float = 600.0) -> CallToolResult:
@@ -277,7 +270,7 @@ class AgentCall:
         return self.hk.views.load(self._view(address).name)
 
     def _view(self, address: str) -> DataView:
-        return resources.view_of(self.hk, self.persona, self.own, address.removeprefix(_VIEW))
+        return resources.view_of(self.hk, self.persona, self.own, unquote(address.removeprefix(_VIEW)))
 
     def _owner(self, name: str) -> str:
         """Return the persona whose entry this session's persona is served by."""
@@ -301,20 +294,23 @@ class AgentCall:
         config = self.hk.config
         if log_id is not None:
             resources.execution_of(self.hk, self.persona, log_id)  # refused where it is another persona's
-        given: dict[str, Any] = {"advisors": config.heal_advisors, "budget_s": 30.0, **more}
+        given: dict[str, Any] = {"advisors": config.heal_advisors, "budget_s": HEAL_BUDGET_S, **more}
         given["budget_s"] = self._limited(given["budget_s"])
         return HealOptions(
-            tool_name=name, persona=self.persona, log_id=log_id, progress=self.say, stop=threading.Event(),
+            tool_name=name, persona=self.persona, log_id=log_id, progress=self.say,
             client=self.client.name, **given,
         )  # fmt: skip
 
-    async def _healed(self, options: HealOptions) -> HealReport:
-        def heal() -> HealReport:
-            return Healing(self.hk, options).report()
+    async def _healed(self, name: str, log_id: int | None, **more: Any) -> CallToolResult:
+        """Heal a tool, and tell its proposal."""
+        stop = threading.Event()
 
-        report = await _in_thread(heal, options.stop)
-        self.own.names.add(report.run_id)
-        return report
+        def heal() -> CallToolResult:
+            report = Healing(self.hk, self._options(name, log_id, stop=stop, **more)).report()
+            self.own.names.add(report.run_id)
+            return self._proposal(report)
+
+        return await _in_thread(heal, stop)
 
     def _proposal(self, report: HealReport) -> CallToolResult:
         """Tell a validated proposal: the verdict, each check, and the request that waits."""
@@ -347,6 +343,18 @@ class AgentCall:
                 f"Request {number} is for the persona {request.persona!r}, not this session's."
             )
         return request
+
+    def _request_to_revert(self, name: str, revision: int) -> PatchRequest:
+        old = self.hk.vault.get(name, self._owner(name), revision)
+        self.consent.check_allowed(old.tool_name, old.persona, self.client)
+        return self.hk.requests.add(
+            old.tool_name, old.code, persona=old.persona, advisor=self.client.name, reason=f"revert to {revision}"
+        )  # fmt: skip
+
+    async def _settled(self, found: PatchRequest | InputRequiredResult) -> Answer:
+        if isinstance(found, InputRequiredResult):
+            return found
+        return await asyncio.to_thread(self._applied, found)
 
     def _applied(self, request: PatchRequest) -> CallToolResult:
         entry = self.hk.vault.get(request.tool_name, request.persona)

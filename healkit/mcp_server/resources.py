@@ -25,6 +25,7 @@ from mcp_types import (
 from healkit.commands.log import execution_json
 from healkit.crossing.values import preview
 from healkit.errors import AgentRefused, RunNotFound, UsageInvalid, ViewNotFound
+from healkit.mcp_server.answers import uri
 from healkit.plain_text import visible
 from healkit.rendering import cleaning
 from healkit.tracing.run_folders import find_run
@@ -122,7 +123,7 @@ def view_of(hk: Healkit, persona: str, own: OwnResults, name: str) -> DataView:
     """Return a data view that this session may see; raise `ViewNotFound` for any other, which says of none."""
     with contextlib.suppress(ViewNotFound):
         view = hk.views.get(name)
-        if name in own.names or hk.views.is_used_by(name, persona) or hk.views.is_users(name):
+        if name in own.names or hk.views.is_open_to(view, persona):
             return view
     raise ViewNotFound(f"There is no data view {name!r} of this session's.")
 
@@ -131,7 +132,7 @@ def _view(hk: Healkit, persona: str, own: OwnResults, name: str) -> dict[str, An
     view = view_of(hk, persona, own, name)
     told = msgspec.to_builtins(msgspec.structs.replace(view, file=None))
     shown = preview(hk.views.load(name), secret_columns=hk.recorder.secret_columns)
-    return {**told, "preview": shown, "pass_as": f"healkit://views/{name}"}
+    return {**told, "preview": shown, "pass_as": uri("views", name)}
 
 
 def _run(hk: Healkit, persona: str, own: OwnResults, run_id: str) -> str:

@@ -17,24 +17,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
-from mcp_types import jsonrpc_message_adapter
-from pydantic import ValidationError
 
-from healkit.collector.standalone import (
-    DRAIN_S,
-    Address,
-    Token,
-    bind,
-    check_public,
-    generated_token,
-    is_loopback,
-    stop_signals,
-)
 from healkit.config import MIB
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
     from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from healkit.collector.standalone import Address, Token
 
 #: Bytes of one message.
 MESSAGE_MAX_BYTES = 16 * MIB
@@ -63,6 +53,11 @@ class Wire:
         return self._lines()
 
     async def _lines(self) -> AsyncIterator[str]:
+        from mcp_types import (
+            jsonrpc_message_adapter,  # late: the descriptors are taken before anything is loaded
+        )
+        from pydantic import ValidationError
+
         queue: asyncio.Queue[bytes] = asyncio.Queue(_QUEUED_MAX)
         loop = asyncio.get_running_loop()
 
@@ -138,6 +133,15 @@ async def serve_http(
     cannot be had or needs a token of its own.
     """
     import uvicorn
+
+    from healkit.collector.standalone import (
+        DRAIN_S,
+        bind,
+        check_public,
+        generated_token,
+        is_loopback,
+        stop_signals,
+    )
 
     check_public(address.host, token)
     generated = None

@@ -290,13 +290,9 @@ class Views:
         self._keeper.wait()
         return self._keeper.views.get(name)
 
-    def is_used_by(self, name: str, persona: str) -> bool:
-        """Return whether an execution for that persona was given the view, or returned it; raise `ViewNotFound`."""
-        return self._keeper.views.is_used_by(self.get(name), persona)
-
-    def is_users(self, name: str) -> bool:
-        """Return whether a user gave the view its name; raise `ViewNotFound`."""
-        return self._keeper.views.is_users(self.get(name))
+    def is_open_to(self, view: DataView, persona: str) -> bool:
+        """Return whether an execution for that persona was given the view or returned it, or a user named it."""
+        return self._keeper.views.is_open_to(view, persona)
 
     def list(self, limit: int = 100) -> ViewList:
         """Return the views, newest first."""

@@ -133,21 +133,20 @@ class DataViews:
             }
         return {number: found[digest] for number, digest in uses if digest in found}
 
-    def is_used_by(self, view: DataView, persona: str) -> bool:
-        """Return whether an execution for that persona was given the view, or returned it."""
+    def is_open_to(self, view: DataView, persona: str) -> bool:
+        """Return whether an execution for that persona was given the view or returned it, or a user named it.
+
+        Where a tool is called `user` too, who named it is not known.
+        """
         log = table_of(ExecutionLog)
         used = select(USES.c.sha256).join(log, log.c.trace_id == USES.c.trace_id)
-        with self._database.read() as session:
-            found = used.where(USES.c.sha256 == view.sha256, log.c.persona == persona).limit(1)
-            return session.execute(found).first() is not None
-
-    def is_users(self, view: DataView) -> bool:
-        """Return whether a user gave the view its name; not where a tool is called `user` too."""
+        mine = used.where(USES.c.sha256 == view.sha256, log.c.persona == persona).limit(1)
+        users = VIEWS.c.sha256 == view.sha256, VIEWS.c.created_by == _BY_USER, VIEWS.c.named
+        named = select(VIEWS.c.sha256).where(*users)
         tools = select(col(ToolRegistry.id)).where(col(ToolRegistry.tool_name) == _BY_USER)
-        mine = VIEWS.c.sha256 == view.sha256, VIEWS.c.created_by == _BY_USER, VIEWS.c.named
         with self._database.read() as session:
-            is_named = session.execute(select(VIEWS.c.sha256).where(*mine)).first() is not None
-            return is_named and session.execute(tools).first() is None
+            is_mine, is_named, is_tools = (session.execute(one).first() for one in (mine, named, tools))
+        return is_mine is not None or (is_named is not None and is_tools is None)
 
     def get(self, name: str) -> DataView:
         """Return the view of that name; raise `ViewNotFound`."""

@@ -206,3 +206,18 @@ def test_to_go_back_needs_consent_too(db: Path, beside: Healkit) -> None:
             assert beside.execute_tool("two") == 2
 
     run(work)
+
+
+def test_to_go_back_is_not_even_asked_for_where_the_policy_denies_it(db: Path, beside: Healkit) -> None:
+    beside.vault.add("two", "def two():\n    return 2\n")
+    beside.vault.patch("two", "def two():\n    return 3\n")
+
+    async def work() -> None:
+        async with connected(db, environment={"HEALKIT_HEAL_DENY": "two"}) as client:
+            error = error_of(await client.call_tool("revert", {"name": "two", "to_revision": 1}))
+            assert error["code"] == "PATCH_REQUEST_DECIDED"
+            assert beside.requests.list() == []
+            gone = error_of(await client.call_tool("revert", {"name": "two", "to_revision": 9}))
+            assert gone["code"] == "REVISION_NOT_FOUND"
+
+    run(work)

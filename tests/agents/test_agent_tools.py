@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pandas as pd
 import pytest
 from agent_samples import FIXED, MEAN, connected, data_of, error_of, run, text_of
 from cli_samples import call
@@ -237,10 +238,7 @@ def test_annotations_say_what_a_tool_may_do(db: Path, beside: Healkit) -> None:
             hints = {name: tools[name].annotations for name in ("reads", "acts", "above")}
             assert [one and one.read_only_hint for one in hints.values()] == [True, False, False]
             assert [one and one.destructive_hint for one in hints.values()] == [False, True, True]
-            assert (
-                tools["reads"].input_schema["properties"] == {"n": {"type": "integer", "default": 1}}
-                or tools["reads"].input_schema["properties"]["n"]["default"] == 1
-            )
+            assert tools["reads"].input_schema["properties"] == {"n": {"type": "integer", "default": 1}}
 
     run(work)
 
@@ -362,3 +360,69 @@ def test_a_notebook_is_checked_below_the_servers_folder_only(db: Path) -> None:
 
     run(work)
     assert file.read_bytes() == before
+
+
+def test_a_patch_is_one_of_the_tool_that_was_named_whatever_failed_in_it(db: Path, beside: Healkit) -> None:
+    async def work() -> None:
+        async with connected(db) as client:
+            inner = "def run(xs):\n    return xs[0]\n"
+            outer = "def run(xs):\n    return mcp.vault.inner(xs=xs) + 1\n"
+            for name, code in (("inner", inner), ("outer", outer)):
+                await client.call_tool("write_tool", {"name": name, "code": code})
+            error_of(await client.call_tool("outer", {"xs": []}))
+            asked = {"name": "outer", "code": "def run(xs):\n    return 1\n", "reason": "no call for nothing"}
+            await client.call_tool("propose_patch", asked)
+            assert {request.tool_name for request in beside.requests.pending()} <= {"outer"}
+            assert beside.requests.pending()
+
+    run(work)
+
+
+def test_a_proposal_tells_nothing_of_another_personas_runs(db: Path, beside: Healkit) -> None:
+    beside.vault.add("mean", MEAN)
+    beside.vault.add("mean", FIXED.replace("sum(xs)", "float(sum(xs))"), persona="teacher")
+    beside.execute("mean", "teacher", {"xs": [777]})
+    beside.execute("mean", "default", {"xs": [888]})
+
+    async def work() -> None:
+        async with connected(db, "--persona", "agent") as client:
+            asked = {"name": "mean", "code": FIXED, "reason": "the name is xs"}
+            told = [
+                await client.call_tool("propose_patch", asked),
+                await client.call_tool("heal", {"name": "mean"}),
+            ]
+            text = json.dumps([one.model_dump(mode="json") for one in told])
+            assert "777" not in text
+            assert "888" not in text
+            assert "float(sum" not in text
+
+    run(work)
+
+
+def test_a_table_with_any_name_is_passed_by_its_address(db: Path, beside: Healkit) -> None:
+    beside.views.put(pd.DataFrame({"a": range(4)}), "my table/1")
+    beside.vault.add(
+        "rows", "import pandas as pd\ndef rows(frame: pd.DataFrame) -> int:\n    return len(frame)\n"
+    )
+
+    async def work() -> None:
+        async with connected(db) as client:
+            address = "healkit://views/my%20table%2F1"
+            told = json.loads((await client.read_resource(address)).contents[0].text)  # type: ignore[union-attr]  # a text
+            assert told["pass_as"] == address
+            assert data_of(await client.call_tool("rows", {"frame": address}))["result"] == 4
+
+    run(work)
+
+
+def test_what_is_too_long_is_cut_text_by_text_and_can_still_be_read(db: Path, beside: Healkit) -> None:
+    beside.vault.add("long", "def long(text: str) -> None:\n    raise ValueError(text)\n")
+    beside.execute("long", arguments={"text": "word " * 6000})
+
+    async def work() -> None:
+        async with connected(db) as client:
+            told = data_of(await client.call_tool("get_execution", {"log_id": 1}))
+            assert told["error"]["code"] == "TOOL_EXCEPTION"
+            assert "[cut: 4,000 of " in told["error"]["evalue"]
+
+    run(work)
