@@ -2,7 +2,7 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo lab test test-all test-postgres lint fix bench bench-heal soak fuzz outage clean
+.PHONY: demo lab test test-all test-postgres lint fix bench bench-heal bench-learn soak fuzz outage clean
 
 demo: $(BIN)/healkit
 	$(BIN)/healkit demo
@@ -47,6 +47,18 @@ fix: $(BIN)/python
 bench: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
 	$(BIN)/python benchmarks/run.py
+
+# What learning is worth, and what it costs: `make bench-learn`, with GORILLA=path and TAU=path (checkouts of BFCL and of
+# tau-bench) also on public logs.
+bench-learn: $(BIN)/python
+	$(BIN)/pip install --quiet '.[test]'
+	$(BIN)/python benchmarks/learn/cost.py
+	$(BIN)/python benchmarks/learn/cliffwalk.py
+	$(BIN)/python benchmarks/learn/regress.py
+	$(BIN)/python benchmarks/learn/success.py $(if $(TAU),--tau '$(TAU)')
+	$(BIN)/python benchmarks/learn/memory.py
+	$(if $(GORILLA),$(BIN)/python benchmarks/learn/intent.py --gorilla '$(GORILLA)')
+	$(if $(GORILLA)$(TAU),$(BIN)/python benchmarks/learn/next_tool.py $(if $(GORILLA),--gorilla '$(GORILLA)') $(if $(TAU),--tau '$(TAU)'))
 
 # How much is healed: `make bench-heal`, and `make bench-heal QUIXBUGS=path` with a checkout of QuixBugs too.
 bench-heal: $(BIN)/python

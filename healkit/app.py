@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import inspect
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -24,6 +24,7 @@ from healkit.decisions.service import DecideService
 from healkit.errors import HealkitError
 from healkit.healing.run_policy import RunPolicy
 from healkit.healing.service import HealService
+from healkit.learning.thread import ConsumerThread
 from healkit.runtime import background, run_audit
 from healkit.runtime.auto_retention import AutoRetention
 from healkit.runtime.executor import Executor
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
     from healkit.contracts.doctor import DoctorReport, Status
     from healkit.contracts.runs import RunManifest
     from healkit.contracts.vault import VaultEntry
+    from healkit.learning.regress import RegressReport
+    from healkit.learning.service import LearningService
+    from healkit.learning.suggest import Suggester, Suggestions
+    from healkit.learning.tool_graph import ToolGraph
     from healkit.rendering.summaries import ShownFrameSummary, ShownTextSummary
     from healkit.runtime.run_audit import StepOf
     from healkit.runtime.views import Views
@@ -84,8 +89,8 @@ class Healkit:
     create: whether a database that does not exist yet is made.
 
     Its parts: `vault`, `log`, `requests`, `views`, `audit`, `traces` and `history` (what is kept), `runner`, `runs`,
-    `executor` and `recorder` (running tools), `host` and `mcp` (what tools can call), `healing`, `decisions`, `panels`,
-    `config`, `database`.
+    `executor` and `recorder` (running tools), `host` and `mcp` (what tools can call), `healing`, `decisions`,
+    `learning`, `panels`, `config`, `database`.
 
     Raises a `DatabaseError` when the database cannot be opened, and `ConfigError` for settings that cannot work.
     """
@@ -101,7 +106,8 @@ class Healkit:
             # Others can read a database on a server.
             self.config = dataclasses.replace(self.config, sanitize_log=True)
         self.traces = Traces(self.database, self.config)
-        self.recorder = Recorder(self.database, self.config, self.traces.tracer, self.traces.notify)
+        self.learning_thread = ConsumerThread(lambda: self.learning.consumer)
+        self.recorder = Recorder(self.database, self.config, self.traces.tracer, self._on_trace)
         self.recorder.recover_orphans()
         self.view_keeper = ViewKeeper(self.database, self.config)
         self.executor = Executor(
@@ -199,6 +205,48 @@ class Healkit:
 
         return Views(self.view_keeper, self.recorder.secret_columns)
 
+    @functools.cached_property
+    def learning(self) -> LearningService:
+        """What the traces teach: `.sample(n)`, `.surprising()`, `.report()`, `.rebuild()`."""
+        from healkit.learning.service import LearningService
+
+        return LearningService(self.database)
+
+    @functools.cached_property
+    def graph(self) -> ToolGraph:
+        """Tools that go together: `.neighbours(tool)`, `.path(a, b)`, `.to_networkx()`, `.to_pandas()`."""
+        from healkit.learning.tool_graph import ToolGraph
+
+        return ToolGraph(self.database, self.learning.catch_up)
+
+    @functools.cached_property
+    def suggester(self) -> Suggester:
+        """What `suggest` asks."""
+        from healkit.learning.suggest import Suggester
+
+        return Suggester(
+            self.database,
+            self.vault,
+            self.learning.graph_learner,
+            self.learning.catch_up,
+            self.traces.tracer.intents,
+        )
+
+    def suggest(
+        self,
+        intent: str | None = None,
+        *,
+        after: str | Sequence[str] = (),
+        k: int = 5,
+        persona: str | None = None,
+    ) -> Suggestions:
+        """Suggest up to k tools to call, each with a sentence that says why.
+
+        intent: what is wanted, in words. after: the tools that were called before, the last one last. persona: only the
+        vault's tools that it can run. Raises `UsageInvalid` for a tool that is not known.
+        """
+        return self.suggester.suggest(intent, after=after, k=k, persona=persona)
+
     @property
     def runs_dir(self) -> Path:
         """Folder of the run folders."""
@@ -259,6 +307,12 @@ class Healkit:
     decide_panel = method_of("panels", Panels.decide_panel)
     audit_panel = method_of("panels", Panels.audit_panel)
 
+    def _on_trace(self, send: bool) -> None:
+        """Tell who waits for traces that there is one more; called by the recorder."""
+        if send:
+            self.traces.notify()
+        self.learning_thread.notify()
+
     def export_cassette(self, log_id: int, path: str | Path, *, overwrite: bool = False) -> tuple[Path, int]:
         """Write an execution as a file that runs again anywhere, without what it called: `replay(path)`.
 
@@ -270,6 +324,23 @@ class Healkit:
 
         found = reproduction_of(self.log, self.vault, log_id, self.executor.providers)
         return write_reproduction(found, path, self.traces.tracer.sanitizer, overwrite=overwrite)
+
+    def regress(
+        self, tool: str, code: str | None = None, persona: str = "default", *, budget_s: float = 30.0
+    ) -> RegressReport:
+        """Run a tool's recorded runs again with other code, most telling first, until the budget is spent.
+
+        code: by default the active code. Calls are answered from the record, and none is made. The report says which
+        runs differ from the record, and after how many re-runs that was seen. budget_s: seconds of wall time.
+
+        Raises `ConfigError` for a budget that is none, as `vault.lookup` does, and as `try_code` does for the code.
+        """
+        from healkit.learning.regress import Regression
+
+        entry = self.vault.lookup(tool, persona)
+        return Regression(self.runner, self.log, entry, self.executor.providers, persona).report(
+            code, budget_s
+        )
 
     def undo(self, tool: str, persona: str = "default") -> VaultEntry:
         """Take back a tool's active revision: a new one with the code that it was made from.
@@ -305,7 +376,10 @@ class Healkit:
             self.config,
             tools,
             self.log,
-            self.recorder.problem or self.retention.problem or self.view_keeper.problem,
+            self.recorder.problem
+            or self.retention.problem
+            or self.view_keeper.problem
+            or self.learning_thread.problem,
             traces,
         )
         return dataclasses.replace(found, requests=self.requests.waiting())
@@ -321,6 +395,7 @@ class Healkit:
         if not self.closed:
             self.closed = True
             self.retention.close()
+            self.learning_thread.close()
             self.runs.close()
             if "audit" in vars(self):
                 self.audit.close()

@@ -227,7 +227,7 @@ class Config:
         (), "tools whose cured patches are applied without asking (docs/consent.md); * is every tool"
     )
     heal_advisors: tuple[str, ...] = setting(
-        ("peers", "rules", "search", "model"), "who is asked for a patch, in this order"
+        ("memory", "peers", "rules", "search", "model"), "who is asked for a patch, in this order"
     )
     # The MCP server
     mcp_rate_per_s: float = setting(50.0, "calls from one client in the long run; twice as many at once")

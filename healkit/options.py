@@ -127,6 +127,8 @@ TRIALS = Option("tried", "include the trials and searches of healings", bool, de
 BEFORE = Option("before", "only rows older than this one", int, metavar="ROW")
 GROUP = Option("group", "group similar failures", bool, default=False)
 SUMMARY = Option("summary", "runs, failures and durations of each tool", bool, default=False)
+AFTER = Option("after", "a tool that was called before, the last one last", metavar="TOOL", many=True)
+SUGGESTED = Option("limit", "number of suggestions at most", int, default=5, metavar="N")
 LIMIT = Option("limit", "number of rows at most", int, default=20, metavar="N")
 NOTEBOOK = Option("notebook", "write the newest one as a notebook that runs without healkit", metavar="FILE")
 MARKDOWN = Option("markdown", "print the newest one as a bug report in Markdown", bool, default=False)
@@ -155,7 +157,7 @@ ANALYSIS = Option("analysis", "let the configured model write an analysis of the
 # Healing.
 ADVISORS = Option(
     "advisors",
-    "advisors to ask, in this order: peers,rules,search,model,person",
+    "advisors to ask, in this order: memory,peers,rules,search,model,person",
     metavar="WHO",
     flag="--with",
 )

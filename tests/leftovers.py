@@ -18,8 +18,8 @@ _VARIABLE = "HEALKIT_TEST_RUN"
 _HOST = re.compile(r"/healkit-\d+/(\d+)-\d+-\d+/")
 #: Python's own: a process that has used `multiprocessing` has one until its very end.
 _TRACKER = "from multiprocessing.resource_tracker import main"
-#: What was told to end as the last test ended may take this long.
-_GRACE_S = 5.0
+#: What was told to end as the last test ended may take this long: a busy machine takes a sandbox down in its own time.
+_GRACE_S = 30.0
 
 
 def mark_this_run() -> None:
@@ -32,9 +32,21 @@ def leftovers() -> list[str]:
     until = time.monotonic() + _GRACE_S
     while found := list(_of_this_run()):
         if time.monotonic() > until:
-            return [f"{process.pid}: {command}" for process, command in found]
+            return [_described(process, command) for process, command in found]
         time.sleep(0.1)
     return []
+
+
+def _described(process: psutil.Process, command: str) -> str:
+    try:
+        below = [f"{child.pid} {child.status()}" for child in process.children(recursive=True)]
+        state, home = process.status(), process.environ().get("HOME", "")
+    except psutil.Error:
+        return f"{process.pid}, which has ended since: {command}"
+    age_s = time.time() - process.create_time()
+    return (
+        f"{process.pid}, {state}, {age_s:.0f} s old, of {process.ppid()} ({home}), above {below}: {command}"
+    )
 
 
 def _of_this_run() -> Iterable[tuple[psutil.Process, str]]:

@@ -31,7 +31,7 @@ def test_every_default_is_read_back_from_its_variable() -> None:
         return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
     environ = {setting.variable: as_text(setting.default) for setting in settings()}
-    assert environ["HEALKIT_HEAL_ADVISORS"] == "peers,rules,search,model"
+    assert environ["HEALKIT_HEAL_ADVISORS"] == "memory,peers,rules,search,model"
     assert Config.from_environment(environ) == Config()
 
 

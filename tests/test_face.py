@@ -31,7 +31,7 @@ PARTS = {
     "mcp": ("connect", "connect_all", "disconnect", "servers"),
     "panels": ("browse", "patch_editor", "heal_panel", "timeline", "decide_panel", "audit_panel"),
 }
-OWN = ("export_cassette", "undo", "seed", "summarize", "status", "doctor", "close")
+OWN = ("export_cassette", "regress", "undo", "seed", "suggest", "summarize", "status", "doctor", "close")
 
 
 def test_a_method_of_the_face_is_that_of_the_part(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ _HOMES = {
     "mcp": "cli.mcp",
     "status": "commands.reports",
     "summarize": "commands.reports",
+    "graph": "commands.graph",
+    "suggest": "commands.graph",
     **{name: f"commands.{name}" for name in GROUPS},
     "kernelspec": "cli.kernelspec",
 }

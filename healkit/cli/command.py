@@ -23,7 +23,7 @@ from healkit.plain_text import seen_json, visible
 
 WRONG_CALL, INTERRUPTED = 2, 130
 #: Commands that have subcommands.
-GROUPS = ("log", "vault", "requests", "views", "audit", "kernelspec", "trace")
+GROUPS = ("log", "vault", "requests", "views", "audit", "kernelspec", "trace", "learn")
 #: A line or cell that begins with a sign → its colour; the lines of a diff, likewise.
 _SIGNS = {"32": re.compile(r"(?m)^✓ .*$|(?<=  )✓ \S+"), "31": re.compile(r"(?m)^✗ .*$|(?<=  )✗ \S+")}
 _SIDES = {"32": re.compile(r"(?m)^\+.*$"), "31": re.compile(r"(?m)^-.*$"), "36": re.compile(r"(?m)^@@.*$")}

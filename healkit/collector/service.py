@@ -11,10 +11,12 @@ import asyncio
 import base64
 import binascii
 import collections
+import contextlib
 import dataclasses
 import hashlib
 import json
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -38,11 +40,13 @@ from healkit.errors import (
     TraceInvalid,
     UsageInvalid,
 )
+from healkit.learning.thread import ConsumerThread
 from healkit.parsing import parse_since
 from healkit.sanitizer.cleaner import Cleaner, cleaned_trace
 from healkit.sanitizer.rule import shared_limit
 
 if TYPE_CHECKING:
+    from healkit.learning.consumer import Consumer
     from healkit.store.database import Database
     from healkit.store.models import CollectedTrace
     from healkit.store.traces import Arrival, CollectedTraces, Stored, TracePage
@@ -59,6 +63,8 @@ STORING_THREADS, ASKING_THREADS = 4, 2
 MAX_ADMITTED = 64
 #: Bodies of the largest size that may be in memory at once, in whatever pieces; with it, the memory is bounded.
 MAX_HELD_BODIES = 64
+#: How long a question for one trace waits for its priority, in seconds.
+_LEARNING_S = 0.2
 
 #: Database error → message to the client, and the seconds after which a new attempt makes sense. The error's own
 #: message names the database's place, which clients need not know.
@@ -101,6 +107,8 @@ class CollectorService:
         self._opening = threading.Lock()
         self._database: Database | None = None
         self._ingest: Ingest | None = None
+        self._learned: Consumer | None = None
+        self._learning = ConsumerThread(self._consumer)
 
     def open(self) -> Database:
         """Open the database and bring it up to date, once; raise `DatabaseError`."""
@@ -137,7 +145,9 @@ class CollectorService:
         """Return one page of traces as JSON; raise `RequestRefused`."""
 
         def work() -> bytes:
-            return page_json(self._store().page(**vars(query)))
+            store = self._store()
+            page = store.page(**vars(query))
+            return page_json(page, store.priorities(page.rows))
 
         return await self._on_thread(self._asking, work)
 
@@ -154,6 +164,7 @@ class CollectorService:
         """Finish the running requests, and close the database."""
         self._storing.shutdown(wait=True)
         self._asking.shutdown(wait=True)
+        self._learning.close()
         if self._database is not None:
             self._database.close()
 
@@ -175,6 +186,8 @@ class CollectorService:
         ingested = self._opened_ingest().store(body, sender)
         codes = [fault.code for fault in ingested.receipt.errors]
         self.metrics.stored(len(body), ingested.outcomes, codes, ingested.hidden)
+        if ingested.receipt.stored:
+            self._learning.notify()
         return ingested.receipt
 
     def _get(self, trace_id: str) -> bytes:
@@ -183,11 +196,28 @@ class CollectorService:
         if row is None:
             raise RequestRefused("NOT_FOUND", f"There is no trace {trace_id!r}.")
         parent = row.parent_trace_id
+        self._learn_for(_LEARNING_S)
         return trace_json(
             row,
+            store.priorities([row]).get(trace_id),
             parent_stored=parent is not None and store.get(parent) is not None,
             children=store.children(trace_id),
         )
+
+    def _learn_for(self, seconds: float) -> None:
+        """Learn from what came, as far as that goes; a backlog is the thread's work."""
+        until = time.monotonic() + seconds
+        with contextlib.suppress(DatabaseLocked, DatabaseReadOnly, DatabaseFull):
+            self._consumer().catch_up(stop=lambda: time.monotonic() > until)
+
+    def _consumer(self) -> Consumer:
+        from healkit.learning.service import consumer_of
+
+        database = self.open()
+        with self._opening:
+            if self._learned is None:
+                self._learned = consumer_of(database)
+            return self._learned
 
     def _store(self) -> CollectedTraces:
         from healkit.store.traces import CollectedTraces
@@ -433,20 +463,24 @@ def read_query(parameters: Mapping[str, str]) -> Query:
     )
 
 
-def page_json(page: TracePage) -> bytes:
+def page_json(page: TracePage, priorities: Mapping[str, float]) -> bytes:
     """Write `{"traces": […], "next": …}`; `next` is the cursor of the next page, null at the end."""
     after = None if page.next_cursor is None else _cursor(*page.next_cursor)
-    return b'{"traces":[%b],"next":%b}' % (b",".join(map(_row_json, page.rows)), _encode(after))
+    rows = [_row_json(row, priorities.get(row.trace_id)) for row in page.rows]
+    return b'{"traces":[%b],"next":%b}' % (b",".join(rows), _encode(after))
 
 
-def trace_json(row: CollectedTrace, *, parent_stored: bool, children: list[str]) -> bytes:
+def trace_json(
+    row: CollectedTrace, priority: float | None, *, parent_stored: bool, children: list[str]
+) -> bytes:
     """Write one trace, with its parent and children as far as they are stored."""
-    return _row_json(row, {"parentStored": parent_stored, "children": children})
+    return _row_json(row, priority, {"parentStored": parent_stored, "children": children})
 
 
-def _row_json(row: CollectedTrace, more: dict[str, Any] | None = None) -> bytes:
-    """Write a trace in its wire form, with the columns that this side added at its end."""
-    added = _encode({"toolId": row.tool_id, "receivedAt": row.received_at, **(more or {})})
+def _row_json(row: CollectedTrace, priority: float | None, more: dict[str, Any] | None = None) -> bytes:
+    """Write a trace in its wire form, with what this side added at its end; no priority is one not computed yet."""
+    said = {"toolId": row.tool_id, "receivedAt": row.received_at, "priority": priority}
+    added = _encode({**said, **(more or {})})
     return row.wire.encode()[:-1] + b"," + added[1:]
 
 

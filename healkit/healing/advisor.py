@@ -15,15 +15,17 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, Protocol
 
 from healkit.config import Config
-from healkit.contracts.failure import Failure
+from healkit.contracts.failure import Failure, fingerprint
 from healkit.contracts.healing import Attempt, Check, CheckResult, Edit, Observed, Patch
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import ConfigError, HealkitError, did_you_mean
+from healkit.learning.memory import Recollection
 
 #: Group under which a package names its advisors: callables that take the `Config` and return an `Advisor`.
 ENTRY_POINTS = "healkit.advisors"
 #: healkit's own advisors, cheapest first; loaded when they are asked.
 _OWN = {
+    "memory": "healkit.healing.advisors.memory:MemoryAdvisor",
     "peers": "healkit.healing.advisors.simple:PeersAdvisor",
     "rules": "healkit.healing.advisors.simple:RulesAdvisor",
     "search": "healkit.healing.advisors.search.strategy:SearchAdvisor",
@@ -52,7 +54,8 @@ class Case:
     this run, and why they failed. trace_id: the execution of the failure, whose worker may still be retained; empty
     without one. untried: no check has the input of the recorded failure. base: each check's result with the code as
     it is; empty until it was run. answers: what the recorded runs' calls gave, as JSON, each once. given: what a
-    notebook's cell finds defined, name → value; None for a tool.
+    notebook's cell finds defined, name → value; None for a tool. memory: the vault's past fixes, where they were
+    asked for.
     """
 
     entry: VaultEntry
@@ -65,6 +68,12 @@ class Case:
     base: tuple[CheckResult, ...] = ()
     answers: tuple[Any, ...] = ()
     given: Mapping[str, Any] | None = None
+    memory: Recollection | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the failure, empty without one."""
+        return "" if self.failure is None else fingerprint(self.failure)
 
     @property
     def failing(self) -> tuple[Check, ...]:

@@ -40,6 +40,8 @@ from healkit.failures.catalogue import Kind, explain, kind_of, no_fix, outside
 from healkit.healing.advisor import Case, Peer
 from healkit.healing.callers import Blamed, blamed, caller_checks
 from healkit.healing.inputs import sample
+from healkit.learning.order import order
+from healkit.learning.regress import recorded_of
 from healkit.pysource import shapes
 from healkit.runtime.execution import arguments_of, execution_of, logged, result_of
 from healkit.store.log_reader import Log
@@ -48,6 +50,8 @@ from healkit.store.vault import Vault
 
 #: Number of recorded runs that passed, and of inputs that failed in the same way, that become checks.
 _PASSING_MAX, _FAILING_MAX = 30, 3
+#: Number of those that are read, to choose from.
+_PASSING_READ = 200
 #: A recorded frame with more items is no check, as each candidate would be tried on it; of a failing one up to the
 #: second limit, some rows are.
 _ITEMS_MAX, _SAMPLED_MAX = 100_000, 50_000_000
@@ -199,29 +203,34 @@ def _failing_input(row: ExecutionLog, items_max: int) -> Check | None:
 
 
 def passing_runs(log: Log, entry: VaultEntry, persona: str | None = None) -> list[Check]:
-    """Return the runs that passed and are recorded whole, each input once, newest first."""
-    found: dict[str, Check] = {}
+    """Return the runs that passed and are recorded whole, each input once, newest first.
+
+    Of more than can be tried on each patch, those that tell most together.
+    """
     persona = entry.persona if persona is None else persona
-    for row in log.query(tool=entry.tool_name, persona=persona, status="SUCCESS", limit=200).rows:
-        summary = row.result_summary
-        if (
-            row.revision is None
-            or summary is None
-            or (len(summary) >= SUMMARY_MAX_CHARS - 1 and _CUT in summary)
-        ):
-            continue
+    rows = log.query(tool=entry.tool_name, persona=persona, status="SUCCESS", limit=_PASSING_READ).rows
+    whole = [row for row in rows if row.revision is not None and _is_whole(row.result_summary)]
+    found: dict[str, tuple[int, Check]] = {}
+    few = len(whole) <= _PASSING_MAX
+    for at in range(len(whole)) if few else order([recorded_of(row) for row in whole], entry.code):
         try:
             arguments, expected = (
-                _kept(arguments_of(row, items_max=_ITEMS_MAX)),
-                values.kept(result_of(row, items_max=_ITEMS_MAX)),
+                _kept(arguments_of(whole[at], items_max=_ITEMS_MAX)),
+                values.kept(result_of(whole[at], items_max=_ITEMS_MAX)),
             )
         except (ArgumentsInvalid, ValueError):
             continue
-        check = Check(origin="passing", arguments=arguments, known=True, expected=expected, log_id=row.id)
-        found.setdefault(_key(check), check)
+        check = Check(
+            origin="passing", arguments=arguments, known=True, expected=expected, log_id=whole[at].id
+        )
+        found.setdefault(_key(check), (at, check))
         if len(found) == _PASSING_MAX:
             break
-    return list(found.values())
+    return [check for _, check in sorted(found.values(), key=lambda one: one[0])]
+
+
+def _is_whole(summary: str | None) -> bool:
+    return summary is not None and (len(summary) < SUMMARY_MAX_CHARS - 1 or _CUT not in summary)
 
 
 def peers_of(vault: Vault, entry: VaultEntry, only: str | None = None) -> Iterable[Peer]:

@@ -202,7 +202,7 @@ class CellHealing:
         """
         if self._advisors is not None:
             return self._advisors
-        names = [name for name in self._hk.config.heal_advisors if name != "peers"]
+        names = [name for name in self._hk.config.heal_advisors if name not in ("memory", "peers")]
         says = self._cell.failure.ename == "AssertionError" or re.search(
             r"^\s*assert\b", self._cell.run.source, re.MULTILINE
         )

@@ -81,6 +81,7 @@ from healkit.healing.verdicts import (
     with_changes_doubted,
 )
 from healkit.healing.workbench import Bench
+from healkit.learning.memory import FixMemory
 from healkit.pysource.reach import declares_effects
 from healkit.rendering import plain
 from healkit.runtime import background, views
@@ -157,6 +158,9 @@ class Healing:
                 if cell is None
                 else (cell.case, None, None)
             )
+        if any(advisor.name == "memory" for advisor in self._advisors):
+            recalled = FixMemory(hk.database).recall(self._only)
+            self._case = dataclasses.replace(self._case, memory=recalled)
         if self._blamed is not None:
             self._notes.append(self._blamed.sentence)
         failed = None if self._log_id is None else hk.log.get(self._log_id)
@@ -546,6 +550,8 @@ class Healing:
         attempt = self._compared_with_code(judged(case, patch, self._validate(step, patch)))
         duration_s = time.perf_counter() - started
         attempt = msgspec.structs.replace(attempt, step_id=step, duration_s=duration_s)
+        if patch.advisor == "memory" and attempt.verdict != "cured":
+            self._tried.discard(patch.code)  # the search may clear it of the doubt
         self._keep_attempts([*case.attempts, attempt])
         self._record.validated(step, attempt, case.checks)
         why = f" ({attempt.why})" if attempt.why else ""

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 Answer = CallToolResult | InputRequiredResult
 Json = dict[str, Any]
 Report = TypeVar("Report")
-_ROWS_MAX, _HISTORY_MAX = 50, 5
+_ROWS_MAX, _HISTORY_MAX, _SUGGESTED_MAX = 50, 5, 20
 _VIEW = uri("views", "")
 #: Greatest number that a database takes.
 _INT_MAX = 2**63 - 1
@@ -131,6 +131,25 @@ class AgentCall:
         )  # fmt: skip
         execution = await self.hk.runner.aperform(request)
         return await asyncio.to_thread(execution_answer, self.hk, execution, self.own)
+
+    def suggest_tools(
+        self, intent: str | None = None, after: list[str] | None = None, limit: int = 5
+    ) -> CallToolResult:
+        """Suggest vault tools for an intent, or for what comes after other calls: schema and why. Then run_tool."""
+        most = max(1, min(limit, _SUGGESTED_MAX))
+        found = self.hk.suggest(intent, after=after or (), k=most, persona=self.persona)
+        tools = []
+        for one in found:
+            entry = self.hk.vault.active(one.tool, self.persona)
+            tools.append(
+                {
+                    "name": one.tool,
+                    "why": one.why,
+                    "description": entry.description,
+                    "input_schema": entry.input_schema,
+                }
+            )
+        return data_answer({"tools": tools, **({} if tools else {"note": repr(found)})})
 
     # The vault.
 
@@ -411,6 +430,7 @@ def _dropped(_output: Json) -> None:
 _OWN: dict[str, tuple[bool, bool, bool]] = {
     "run_tool": (False, True, False),
     "run_code": (False, False, False),
+    "suggest_tools": (True, False, True),
     "write_tool": (False, False, False),
     "inspect_tool": (True, False, True),
     "get_last_error": (True, False, True),

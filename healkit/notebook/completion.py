@@ -67,7 +67,7 @@ def _positional(magic: str, plain: list[str]) -> list[tuple[str, str]]:
         if not plain:
             return [(name, "word") for name in magic_parsers.VAULT_COMMANDS]
         return _tools() if len(plain) == 1 and magic_parsers.VAULT_COMMANDS.get(plain[0], (0,))[0] else []
-    if magic in {"executions", "summarize"}:
+    if magic in {"executions", "summarize", "suggest"}:
         return []
     if magic == "views":
         return [] if plain else _views()
@@ -98,7 +98,7 @@ def _values(flag: str, choices: list[str]) -> list[str]:
         from healkit.healing.advisor import advisor_names
 
         return [*advisor_names(), "person"]
-    if flag == "--tool":
+    if flag in {"--tool", "--after"}:
         return [name for name, _ in _tools()]
     if flag == "--persona":
         return sorted({entry.persona for entry in _healkit().vault.list()})

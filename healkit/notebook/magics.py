@@ -256,6 +256,16 @@ class HealkitMagics(Magics):
         return asking_magics.decide(self.healkit, options, options.given, plan, has_page=has_page)
 
     @_magic(line_magic)
+    def graph(self, options: Namespace) -> Any:
+        """Show which tools go together; returns that part of the graph, which shows itself."""
+        return self.healkit.graph.drawn(options.tool)
+
+    @_magic(line_magic)
+    def suggest(self, options: Namespace) -> Any:
+        """Suggest tools to call; returns the suggestions, which show themselves."""
+        return self.healkit.suggest(options.intent, after=options.after or (), k=options.limit)
+
+    @_magic(line_magic)
     def views(self, options: Namespace) -> None:
         """List the data that tools were given or returned, or show one piece of it."""
         from healkit.commands.views import GROUP
@@ -296,6 +306,7 @@ class HealkitMagics(Magics):
         record: bool = False,
     ) -> Any:
         """Run, and return the value or raise: nbclient and papermill must see a failure."""
+        self._warn(name, persona, arguments)
         try:
             execution = self.healkit.execute(
                 name,
@@ -322,6 +333,16 @@ class HealkitMagics(Magics):
         from healkit.runtime.runner import value_or_raise
 
         return value_or_raise(execution)
+
+    def _warn(self, name: str, persona: str, arguments: dict[str, Any]) -> None:
+        """Say before a run on what evidence it is very likely to fail."""
+        from healkit.learning import success
+
+        with contextlib.suppress(HealkitError):  # the run says so itself
+            entry = self.healkit.vault.lookup(name, persona)
+            said = success.warning_of(self.healkit.database, entry.tool_name, arguments, entry.code_hash)
+            if said and self.cards:
+                print(f"This run is likely to fail: {said}")  # noqa: T201 - a magic's answer
 
     def _show(self, shown: CellOutput) -> None:
         if self.cards:

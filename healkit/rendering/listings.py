@@ -17,6 +17,7 @@ from healkit.contracts.execution import (
     ToolSummary,
 )
 from healkit.contracts.healing import PatchRequest
+from healkit.contracts.learning import Surprise
 from healkit.contracts.tools import revision_label
 from healkit.contracts.vault import Blame, RevisionInfo, VaultEntry
 from healkit.crossing import values
@@ -31,6 +32,7 @@ from healkit.rendering.document import (
     Fold,
     Items,
     Line,
+    Look,
     Only,
     Part,
     Section,
@@ -477,6 +479,14 @@ _VIEW_COLUMNS = ("column", "dtype", "nulls")
 _COLUMNS_MAX = 12
 
 
+_SURPRISING = ("priority", "tool", "it", "though", "when")
+_FIXES = ("edit", "failure", "outcomes")
+_ENDED: dict[bool, tuple[str, Look, Tone]] = {
+    True: ("✓ succeeded", "state", "good"),
+    False: ("✗ failed", "state", "bad"),
+}
+
+
 def views(views: Sequence[DataView]) -> Card:
     """Build the list of views, newest first as given."""
     if not views:
@@ -496,6 +506,39 @@ def views(views: Sequence[DataView]) -> Card:
         for view in views
     ]
     return Card(tone="info", parts=(Table(_VIEWS, rows),))
+
+
+def learned(executions: int, surprising: Sequence[Surprise], fixes: Sequence[Mapping[str, Any]]) -> Card:
+    """Build the card of what was learned: the most surprising executions, and the fixes that are remembered."""
+    if not executions and not fixes:
+        return Card(parts=("Nothing is learned yet: no tool has run, and no fix was kept.",))
+    runs = [
+        (
+            Span(f"{row.priority:.2f}", "unbroken"),
+            Span(row.tool_name, "code"),
+            Span(*_ENDED[row.succeeded]),
+            f"expected to succeed at {row.predicted:.0%}",
+            Span(plain.moment(row.timestamp), "moment"),
+        )
+        for row in surprising
+    ]
+    edits = [
+        (
+            Span(f"{fix['old']} → {fix['new']}", "code"),
+            fix["failure"],
+            f"{fix['kept']} kept, {fix['against']} against",
+        )
+        for fix in fixes
+    ]
+    said = f"Learned from {plain.count(executions, 'execution')}."
+    return Card(
+        tone="info",
+        parts=(
+            said,
+            *([Section(("The most surprising", Table(_SURPRISING, runs)))] if runs else []),
+            *([Section(("Fixes that are remembered", Table(_FIXES, edits)))] if edits else []),
+        ),
+    )
 
 
 def view(view: DataView, preview: Mapping[str, Any] | None = None) -> Card:

@@ -220,7 +220,8 @@ class Recording:
 class Recorder:
     """Writes executions to one database's log; safe to use from several threads. Close it at the end.
 
-    An ending takes its trace along, in one transaction; `on_trace` is called when one that is to be sent is there.
+    An ending takes its trace along, in one transaction; `on_trace` is told of each that is there, and whether it is to
+    be sent.
     """
 
     def __init__(
@@ -228,7 +229,7 @@ class Recorder:
         database: Database,
         config: Config | None = None,
         tracer: Tracer | None = None,
-        on_trace: Callable[[], None] = lambda: None,
+        on_trace: Callable[[bool], None] = lambda _send: None,
     ) -> None:
         self._config = config or Config()
         self._tracer = tracer or Tracer(self._config)
@@ -349,8 +350,8 @@ class Recorder:
         return self._tracer.for_log(finished if collector is None else collector.conclude(finished))
 
     def _tell(self, record: Record) -> None:
-        if isinstance(record, Finished) and record.trace is not None and record.trace.send:
-            self._on_trace()
+        if isinstance(record, Finished) and record.trace is not None:
+            self._on_trace(record.trace.send)
 
     def ingest(self) -> int:
         """Bring in what waits, without waiting for the database; how many records were. Never raises.

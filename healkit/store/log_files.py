@@ -15,6 +15,7 @@ import itertools
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,6 +35,7 @@ from sqlalchemy import (
     func,
     select,
     tuple_,
+    update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
@@ -43,7 +45,18 @@ from healkit.errors import ArchiveBusy, LogFileError
 from healkit.store.database import Database
 from healkit.store.locations import views_folder
 from healkit.store.log_pages import oldest_first
-from healkit.store.models import CALLS, DECISIONS, LOG, REVISIONS, TRACES, USES, UtcDateTime
+from healkit.store.models import (
+    CALLS,
+    DECISIONS,
+    LEARNED,
+    LOG,
+    PLACES,
+    PRIORITIES,
+    REVISIONS,
+    TRACES,
+    USES,
+    UtcDateTime,
+)
 from healkit.store.stats import lock_stats
 
 if TYPE_CHECKING:
@@ -453,7 +466,8 @@ class Retention:
                 trace_ids = [
                     trace_id for trace_id in trace_ids if found[trace_id] <= archived_parts[trace_id]
                 ]
-            for table in (*(table for table, _ in PARTS.values()), USES, LOG):
+            _forget_priorities(session, trace_ids)
+            for table in (*(table for table, _ in PARTS.values()), USES, LEARNED, LOG):
                 session.execute(delete(table).where(table.c.trace_id.in_(trace_ids)))
         held_s = time.monotonic() - begun
         self._longest_s = max(self._longest_s, held_s)
@@ -462,12 +476,28 @@ class Retention:
         return len(trace_ids)
 
 
+def _forget_priorities(session: Session, trace_ids: Sequence[str]) -> None:
+    """Count the executions that go out of their levels of priority, from which samples are drawn."""
+    slots = select(LEARNED.c.slot).where(LEARNED.c.trace_id.in_(trace_ids), LEARNED.c.slot.is_not(None))
+    for level, gone in Counter(slot // PLACES for slot in session.scalars(slots)).items():
+        fewer = update(PRIORITIES).where(PRIORITIES.c.level == level)
+        session.execute(fewer.values(live=PRIORITIES.c.live - gone))
+
+
 def _may_go() -> ColumnElement[bool]:
     """Return the condition on rows that retention may delete at all."""
     motives = select(REVISIONS.c.motivating_log_id).where(REVISIONS.c.motivating_log_id.is_not(None))
     waiting = select(TRACES.c.id).where(TRACES.c.trace_id == LOG.c.trace_id, TRACES.c.state == "pending")
     newest = select(func.max(LOG.c.id)).correlate(None).scalar_subquery()
-    return and_(LOG.c.status != "RUNNING", LOG.c.id != newest, LOG.c.id.not_in(motives), ~waiting.exists())
+    # SQLite would give its number again, to a trace that whoever reads them in order has passed by.
+    last = select(TRACES.c.trace_id).order_by(TRACES.c.id.desc()).limit(1).scalar_subquery()
+    return and_(
+        LOG.c.status != "RUNNING",
+        LOG.c.id != newest,
+        LOG.c.id.not_in(motives),
+        ~waiting.exists(),
+        LOG.c.trace_id != func.coalesce(last, ""),
+    )
 
 
 @contextlib.contextmanager

@@ -118,9 +118,10 @@ CALL = f"""{_insert("executioncall", CALLED)}
 
 DECISION = f"{_insert('executiondecision', DECIDED)} ON CONFLICT (trace_id, number) DO NOTHING"
 
-# A replay changes nothing. The true outcome that arrives after the verdict "its host died" is to be sent again.
+# A replay changes nothing. The true outcome that arrives after the verdict "its host died" is to be sent again, and has
+# the next number, by which whoever reads the traces in order sees it.
 TRACE = f"""{_insert("executiontrace", TRACED)}
-    ON CONFLICT (trace_id) DO UPDATE SET {_excluded(("wire", "state", "attempts", "reason"))},
+    ON CONFLICT (trace_id) DO UPDATE SET {_excluded(("id", "wire", "state", "attempts", "reason"))},
         next_attempt_at = NULL, lease_owner = NULL, lease_until = NULL
     WHERE executiontrace.wire <> excluded.wire"""
 
@@ -134,6 +135,12 @@ LOOKUP = """SELECT tool.tool_name, tool.target_persona, tool.description, tool.i
     JOIN codevault AS code ON code.hash = revision.code_hash
     WHERE tool.tool_name = :name AND tool.removed_at IS NULL
         AND (tool.target_persona = :persona OR tool.target_persona = 'default')"""
+
+#: Every tool that has run, and the newest runs of one that tell something of it; spelled as its index is.
+TOOLS_RUN = "SELECT DISTINCT tool_name FROM executionday"
+RUNS_OF = """SELECT arguments, status, code_hash, ename, error_code FROM executionlog
+    WHERE tool_name = :tool_name AND origin <> 'trial' AND origin <> 'search' AND origin <> 'try'
+        AND status <> 'RUNNING' ORDER BY timestamp DESC, id DESC LIMIT :limit"""
 
 #: Another row after each change of a tool.
 TOOLS_STAMP = """SELECT count(*) AS tools, max(updated_at) AS newest, sum(active_revision) AS revisions,

@@ -41,6 +41,7 @@ from healkit.store import vault_rows
 from healkit.store.database import Database
 from healkit.store.models import (
     COLLECTED,
+    LEARNED,
     LOG,
     REVISIONS,
     TOOLS,
@@ -48,6 +49,7 @@ from healkit.store.models import (
     CollectedTrace,
     ExecutionLog,
     TraceRow,
+    upsert,
 )
 
 #: The longest delay or lease.
@@ -307,6 +309,15 @@ class CollectedTraces:
                 session.scalars(statement.order_by(COLLECTED.c.timestamp, COLLECTED.c.id).limit(limit))
             )
 
+    def priorities(self, rows: Sequence[CollectedTrace]) -> dict[str, float]:
+        """Return how surprising the traces were, by id, 0.01 to 1; those that nothing was learned from are left out."""
+        ids = [row.trace_id for row in rows]
+        statement = select(LEARNED.c.trace_id, LEARNED.c.priority).where(
+            LEARNED.c.trace_id.in_(ids), LEARNED.c.task_id == ""
+        )
+        with self._database.read() as session:
+            return {row.trace_id: row.priority for row in session.execute(statement)}
+
     def page(
         self,
         *,
@@ -374,11 +385,16 @@ def _write(
         # One of them is at fault; insert each alone to find out which.
         refused |= {n for n, values in rows if not _attempt(session, insert(COLLECTED), values)}
     for n, result in enumerate(results):
-        if result == "replaced":
-            same = COLLECTED.c.trace_id == arrivals[n].trace_id
-            if not _attempt(session, update(COLLECTED).where(same), _values(arrivals[n], tools, now)):
-                refused.add(n)
+        # With the next number: whoever reads the traces in order sees what came now.
+        values = _values(arrivals[n], tools, now)
+        if result == "replaced" and not _attempt(session, _replacing(session), values):
+            refused.add(n)
     return refused
+
+
+def _replacing(session: Session) -> Executable:
+    found: Executable = upsert(session.get_bind().dialect.name, COLLECTED, ["trace_id"])
+    return found
 
 
 def _attempt(session: Session, statement: Executable, values: list[dict[str, Any]] | dict[str, Any]) -> bool:

@@ -15,12 +15,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from healkit.config import Config
 from healkit.contracts.execution import (
+    HEALING_ORIGINS,
     CallRecord,
     DecisionRecord,
     Finished,
@@ -58,6 +60,8 @@ _ERROR_MAX_CHARS = 2000
 _DECISION_MAX_CHARS, _CONDITION_MAX_CHARS = 1000, 10_000
 #: Executions that are running at once, whose hidden values are remembered to the end.
 _CLEANERS_MAX = 500
+#: How long after a suggestion an execution is taken to be for its intent.
+_INTENT_KEPT = timedelta(minutes=10)
 
 
 class Tracer:
@@ -82,6 +86,8 @@ class Tracer:
         self._making, self._pid = threading.Lock(), os.getpid()
         self._warming: threading.Thread | None = None
         self._cleaners: dict[str, Cleaner] = {}
+        #: Persona → the intent of what it runs next, and when a suggestion was made for it.
+        self.intents: dict[str, tuple[str, datetime]] = {}
 
     @property
     def cleaner(self) -> Cleaner:
@@ -111,6 +117,16 @@ class Tracer:
             self._warming = threading.Thread(target=self._warm, name="healkit-tracer", daemon=True)
             self._warming.start()
         return TraceCollector(self, started, served)
+
+    def take_intent(self, started: Started) -> str:
+        """Return what an execution was for, which counts for one: the first that was begun after the suggestion."""
+        if started.parent_trace_id is not None or started.origin in HEALING_ORIGINS:
+            return ""
+        intent, asked_at = self.intents.get(started.persona, ("", started.timestamp))
+        if not intent or started.timestamp < asked_at:
+            return ""
+        del self.intents[started.persona]
+        return intent if started.timestamp - asked_at <= _INTENT_KEPT else ""
 
     def _warm(self) -> None:
         with suppress(Exception):  # the next caller gets the error
@@ -163,6 +179,7 @@ class TraceCollector:
         self._decisions: dict[int, DecisionRecord] = {}
         #: Whole result as JSON text, where the log keeps only a part of it.
         self.result: str | None = None
+        self._intent = ""
         for step in steps:
             self.add(step)
 
@@ -192,6 +209,7 @@ class TraceCollector:
         if not config.tracing:
             return finished
         started = self._started
+        self._intent = self._tracer.take_intent(started)
         try:
             room = _PAYLOADS_MAX_CHARS
             trace = self._trace(finished, room)
@@ -263,6 +281,8 @@ class TraceCollector:
         }
         if started.run_id is not None:
             metadata["runId"] = started.run_id
+        if self._intent:
+            metadata["intent"] = tally.text(self._intent, "metadata.intent")
         if self._tracer.config.trace_raw:
             metadata["raw"] = True
         if failure is None:

@@ -253,7 +253,7 @@ def test_names_never_clash_with_healkits_own() -> None:
 
 def test_all_of_it_costs_an_agent_little() -> None:
     tools = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in own_tools()]
-    assert len(json.dumps(tools)) + len(INSTRUCTIONS) < 7500  # about 1,450 tokens: docs/agents.md
+    assert len(json.dumps(tools)) + len(INSTRUCTIONS) < 7500  # about 1,560 tokens: docs/agents.md
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -426,3 +426,25 @@ def test_what_is_too_long_is_cut_text_by_text_and_can_still_be_read(db: Path, be
             assert "[cut: 4,000 of " in told["error"]["evalue"]
 
     run(work)
+
+
+@pytest.mark.requirement("LEARN-3")
+def test_an_agent_is_suggested_tools_with_what_it_needs_to_call_them(db: Path, beside: Healkit) -> None:
+    beside.vault.add("track", 'def track(order: str):\n    """Tell where a parcel is."""\n    return order\n')
+    beside.vault.add("refund", 'def refund(order: str):\n    """Pay an order back."""\n    return order\n')
+    beside.vault.add("hidden", "def hidden():\n    return 1\n", persona="ana")
+
+    async def work() -> None:
+        async with connected(db) as client:
+            asked = {"intent": "where is the parcel of order 4711", "limit": 9}
+            found = data_of(await client.call_tool("suggest_tools", asked))["tools"]
+            assert [one["name"] for one in found] == ["track", "refund"]
+            assert found[0]["why"].startswith("Its description fits ")
+            assert found[0]["input_schema"]["required"] == ["order"]
+            await client.call_tool("run_tool", {"name": "track", "arguments": {"order": "4711"}})
+            wrong = error_of(await client.call_tool("suggest_tools", {"after": ["trak"]}))
+            assert "Did you mean 'track'" in wrong["message"]
+
+    run(work)
+    (execution,) = beside.executions(tool="track")
+    assert beside.traces.get(execution.trace_id).metadata["intent"] == "where is the parcel of order 4711"

@@ -101,7 +101,7 @@ def test_a_patch_is_shown_kept_with_consent_and_taken_back(healkit: Healkit) -> 
     asked = broken_mean(healkit)
     opened = asked.ask("heal_open")
     assert (opened["label"], opened["failure"]) == ("mean v1", "NameError: name 'value' is not defined")
-    assert [one["name"] for one in opened["advisors"]][:4] == ["peers", "rules", "search", "model"]
+    assert [one["name"] for one in opened["advisors"]][:5] == ["memory", "peers", "rules", "search", "model"]
     assert opened["state"]["phase"] == "idle"
     asked.start("rules")
     consent = asked.until("consent")["asked"]

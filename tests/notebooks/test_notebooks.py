@@ -21,6 +21,7 @@ FIRST_REPAIR, BROWSE = NOTEBOOKS / "01_first_repair.ipynb", NOTEBOOKS / "02_brow
 GALLERY = NOTEBOOKS / "03_break_it_gallery.ipynb"
 DATA, DECISIONS = NOTEBOOKS / "06_real_data.ipynb", NOTEBOOKS / "07_decisions.ipynb"
 AGENTS = NOTEBOOKS / "09_agents.ipynb"
+LEARNING = NOTEBOOKS / "10_learning.ipynb"
 #: Of the two lessons about what comes of `None`, one is enough for a first hour.
 RAISING = [lesson for lesson in LESSONS if lesson.ename and lesson.name != "top_three"]
 
@@ -104,7 +105,14 @@ read(call("revert", name="mean", to_revision=1))
 connection.close()
 """,
 )
-EXERCISES = {FIRST_REPAIR: FIRST, DATA: SIXTH, DECISIONS: SEVENTH, AGENTS: NINTH}
+TENTH = (
+    """for n in range(60):
+    hk.execute("price", arguments={"item": "hat" if n % 2 else "tea"})
+hk.learning.report()
+""",
+    '%run_tool price item="hat"',
+)
+EXERCISES = {FIRST_REPAIR: FIRST, DATA: SIXTH, DECISIONS: SEVENTH, AGENTS: NINTH, LEARNING: TENTH}
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -311,3 +319,17 @@ def normalised(text: str) -> str:
 def elsewhere(text: str) -> str:
     """Remove from a saved notebook's text the folder that this machine keeps libraries in."""
     return re.sub(r"/[^\s\"'<>\\]*/(?:site|dist)-packages/", "site-packages/", text)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("LEARN-3", "LEARN-5", "LEARN-6")
+def test_the_exercises_of_the_tenth_notebook_do_what_the_text_says(ran):
+    executed, (report, warned), _ = ran(LEARNING)
+    assert "as in revision 2 of amount, kept 1 time" in text_of(cell_of(executed, "again"))
+    assert "7 recorded runs of 14 differ" in text_of(cell_of(executed, "regress-wrong"))
+    assert re.search(r"price +81 .* on", text_of(report))
+    assert (
+        'This run is likely to fail: 20 of the last 20 runs with `item` = "hat" failed: KeyError.'
+        in text_of(warned)
+    )
+    assert errors_of(warned) == ["ToolExecutionError"]

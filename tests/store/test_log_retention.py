@@ -93,13 +93,14 @@ def test_protected_rows_stay(database: Database, writer: LogWriter) -> None:
     vault.patch("fibonacci", "def fibonacci(n): return 1", motivating_log_id=motive)
     waiting, waiting_trace = write(writer, 97)
     sent, sent_trace = write(writer, 96)
+    newest, newest_trace = write(writer, 100)
     now = utc_now()
     with database.write() as session:
-        for trace_id, state in ((waiting_trace, "pending"), (sent_trace, "sent")):
+        for trace_id, state in ((waiting_trace, "pending"), (sent_trace, "sent"), (newest_trace, "sent")):
             session.add(
                 TraceRow(trace_id=trace_id, wire="{}", state=state, reason="", created_at=now, queued_at=now)
             )
-    newest, _ = write(writer, 100)
+            session.flush()  # in this order
     assert Log(database).prune(older_than=0).deleted == 1
     assert ids(database) == [running, motive, waiting, newest]
     assert sent not in ids(database)

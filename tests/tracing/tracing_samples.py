@@ -40,7 +40,9 @@ class Sender:
         self.database = Database(place, wait_s=wait_s)
         self.outbox = Outbox(self.database)
         self.notify: Callable[[], None] = lambda: None
-        self.recorder = Recorder(self.database, config, Tracer(config), lambda: self.notify())
+        self.recorder = Recorder(
+            self.database, config, Tracer(config), lambda send: self.notify() if send else None
+        )
 
     def record(self, count: int = 1, **changes: Any) -> list[str]:
         """So many executions from beginning to end; their ids."""

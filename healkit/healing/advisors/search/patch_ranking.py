@@ -748,7 +748,7 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
     none reaches, may do anything for other inputs. What a rule adds is known, and a peer has run before.
     """
     before, after = case.entry.code, patch.code
-    if patch.author == "rule" or not _is_python(after):
+    if (patch.author == "rule" and patch.advisor != "memory") or not _is_python(after):
         return ""
     if unexplained := _unexplained(before, after, case.checks):
         return f"It contains {unexplained}, which neither the tool nor an example explains."

@@ -35,6 +35,7 @@ from healkit.healing.advisors.search.edit_space import (
     Candidate,
     EditSpace,
     HigherOrderSpace,
+    Suspicion,
     bases,
     normalized_code,
     observe_baseline,
@@ -54,6 +55,8 @@ from healkit.healing.advisors.search.patch_ranking import (
 )
 from healkit.healing.inputs import accepted
 from healkit.healing.verdicts import UNCOMPARED
+
+_Author = Literal["rule", "search"]
 
 
 class SearchAdvisor:
@@ -109,8 +112,12 @@ _UNDECIDED_MAX, _UNDECIDED_TOLD, _OPEN = 12, 5, frozenset({PASSED, NOT_ON_RECORD
 _LOCALIZED_BASES_MAX = 8
 
 
-def start_search(case: Case, bench: Workbench) -> Search | None:
+def start_search(
+    case: Case, bench: Workbench, advisor: str = "search", author: _Author = "search"
+) -> Search | None:
     """Observe the code as it is and return its search; None if there is nothing to search.
+
+    advisor, author: of its patches.
 
     If a draft does not parse, the search starts from another advisor's patch that does.
     """
@@ -121,18 +128,25 @@ def start_search(case: Case, bench: Workbench) -> Search | None:
             return None
         code, made_by = patches[0].code, (patches[0].advisor,)
     baseline = observe_baseline(case, bench, code)
-    return None if baseline is None else Search(case, bench, baseline, made_by)
+    return None if baseline is None else Search(case, bench, baseline, made_by, advisor, author)
 
 
 class Search:
     """State of a search: the baseline, and the patches found so far.
 
-    made_by: names of advisors that changed the code before.
+    made_by: names of advisors that changed the code before. advisor, author: of its patches.
     """
 
     def __init__(
-        self, case: Case, bench: Workbench, baseline: Baseline, made_by: tuple[str, ...] = ()
+        self,
+        case: Case,
+        bench: Workbench,
+        baseline: Baseline,
+        made_by: tuple[str, ...] = (),
+        advisor: str = "search",
+        author: _Author = "search",
     ) -> None:
+        self._advisor, self._author = advisor, author
         self._case, self._bench, self._baseline, self._made_by = case, bench, baseline, made_by
         self._code = baseline.code
         self._seen: set[int] = set()
@@ -141,6 +155,16 @@ class Search:
         self._evaluator = CandidateEvaluator(
             bench, baseline.code, baseline.checks, baseline.before, self._budget_s
         )
+
+    @property
+    def suspicion(self) -> Suspicion:
+        """Suspicion of the code's lines."""
+        return self._baseline.suspicion
+
+    def of(self, candidates: Sequence[Candidate]) -> Generator[Patch, Attempt | None, None]:
+        """Try all of these candidates and no others; propose those that pass."""
+        self._evaluator.evaluate(candidates, Evaluated(), enough=False)
+        yield from self._proposed(self._ranked())
 
     def patches(self) -> Generator[Patch, Attempt | None, None]:
         """Propose patches by single edits; if there are none, by the later stages."""
@@ -249,8 +273,8 @@ class Search:
         demanded = any(check.known for check in self._baseline.failing)
         return Patch(
             code=one.code,
-            advisor="search",
-            author="search",
+            advisor=self._advisor,
+            author=self._author,
             reason=explain(self._case.entry.code, one.code, self._made_by + one.candidate.made_by),
             rank=rank,
             guard=one.candidate.guard and not demanded,

@@ -1,0 +1,136 @@
+"""Success predicted, and warnings that are counts on record."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from healkit import Healkit
+from healkit.learning import success
+from healkit.learning.success import Run, chance, features, play, row_of, warning
+from healkit.store.database import Database
+
+pytestmark = pytest.mark.requirement("LEARN-3")
+
+CONVERT = "def convert(value, **more):\n    return value * {'km': 1.0, 'mi': 1.6}[more['unit']]\n"
+
+
+def by_arguments(count: int, seed: int = 1) -> list[Run]:
+    """Draw runs that fail where `unit` is missing."""
+    dice = random.Random(seed)
+    given = [
+        {"value": dice.randint(1, 9)} | ({"unit": "km"} if dice.random() < 0.8 else {}) for _ in range(count)
+    ]
+    return [Run(one, "unit" in one, "a", "" if "unit" in one else "KeyError") for one in given]
+
+
+def by_chance(count: int, seed: int = 1, share: float = 0.7) -> list[Run]:
+    dice = random.Random(seed)
+    return [Run({"n": dice.randint(0, 9)}, dice.random() < share, "a", "OSError") for _ in range(count)]
+
+
+def ran(healkit: Healkit, calls: Iterable[dict[str, Any]]) -> None:
+    for arguments in calls:
+        healkit.execute("convert", "default", arguments)
+
+
+def test_where_arguments_decide_the_model_beats_the_base_rate() -> None:
+    row = row_of("convert", by_arguments(200))
+    assert row is not None
+    assert row.on
+    assert row.brier_used < row.brier_model + 0.02 < row.brier_base / 2
+    assert row.ece <= 0.05
+
+
+def test_where_chance_decides_the_model_is_off() -> None:
+    row = row_of("fetch", by_chance(300))
+    assert row is not None
+    assert not row.on
+    assert row.brier_used == pytest.approx(row.brier_base)
+
+
+def test_each_prediction_is_made_before_its_run_counts() -> None:
+    runs = by_arguments(120)
+    turned = [*runs[:-1], Run(runs[-1].arguments, not runs[-1].succeeded, "a")]
+    one, other = play(runs)[0], play(turned)[0]
+    assert [(it.model, it.base, it.used) for it in one] == [(it.model, it.base, it.used) for it in other]
+
+
+def test_a_tool_that_was_never_wrong_has_no_model() -> None:
+    played, on = play([Run({"n": n}, True, "a") for n in range(60)])
+    assert not on
+    assert played[-1].used > 0.95
+
+
+def test_the_chance_of_a_run_follows_its_arguments() -> None:
+    runs = by_arguments(200)
+    assert chance(runs, {"value": 1}, "a") < 0.2
+    assert chance(runs, {"value": 1, "unit": "km"}, "a") > 0.8
+
+
+def test_features_are_words() -> None:
+    found = features({"n": -3, "text": "", "items": [1, 2, 3], "flag": True, "x": None}, ["n", "unit"])
+    wanted = {
+        "`unit` missing",
+        "`n` negative",
+        "`n` = -3",
+        "`n` from 2 to below 4",
+        "`text` empty",
+        "`flag` True",
+    }
+    assert wanted | {"`x` None", "`items` with a length from 2 to below 4"} <= set(found)
+    assert features(None, ["n"]) == ["arguments cut"]
+
+
+def test_a_warning_is_a_count_that_is_on_record(healkit: Healkit) -> None:
+    entry = healkit.vault.add("convert", CONVERT)
+    ran(healkit, [{"value": n, "unit": "km"} for n in range(8)] + [{"value": n} for n in range(5)])
+    asked = healkit.database, "convert"
+    said = success.warning_of(*asked, {"value": 30}, entry.code_hash)
+    assert said == "5 of the last 5 runs with `unit` missing failed: KeyError."
+    assert success.warning_of(*asked, {"value": 30, "unit": "km"}, entry.code_hash) is None
+
+
+def test_a_healed_tool_is_not_warned_of_by_what_its_old_code_did(healkit: Healkit) -> None:
+    healkit.vault.add("convert", CONVERT)
+    ran(healkit, [{"value": n, "unit": "km"} for n in range(8)] + [{"value": n} for n in range(5)])
+    entry = healkit.vault.patch(
+        "convert", CONVERT.replace("more['unit']", "more.get('unit', 'km')"), reason="default"
+    )
+    assert success.warning_of(healkit.database, "convert", {"value": 30}, entry.code_hash) is None
+
+
+@pytest.mark.parametrize("runs", [by_arguments(20)[:4], by_chance(100), by_chance(100, share=0.1)])
+def test_few_runs_chance_and_a_tool_that_always_fails_are_no_evidence(runs: list[Run]) -> None:
+    assert warning(runs, {"n": 3, "value": 3}, "a") is None
+
+
+def test_trials_and_refused_calls_of_other_kinds_say_nothing(healkit: Healkit) -> None:
+    healkit.vault.add("convert", CONVERT)
+    ran(healkit, [{"value": 1, "unit": "km"}])
+    healkit.try_code("convert", "def convert(value):\n    return 1 / 0\n", {"value": 1})
+    healkit.replay(1)
+    healkit.vault.add("typed", "def typed(n: int):\n    return n\n")
+    with pytest.raises(Exception, match="typed"):
+        healkit.execute("typed", "default", {"n": "x"})
+    assert [run.succeeded for run in success.read_runs(healkit.database, "convert")] == [True]
+    assert [run.succeeded for run in success.read_runs(healkit.database, "typed")] == [False]
+
+
+def test_the_report_has_a_row_for_each_tool_with_enough_runs(healkit: Healkit) -> None:
+    assert "No tool has enough runs yet" in str(success.report(healkit.database))
+    healkit.vault.add("convert", CONVERT)
+    ran(healkit, [{"value": n, "unit": "km"} if n % 3 else {"value": n} for n in range(40)])
+    (row,) = found = success.report(healkit.database)
+    assert (row.tool, row.runs, row.on) == ("convert", 40, row.brier_used < row.brier_base)
+    assert "convert" in str(found)
+    assert "convert" in found._repr_html_()
+    assert list(found.to_pandas()["tool"]) == ["convert"]
+
+
+def test_the_report_of_an_empty_log_is_empty(database: Database) -> None:
+    assert success.report(database) == ()
+    assert success.read_runs(database, "convert") == []
