@@ -124,7 +124,7 @@ class SuccessReport(tuple[SuccessRow, ...]):
         title = (
             f"Success predicted for {plain.count(len(self), 'tool')}, on for {sum(row.on for row in self)}"
         )
-        return Card(title, parts=[Table(heads, rows)])
+        return Card(title, tone="info", parts=[Table(heads, rows)])
 
 
 def report(database: Database) -> SuccessReport:

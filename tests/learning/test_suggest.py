@@ -8,7 +8,6 @@ import math
 import pytest
 from cli_samples import call as cli
 from graph_samples import call, collect, trace
-from IPython.core.interactiveshell import InteractiveShell
 
 from healkit import Healkit
 from healkit.errors import UsageInvalid
@@ -162,20 +161,3 @@ def test_the_command_line_shows_graph_and_suggestions(healkit: Healkit) -> None:
     assert cli("suggest", "where is my parcel", *db).stdout.startswith("track")
     rows = json.loads(cli("suggest", "--after", "track", "--limit", "2", "--json", *db).stdout)
     assert [set(row) for row in rows] == [{"tool", "share", "why"}] * 2
-
-
-@LEARN_3
-def test_the_magics_return_what_they_show(healkit: Healkit, monkeypatch: pytest.MonkeyPatch) -> None:
-    add_tools(healkit)
-    collect(healkit.database, trace("track", call("mail:send", 0, 1)))
-    monkeypatch.setenv("HEALKIT_DB", str(healkit.path))
-    shell = InteractiveShell.instance()
-    shell.run_line_magic("load_ext", "healkit")
-    try:
-        assert shell.run_line_magic("suggest", '"where is my parcel" --limit 1')[0].tool == "track"
-        assert len(shell.run_line_magic("graph", "track")) == 1
-        assert "text/vnd.mermaid" in shell.run_line_magic("graph", "")._repr_mimebundle_()
-    finally:
-        from healkit.notebook import ipython_extension
-
-        ipython_extension.take_out(shell)

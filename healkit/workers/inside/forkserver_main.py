@@ -178,10 +178,18 @@ def _reseed() -> None:
 
 def preload(plan: ForkServerPlan) -> None:
     """Import what every child will need; what is not installed is left out."""
-    for name in (*plan.preload, "healkit.workers.inside.kernel_main", "healkit.facts.observers"):
+    for name in (
+        *plan.preload,
+        "healkit.workers.inside.kernel_main",
+        "healkit.facts.observers",
+        "landlockpy",
+    ):
         _try_import(name)
     for name in _rehearse(_run_a_cell):
         _try_import(name)
+    from healkit.workers.inside.kernel_main import prepare
+
+    prepare()
 
 
 def _run_a_cell() -> None:

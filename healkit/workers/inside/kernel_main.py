@@ -12,8 +12,10 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
+import uuid
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +24,11 @@ import zmq
 from ipykernel.iostream import OutStream
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
+from IPython.core.profiledir import ProfileDir
 from tornado import ioloop
 from traitlets import Bool
 from traitlets.config import Config
+from zmq.eventloop.zmqstream import ZMQStream
 
 from healkit.contracts import post_mortem, rpc
 from healkit.workers.inside import lockdown
@@ -33,7 +37,6 @@ from healkit.workers.inside.tool_runner import ToolRunner, no_running_loop
 
 if TYPE_CHECKING:
     from ipykernel.zmqshell import ZMQInteractiveShell
-    from zmq.eventloop.zmqstream import ZMQStream
 
 
 class KernelStream(OutStream):
@@ -56,6 +59,8 @@ class WorkerApp(IPKernelApp):
     #: Whether outputs wait until they are read: for a tool, whose host reads all that comes. A notebook may have more
     #: clients, and one that reads nothing would stop it.
     awaits_reader = Bool(default_value=False)
+    #: Whether a fork server has made this and its kernel, before its child got anything of its own.
+    prepared = Bool(default_value=False)
 
     def init_iopub(self, context: zmq.Context[Any]) -> None:
         """Bind the socket that outputs leave by. Called by ipykernel.
@@ -69,20 +74,84 @@ class WorkerApp(IPKernelApp):
             context.setsockopt(zmq.RCVHWM, rpc.MESSAGES_WAITING)
         super().init_iopub(context)
 
+    def init_control(self, context: zmq.Context[Any]) -> None:
+        """Bind the socket for control messages. Called by ipykernel."""
+        if self.awaits_reader:
+            self.control_socket = self._bound(zmq.ROUTER, "control_port")
+        else:
+            super().init_control(context)
+
+    def initialize(self, argv: list[str] | None = None) -> None:
+        """Set everything up. A prepared worker does only what must be its own: folders, sockets, streams, threads."""
+        if not self.prepared:
+            super().initialize(argv)
+            return
+        _, self.connection_file = argv or []
+        self.profile_dir = ProfileDir.create_profile_dir(_profile_folder())
+        for step in (
+            self.init_connection_file,  # with the session's key
+            self.init_sockets,
+            self.init_heartbeat,
+            self.write_connection_file,
+            self.log_connection_info,
+            self.init_io,
+            self.init_signal,
+            self.init_kernel,
+            self.init_path,
+            self.init_gui_pylab,  # whose choice is in the environment, which is this process's own
+        ):
+            step()
+
     def leave_reader(self) -> None:
         """Drop again what a client does not read, once all is sent that was displayed before."""
         thread = self.iopub_thread
         thread.schedule(lambda: thread.socket.setsockopt(zmq.XPUB_NODROP, 0))
 
     def init_heartbeat(self) -> None:
-        """Start the heartbeat and wait until it listens. Called by ipykernel.
+        """Answer heartbeats. Called by ipykernel.
 
-        Its thread makes its socket when it gets its turn. On a busy machine that was after the process had been sealed,
-        and libzmq aborts when it is refused a socket.
+        A worker does so between its cells, in its one thread: who asks is a console on a failure, long after the run.
+        A notebook's is a thread that makes its socket when it gets its turn. On a busy machine that was after the
+        process had been sealed, and libzmq aborts when it is refused a socket; so this waits until it listens.
         """
+        if self.awaits_reader:
+            echo = self._bound(zmq.REP, "hb_port")
+            stream = ZMQStream(echo)
+            stream.on_recv(stream.send_multipart)
+            return
         super().init_heartbeat()
         if self.transport == "ipc":
             _wait_until_listening(f"{self.ip}-{self.hb_port}")
+
+    def init_kernel(self) -> None:
+        """Make the kernel. Called by ipykernel.
+
+        ipykernel's own way gives it two more threads, one for control messages and one that shares requests out among
+        subshells, and two sockets for a debugger. A worker has none of these.
+        """
+        if not self.awaits_reader:
+            super().init_kernel()
+            return
+        self.kernel = kernel = self.kernel_class.instance(
+            parent=self,
+            session=self.session,
+            control_stream=ZMQStream(self.control_socket),
+            shell_stream=ZMQStream(self.shell_socket),
+            iopub_thread=self.iopub_thread,
+            iopub_socket=self.iopub_socket,
+            stdin_socket=self.stdin_socket,
+            log=self.log,
+            profile_dir=self.profile_dir,
+        )
+        kernel.record_ports({f"{name}_port": port for name, port in self._ports.items()})
+        self.displayhook.get_execution_count = lambda: kernel.execution_count
+
+    def _bound(self, kind: int, port: str) -> zmq.Socket[Any]:
+        """Bind a socket to the address that has this name in the connection file."""
+        made: zmq.Socket[Any] = self.context.socket(kind)
+        made.linger = 1000
+        setattr(self, port, self._bind_socket(made, getattr(self, port)))
+        return made
 
     def init_signal(self) -> None:
         """Leave signals alone: interrupts arrive as messages, time limits as alarms. Called by ipykernel."""
@@ -113,7 +182,9 @@ def sealed_app(
     warnings.filterwarnings("ignore", message="Couldn't bind IOPub Pipe")
     # Above this size pyzmq makes another socket, to send without copying; libzmq aborts when that is refused.
     zmq.COPY_THRESHOLD = 2**31 - 1
-    app: WorkerApp = WorkerApp.instance(config=kernel_config(), **traits)
+    if not WorkerApp.initialized():
+        WorkerApp.instance(config=kernel_config(), **traits)
+    app: WorkerApp = WorkerApp.instance()
     app.initialize(argv)
     layers |= lockdown.seal(restrictions)
     return app
@@ -178,7 +249,8 @@ def _warm_up(shell: ZMQInteractiveShell) -> None:
         return message
 
     shell.display_pub.register_hook(note)
-    shell.run_cell("None", store_history=False, silent=True)
+    if not WorkerApp.instance().prepared:
+        shell.run_cell("None", store_history=False, silent=True)
 
 
 def _wait_until_listening(path: str) -> None:
@@ -197,15 +269,68 @@ def _wait_until_listening(path: str) -> None:
                 return
 
 
+class WorkerKernel(IPythonKernel):
+    """Kernel of a worker, which its fork server may have made: whatever is the same for all is not made again."""
+
+    @classmethod
+    def instance(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return the one of this process. Called by ipykernel, with all that is this process's own."""
+        if not cls.initialized():
+            return super().instance(*args, **kwargs)
+        cls._instance._adopt(**kwargs)
+        return cls._instance
+
+    def _adopt(self, **own: Any) -> None:
+        """Take streams, threads and the session, which nothing of another process may share."""
+        for name, value in own.items():
+            if name != "user_ns":
+                setattr(self, name, value)
+        self.ident = str(uuid.uuid4())
+        self._stdout, self._stderr = sys.stdout, sys.stderr
+        shell = self.shell
+        shell.init_environment()
+        shell.init_sys_modules()
+        shell.profile_dir = own["profile_dir"]
+        for publisher in (shell.displayhook, shell.display_pub):
+            publisher.session, publisher.pub_socket = self.session, self.iopub_socket
+        shell.displayhook.topic = self._topic("execute_result")
+
+
+def prepare() -> None:
+    """Make a kernel in the fork server, as far as it is the same for each worker: no socket, no thread, nothing random.
+
+    The shell with its namespaces, magics, formatters, transformers and compiled patterns is most of a kernel's start.
+    """
+    import ipykernel.debugger
+
+    ipykernel.debugger._is_debugpy_available = False  # no frontend debugs a worker
+    main = sys.modules["__main__"]
+    app = WorkerApp.instance(config=kernel_config(), awaits_reader=True, kernel_class=WorkerKernel)
+    app.init_profile_dir()
+    app.kernel = WorkerKernel.instance(parent=app, profile_dir=app.profile_dir, log=app.log)
+    app.init_shell()
+    app.init_extensions()
+    app.init_code()
+    app.shell.run_cell("None", store_history=False, silent=True)
+    app.prepared = True
+    sys.modules["__main__"] = main  # the shell puts the user's there; a child does it again
+    tempfile.tempdir = None  # as it was found for the cell above; a child has a folder of its own
+
+
 def kernel_config() -> Any:
     """Traits of a kernel that lives for one cell: no history file, no start-up files."""
     config = Config()
     config.HistoryManager.enabled = False
     config.IPKernelApp.outstream_class = "healkit.workers.inside.kernel_main.KernelStream"
     config.IPKernelApp.log_level = "CRITICAL"
-    config.ProfileDir.location = os.path.join(os.environ["HOME"], ".ipython")
-    os.makedirs(config.ProfileDir.location, exist_ok=True)
+    config.ProfileDir.location = _profile_folder()
     return config
+
+
+def _profile_folder() -> str:
+    folder = os.path.join(os.environ["HOME"], ".ipython")
+    os.makedirs(folder, exist_ok=True)
+    return folder
 
 
 # The kernel of a whole notebook.

@@ -1,4 +1,4 @@
-"""What `%run_tool` says before a run that is likely to fail."""
+"""Magics of what was learned: a warning, the graph, suggestions."""
 
 from __future__ import annotations
 
@@ -30,3 +30,19 @@ def test_a_run_like_those_that_failed_is_warned_of_and_runs(
     assert said in capsys.readouterr().out
     with Healkit(database) as healkit:
         assert healkit.log.count(tool="convert", status="FAILURE") == 7
+
+
+@pytest.mark.requirement("LEARN-2", "LEARN-3")
+def test_the_magics_return_what_they_show(shell: Any, database: Path) -> None:
+    with Healkit(database) as healkit:
+        healkit.vault.add(
+            "total", "def total(n):\n    return mcp.vault.price(n=n) * 2\n", description="Sum of an order."
+        )
+        healkit.vault.add("price", "def price(n):\n    return n + 1\n")
+        for n in range(3):
+            healkit.execute("total", arguments={"n": n})
+    shell.run_cell("%load_ext healkit")
+    assert shell.run_line_magic("suggest", '"the sum of my order" --limit 1')[0].tool == "total"
+    (contains,) = [edge for edge in shell.run_line_magic("graph", "total") if edge.kind == "contains"]
+    assert (contains.target, contains.count) == ("price", 3)
+    assert "text/vnd.mermaid" in shell.run_line_magic("graph", "")._repr_mimebundle_()
