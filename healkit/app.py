@@ -207,7 +207,7 @@ class Healkit:
 
     @functools.cached_property
     def learning(self) -> LearningService:
-        """What the traces teach: `.sample(n)`, `.surprising()`, `.report()`, `.rebuild()`."""
+        """Learning from the traces: `.sample(n)`, `.surprising()`, `.report()`, `.rebuild()`."""
         from healkit.learning.service import LearningService
 
         return LearningService(self.database)
@@ -221,7 +221,7 @@ class Healkit:
 
     @functools.cached_property
     def suggester(self) -> Suggester:
-        """What `suggest` asks."""
+        """Source of the suggestions."""
         from healkit.learning.suggest import Suggester
 
         return Suggester(

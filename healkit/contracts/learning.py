@@ -1,4 +1,4 @@
-"""What was learned of executions, as it is shown."""
+"""Executions with what was expected of them."""
 
 from __future__ import annotations
 

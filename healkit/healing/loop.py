@@ -161,6 +161,8 @@ class Healing:
         if any(advisor.name == "memory" for advisor in self._advisors):
             recalled = FixMemory(hk.database).recall(self._only)
             self._case = dataclasses.replace(self._case, memory=recalled)
+            if not recalled.known:  # nothing to say of it, unless it alone was asked
+                self._advisors = [one for one in self._advisors if one.name != "memory"] or self._advisors
         if self._blamed is not None:
             self._notes.append(self._blamed.sentence)
         failed = None if self._log_id is None else hk.log.get(self._log_id)

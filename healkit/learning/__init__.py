@@ -1,4 +1,4 @@
-"""What traces teach.
+"""Learning from traces.
 
 Nothing of it is on the way of an execution: all is computed later, from the log alone, and can be computed again.
 """

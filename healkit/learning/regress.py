@@ -81,7 +81,7 @@ class RegressReport:
 
     @property
     def faults(self) -> tuple[Rerun, ...]:
-        """Those that differ from the record, by this code."""
+        """Runs that differ from the record, by this code."""
         return tuple(one for one in self.reruns if one.outcome == "differs")
 
     @property

@@ -116,7 +116,7 @@ def _smallest(
 
 
 def _common(one: list[Any], other: list[Any]) -> int:
-    """Return how many items two lists begin with alike."""
+    """Return how many items are equal at the beginning of two lists."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, pair in pairs if not _same(*pair)), min(len(one), len(other)))
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from sqlalchemy import select
 
 from healkit.errors import UsageInvalid, did_you_mean
+from healkit.learning.extra import load
 from healkit.learning.facts import node_of
 from healkit.pysource.reach import called_by
 from healkit.store.database import Database
@@ -199,7 +200,7 @@ class ToolGraph:
 
         Raises `UsageInvalid` for a tool that is not known, and where networkx is not installed.
         """
-        networkx = _networkx()
+        networkx = load("networkx")
         edges = self._edges_of(start, end)
         best = {(edge.source, edge.target): edge for edge in reversed(edges) if edge.weight}
         graph = networkx.DiGraph()
@@ -213,7 +214,7 @@ class ToolGraph:
 
     def to_networkx(self) -> networkx.MultiDiGraph[Any]:
         """Return the whole graph for networkx: a `MultiDiGraph` whose edges' keys are their kinds."""
-        graph = _networkx().MultiDiGraph()
+        graph = load("networkx").MultiDiGraph()
         edges, tools = self._read()
         graph.add_nodes_from(tools)
         for edge in edges:
@@ -266,14 +267,6 @@ class ToolGraph:
             if name not in known:
                 raise UsageInvalid(f"No tool named {name!r} was called.{did_you_mean(name, known)}")
         return edges
-
-
-def _networkx() -> Any:
-    try:
-        import networkx
-    except ImportError:
-        raise UsageInvalid("Paths need networkx.", hint="pip install 'healkit[learn]'") from None
-    return networkx
 
 
 def _names(edges: Iterable[ToolEdge]) -> list[str]:

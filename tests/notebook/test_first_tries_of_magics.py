@@ -43,6 +43,8 @@ LINES = {
         '"Which region sold most?" sales=df --tools total --chooser person',
     ),
     "views": ("sales",),
+    "graph": ("", "TOOL"),
+    "suggest": ("", '"the ratio of wins"', '"a total" --after TOOL --limit 2'),
     "healkit": (*(name for name in HEALKIT_COMMANDS if name != "doctor"), "requests list", "requests show 1"),
 }
 WRONG = ("--nonsense", "nonsense", "nonsense nonsense nonsense", "'never closed")

@@ -1,4 +1,4 @@
-"""Magics of what was learned: a warning, the graph, suggestions."""
+"""Magics of what was learned: warning, graph, suggestions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers share what their fork server has made, and nothing that one of them can change."""
+"""Workers share what their fork server has made, as it was."""
 
 from __future__ import annotations
 
