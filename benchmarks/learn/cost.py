@@ -1,4 +1,4 @@
-"""What learning costs.
+"""Cost of learning.
 
     python benchmarks/learn/cost.py [--traces 1000000] [--tools 1000]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _VAULT = "vault:"
 #: Origins of executions that only try code, and endings that say nothing of the code.
 _TRIED = {"try", "trial", "search"}
-_NOT_ITS_OWN = {"TOOL_KILLED", "WORKER_LOST", "HOST_DIED", "INTERNAL_ERROR"}
+NOT_ITS_OWN = {"TOOL_KILLED", "WORKER_LOST", "HOST_DIED", "INTERNAL_ERROR"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def learned_of(trace: ExecutionTrace, *, collected: bool = False) -> Learned | N
     """Return what a trace teaches; None where it is none to learn from."""
     said = trace.metadata
     code = said.get("errorCode")
-    if said.get("origin") in _TRIED or code in _NOT_ITS_OWN or is_refused(code):
+    if said.get("origin") in _TRIED or code in NOT_ITS_OWN or is_refused(code):
         return None
     parts = trace.capability_id.rsplit(".", 2)
     named = len(parts) == 3

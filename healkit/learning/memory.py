@@ -115,7 +115,6 @@ class Recollection:
     """Templates of fixes, by failure, at one moment."""
 
     def __init__(self, fixes: Sequence[Fix], imported: Iterable[Outcome] = ()) -> None:
-        self.fixes = fixes
         self.known: dict[tuple[Template, str], _Known] = {}
         codes = []
         for fix in fixes:

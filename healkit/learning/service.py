@@ -30,7 +30,7 @@ def consumer_of(database: Database, graph: GraphLearner | None = None) -> Consum
 
 
 class LearningService:
-    """What was learned from one database's traces; each question first learns from what came since the last.
+    """Knowledge from one database's traces; each question first learns from what came since the last.
 
     All methods raise `DatabaseError`s.
     """

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.errors import is_refused
 from healkit.learning.extra import load
+from healkit.learning.facts import NOT_ITS_OWN
 from healkit.rendering import plain
 from healkit.rendering.document import Card, Line, Span, Table
 from healkit.rendering.to_html import html_of
@@ -44,8 +45,6 @@ _CALIBRATED_FROM, _ON_FROM, _WINDOW = 100, 30, 300
 _VALUE_CHARS, _SEEN_LEAST = 40, 3
 #: What a warning needs: runs with the feature, the share of them that failed, and of the others that succeeded.
 _WARN_RUNS, _WARN_FAILED, _WARN_OTHERS = 5, 0.95, 0.8
-#: Failures that say nothing of code or arguments.
-_NOT_ITS_OWN = {"HOST_DIED", "TOOL_KILLED", "WORKER_LOST", "INTERNAL_ERROR"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,7 +147,7 @@ def read_runs(database: Database, tool: str, limit: int = RUNS_MAX) -> list[Run]
             row["ename"] or row["error_code"] or "",
         )
         for row in reversed(database.fetch(RUNS_OF, tool_name=tool, limit=limit))
-        if row["error_code"] not in _NOT_ITS_OWN
+        if row["error_code"] not in NOT_ITS_OWN
         and (row["error_code"] == "ARGUMENTS_INVALID" or not is_refused(row["error_code"]))
     ]
 
@@ -260,19 +259,6 @@ def _between(digits: int) -> str:
 def warning_of(database: Database, tool: str, arguments: Mapping[str, Any], code_hash: str) -> str | None:
     """Do as `warning`, by the tool's newest runs on record."""
     return warning(read_runs(database, tool, WARNED_BY), arguments, code_hash)
-
-
-def chance_of(database: Database, tool: str, arguments: Mapping[str, Any], code_hash: str) -> float:
-    """Do as `chance`, by the tool's runs on record."""
-    return chance(read_runs(database, tool), arguments, code_hash)
-
-
-def chance(runs: Sequence[Run], arguments: Mapping[str, Any], code_hash: str) -> float:
-    """Return how likely a run with these arguments is to succeed: by the model where it is on, else by the base rate.
-
-    runs: the tool's, oldest first. code_hash: that of the code that would run.
-    """
-    return play([*runs, Run(arguments, succeeded=True, code_hash=code_hash)])[0][-1].used
 
 
 def warning(runs: Sequence[Run], arguments: Mapping[str, Any], code_hash: str) -> str | None:

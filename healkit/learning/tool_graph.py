@@ -57,7 +57,7 @@ class ToolEdge:
 
     @property
     def confidence(self) -> Confidence:
-        """How sure it is that the two go together."""
+        """Confidence that the two go together."""
         if self.count == 0:
             return "template"
         return "observed" if self.count >= _OBSERVED_MIN else "inferred"

@@ -533,7 +533,7 @@ class LearnedValue(TableBase, table=True):
 
 
 class LearnedTrace(TableBase, table=True):
-    """How surprising an execution was, and each call in it; `task_id` is empty for the execution itself.
+    """Surprise of an execution, and of each call in it; `task_id` is empty for the execution itself.
 
     `predicted` is what was expected before it ran, `visits` how often its state was seen before, `slot` where sampling
     finds it (`learning.priority`), empty for a call.
@@ -605,7 +605,7 @@ class ToolEdge(TableBase, table=True):
 
 
 class ToolSequence(TableBase, table=True):
-    """How often a tool came after two others, the later one in `last`; both are empty at the beginning."""
+    """Count of a tool after two others, the later one in `last`; both are empty at the beginning."""
 
     __tablename__ = "toolsequence"
     __table_args__ = ({"sqlite_with_rowid": False},)
@@ -617,7 +617,7 @@ class ToolSequence(TableBase, table=True):
 
 
 class ToolWord(TableBase, table=True):
-    """How many intents with a word a tool was used for; the word is empty for all intents."""
+    """Count of intents with a word that a tool was used for; the word is empty for all intents."""
 
     __tablename__ = "toolword"
     __table_args__ = ({"sqlite_with_rowid": False},)

@@ -10,7 +10,7 @@ import pytest
 
 from healkit import Healkit
 from healkit.learning import success
-from healkit.learning.success import Run, chance, features, play, row_of, warning
+from healkit.learning.success import Run, features, play, row_of, warning
 from healkit.store.database import Database
 
 pytestmark = pytest.mark.requirement("LEARN-3")
@@ -63,12 +63,6 @@ def test_a_tool_that_was_never_wrong_has_no_model() -> None:
     played, on = play([Run({"n": n}, True, "a") for n in range(60)])
     assert not on
     assert played[-1].used > 0.95
-
-
-def test_the_chance_of_a_run_follows_its_arguments() -> None:
-    runs = by_arguments(200)
-    assert chance(runs, {"value": 1}, "a") < 0.2
-    assert chance(runs, {"value": 1, "unit": "km"}, "a") > 0.8
 
 
 def test_features_are_words() -> None:
