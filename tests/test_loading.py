@@ -7,6 +7,9 @@ Each costs its time at every start. A package that is really needed there is add
 
 from __future__ import annotations
 
+import ast
+import importlib
+import importlib.util
 import json
 import subprocess
 import sys
@@ -16,6 +19,7 @@ import pytest
 
 from healkit import Healkit
 
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 #: Prints the names of all loaded modules to a file when the interpreter ends.
 LISTED = """
 import atexit, json, sys
@@ -97,3 +101,13 @@ def test_a_run_loads_no_part_of_healkit_that_it_has_no_use_for(of_a_run: set[str
 def test_what_explains_a_failure_is_loaded_with_the_first_failure(tmp_path: Path, module: str) -> None:
     modules = loaded(tmp_path, f"import healkit.{module}")
     assert [name for name in modules if name.startswith(("healkit.facts", "healkit.failures"))] == []
+
+
+@pytest.mark.parametrize("file", sorted(BENCHMARKS.rglob("*.py")), ids=lambda file: file.stem)
+def test_a_benchmark_imports_only_what_healkit_has(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "healkit":
+            module = importlib.import_module(node.module)
+            for name in node.names:
+                there = hasattr(module, name.name) or importlib.util.find_spec(f"{node.module}.{name.name}")
+                assert there, f"{node.module} has no {name.name}"

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import signal
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +47,6 @@ _GREETING_MS = 100
 class KernelWorker(Worker):
     """A restricted kernel for one execution."""
 
-    _context: zmq.asyncio.Context | None = None
     #: Where its outputs arrive, while it is heard.
     _outputs: zmq.asyncio.Socket | None = None
 
@@ -121,14 +122,13 @@ class KernelWorker(Worker):
         await super().close()
 
     def _stop_hearing(self) -> None:
-        if self._context is not None:
-            self._context.destroy(linger=0)
-            self._context = self._outputs = None
+        if self._outputs is not None:
+            self._outputs.close(linger=0)
+            self._outputs = None
 
     async def _hear(self) -> None:
         # Only now: a client that connects before the sockets are bound waits for ZeroMQ's reconnection.
-        self._context = zmq.asyncio.Context()
-        self._outputs = self._context.socket(zmq.SUB)
+        self._outputs = _context().socket(zmq.SUB)
         # What a worker sends is read into this process's memory: one message at a time, and none without bound.
         self._outputs.maxmsgsize = rpc.MAX_FRAME_BYTES
         self._outputs.rcvhwm = rpc.MESSAGES_WAITING
@@ -156,6 +156,19 @@ class KernelWorker(Worker):
     def address(self, channel: str) -> str:
         """Return where one of its sockets is bound, such as `shell`."""
         return f"ipc://{self._ports['ip']}-{self._ports[f'{channel}_port']}"
+
+
+@cache
+def _context_of(process: int) -> zmq.asyncio.Context:
+    return zmq.asyncio.Context()
+
+
+def _context() -> zmq.asyncio.Context:
+    """Return the context of all sockets to workers; one for each would start and end two threads with every execution.
+
+    A forked child has one of its own: the threads of its parent's are not there.
+    """
+    return _context_of(os.getpid())
 
 
 async def until_heard(outputs: zmq.asyncio.Socket) -> None:
@@ -348,7 +361,6 @@ class RetainedWorker:
         self.attached = False
         self._let_go = let_go
         self._lock = asyncio.Lock()
-        self._context: zmq.asyncio.Context | None = None
         self._socket: zmq.asyncio.Socket | None = None
         worker.hang_up()
         worker.pause()
@@ -387,9 +399,9 @@ class RetainedWorker:
 
     def hang_up(self) -> None:
         """Close the connection; the worker itself is ended elsewhere."""
-        if self._context is not None:
-            self._context.destroy(linger=0)
-            self._context = self._socket = None
+        if self._socket is not None:
+            self._socket.close(linger=0)
+            self._socket = None
 
     async def _exchange(self, question: pm.Question, timeout_s: float) -> pm.Answer:
         session, socket = self._connected()
@@ -406,7 +418,7 @@ class RetainedWorker:
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
-        if exited.done() or self._context is None:
+        if exited.done() or self._socket is None:
             raise PostMortemGone("The worker of the failed run ended over the question.")
         if self.attached:
             raise PostMortemError(
@@ -419,8 +431,7 @@ class RetainedWorker:
     def _connected(self) -> tuple[Session, zmq.asyncio.Socket]:
         """Return the session, with the shell channel open; it takes no message larger than an answer may be."""
         if self._socket is None:
-            self._context = zmq.asyncio.Context()
-            self._socket = self._context.socket(zmq.DEALER)
+            self._socket = _context().socket(zmq.DEALER)
             self._socket.maxmsgsize = 2 * pm.ANSWER_MAX_BYTES
             self._socket.rcvhwm = 4
             self._socket.linger = 0

@@ -108,6 +108,24 @@ def test_trials_are_restricted_and_share_nothing_with_each_other(tmp_path: Path,
 
 
 @pytest.mark.requirement("WORK-6")
+def test_what_compiling_says_reaches_each_trial_of_the_code(healkit: Healkit) -> None:
+    odd, wrong, long = (
+        "def f(n):\n    return n is 3\n",
+        "def f(n:\n    return n\n",
+        f"def f(n):\n    return n\n#{'x' * 200_000}",
+    )
+    codes = [odd, wrong, long, DOUBLE.replace("double", "f")]
+    results = healkit.trials([Trial(code, {"n": n}, "f") for code in codes for n in range(4)], parallel=1)
+    said, refused, whole, doubled = (results[first : first + 4] for first in range(0, 16, 4))
+    assert all(result.ok and "SyntaxWarning" in result.printed for result in said)
+    assert {result.failure.ename for result in refused if result.failure} == {
+        "healkit.errors.CodeDoesNotParse"
+    }
+    assert not any(result.ok for result in refused)
+    assert [result.value for result in whole] == [0, 1, 2, 3]
+    assert [result.value for result in doubled] == [0, 2, 4, 6]
+
+
 def test_trial_servers_wait_for_more_trials_and_a_dead_one_is_replaced(healkit: Healkit) -> None:
     healkit.trials([(DOUBLE, {"n": n}) for n in range(8)], parallel=2)
     first = trial_servers()

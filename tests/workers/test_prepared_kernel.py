@@ -45,7 +45,7 @@ def changes(n: int):
 """
 
 
-@pytest.mark.requirement("WORK-3")
+@pytest.mark.requirement("WORK-3", "SCALE-5")
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_no_worker_finds_what_another_changed_and_nothing_random_is_shared(
     tmp_path: Path, count: int

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import zmq
-from ipykernel.iostream import OutStream
+from ipykernel.iostream import IOPubThread, OutStream
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from IPython.core.profiledir import ProfileDir
@@ -67,12 +67,17 @@ class WorkerApp(IPKernelApp):
 
         By default ZeroMQ drops what comes while 1,000 messages wait, so that a tool which displays faster than the host
         reads lost outputs from their middle, without a word. Fewer may wait here, since all are this process's memory.
+        ipykernel would also open a pipe for what child processes print, over TCP, which a worker has not.
         """
-        if self.awaits_reader:
-            context.setsockopt(zmq.XPUB_NODROP, 1)
-            context.setsockopt(zmq.SNDHWM, rpc.MESSAGES_WAITING)
-            context.setsockopt(zmq.RCVHWM, rpc.MESSAGES_WAITING)
-        super().init_iopub(context)
+        if not self.awaits_reader:
+            super().init_iopub(context)
+            return
+        context.setsockopt(zmq.XPUB_NODROP, 1)
+        context.setsockopt(zmq.SNDHWM, rpc.MESSAGES_WAITING)
+        context.setsockopt(zmq.RCVHWM, rpc.MESSAGES_WAITING)
+        self.iopub_thread = IOPubThread(self._bound(zmq.XPUB, "iopub_port"), session=self.session)
+        self.iopub_thread.start()
+        self.iopub_socket = self.iopub_thread.background_socket
 
     def init_control(self, context: zmq.Context[Any]) -> None:
         """Bind the socket for control messages. Called by ipykernel."""
@@ -87,13 +92,15 @@ class WorkerApp(IPKernelApp):
             super().initialize(argv)
             return
         _, self.connection_file = argv or []
-        self.profile_dir = ProfileDir.create_profile_dir(_profile_folder())
+        self.profile_dir = Profile(location=_profile_folder())
+        self.session.session, self.session.pid = (
+            str(uuid.uuid4()),
+            os.getpid(),
+        )  # its key is in the connection file
         for step in (
             self.init_connection_file,  # with the session's key
             self.init_sockets,
             self.init_heartbeat,
-            self.write_connection_file,
-            self.log_connection_info,
             self.init_io,
             self.init_signal,
             self.init_kernel,
@@ -158,6 +165,14 @@ class WorkerApp(IPKernelApp):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+class Profile(ProfileDir):
+    """Profile of a worker: its place, without the five folders of a person's, from which nothing would be started."""
+
+    def _mkdir(self, path: str, mode: int | None = None) -> bool:
+        """Make no folder; called by IPython for each."""
+        return False
+
+
 def serve(restrictions: lockdown.Restrictions, layers: dict[str, str], argv: list[str]) -> None:
     """Start the kernel, seal the process, tell the host, serve; returns when the kernel ends."""
     # A copy from before ipykernel redirects the descriptor: what is written here survives a crash.
@@ -178,8 +193,6 @@ def sealed_app(
     restrictions: lockdown.Restrictions, layers: dict[str, str], argv: list[str], **traits: object
 ) -> WorkerApp:
     """Return a kernel that has bound its sockets and can make no more; adds to `layers` what was put in force."""
-    # The pipe for subprocess output needs TCP; a worker has neither.
-    warnings.filterwarnings("ignore", message="Couldn't bind IOPub Pipe")
     # Above this size pyzmq makes another socket, to send without copying; libzmq aborts when that is refused.
     zmq.COPY_THRESHOLD = 2**31 - 1
     if not WorkerApp.initialized():
@@ -306,12 +319,14 @@ def prepare() -> None:
     ipykernel.debugger._is_debugpy_available = False  # no frontend debugs a worker
     main = sys.modules["__main__"]
     app = WorkerApp.instance(config=kernel_config(), awaits_reader=True, kernel_class=WorkerKernel)
-    app.init_profile_dir()
+    app.log.setLevel("CRITICAL")  # traitlets leaves that to its handler, which gets a record of every step
+    app.profile_dir = Profile(location=_profile_folder())
     app.kernel = WorkerKernel.instance(parent=app, profile_dir=app.profile_dir, log=app.log)
     app.init_shell()
     app.init_extensions()
     app.init_code()
     app.shell.run_cell("None", store_history=False, silent=True)
+    app.session  # noqa: B018 - made here, with all but its id and key
     app.prepared = True
     sys.modules["__main__"] = main  # the shell puts the user's there; a child does it again
     tempfile.tempdir = None  # as it was found for the cell above; a child has a folder of its own
@@ -379,6 +394,8 @@ def serve_notebook(restrictions: lockdown.Restrictions, layers: dict[str, str], 
 
     # The debugger needs a TCP port; report it as absent, so that frontends do not offer it.
     ipykernel.debugger._is_debugpy_available = False
+    # The pipe for subprocess output needs TCP, and there is none.
+    warnings.filterwarnings("ignore", message="Couldn't bind IOPub Pipe")
     app = sealed_app(restrictions, layers, argv, kernel_class=InterruptibleKernel)
     lockdown.limit_tool(options.memory_bytes, options.cpu_s or _FOREVER_S)
     if options.folder:

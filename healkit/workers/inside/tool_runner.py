@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -71,6 +71,8 @@ class ToolRunner:
         self.watch: Observer | None = None
         #: What the code raised, if it did.
         self.ended_by: BaseException | None = None
+        #: The work, where whoever forked this process has compiled it.
+        self.compiled: Compiled | None = None
         #: Set where the calls are answered from a cassette.
         self.recorded: RecordedEndpoint | None = None
 
@@ -209,13 +211,8 @@ class ToolRunner:
         return found
 
     def _call(self, init: rpc.Init, arguments: dict[str, Any]) -> Any:
-        tree = parse(init.code, init.entry.filename)
-        if init.setup:
-            tree = as_cell(tree)
-        if "await" in init.code and "mcp" in init.code:
-            tree = with_awaited_calls(tree)
-        call = Call(init.call) if init.call else None
-        shape = read_shape(tree, init.entry.tool_name) if call is None else None
+        work = self.compiled or Compiled.of(init)
+        shape, call = work.shape, work.call
         endpoint: AnyEndpoint = self.endpoint
         if init.cassette != rpc.NO_CASSETTE:
             tape = Tape(msgspec.json.decode(init.cassette, type=Cassette))
@@ -227,13 +224,12 @@ class ToolRunner:
         namespace = fresh_namespace({"mcp": build_servers(endpoint, definitions), "trace": Trace(endpoint)})
         if shape is not None and shape.kind == "script":
             namespace["arguments"] = arguments
-        code = compile(tree, init.entry.filename, "exec", CELL_FLAGS if init.setup else 0, dont_inherit=True)
-        if init.setup:
-            exec(compile(init.setup, SETUP_FILENAME, "exec", dont_inherit=True), namespace)  # noqa: S102 - of the host, run here
+        if work.setup is not None:
+            exec(work.setup, namespace)  # noqa: S102 - of the host, run here
         if init.watch:
-            self.watch = Observer(code)
+            self.watch = Observer(work.code)
         with self.watch or contextlib.nullcontext():
-            awaited(eval(code, namespace))  # noqa: S307 - what this process is for
+            awaited(eval(work.code, namespace))  # noqa: S307 - what this process is for
             let_nest()
             if call is not None:
                 return call.evaluate(namespace)
@@ -424,6 +420,30 @@ def _located(tree: ast.Module) -> ast.Module:
     elif len(tree.body) > 1:
         ast.copy_location(last, tree.body[-2])
     return ast.fix_missing_locations(tree)
+
+
+class Compiled(NamedTuple):
+    """Work as it is run: its code, what is run before that, and the call beside it or else the shape of the code."""
+
+    code: CodeType
+    setup: CodeType | None
+    call: Call | None
+    shape: Shape | None
+
+    @classmethod
+    def of(cls, init: rpc.Init) -> Compiled:
+        """Compile the work, and run nothing of it; raises what Python raises for it."""
+        filename = init.entry.filename
+        tree = parse(init.code, filename)
+        if init.setup:
+            tree = as_cell(tree)
+        if "await" in init.code and "mcp" in init.code:
+            tree = with_awaited_calls(tree)
+        call = Call(init.call) if init.call else None
+        shape = read_shape(tree, init.entry.tool_name) if call is None else None
+        code = compile(tree, filename, "exec", CELL_FLAGS if init.setup else 0, dont_inherit=True)
+        setup = compile(init.setup, SETUP_FILENAME, "exec", dont_inherit=True) if init.setup else None
+        return cls(code, setup, call, shape)
 
 
 class Call:

@@ -26,6 +26,7 @@ import signal
 import socket
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
@@ -37,7 +38,7 @@ from healkit.contracts.tools import EntryRef
 from healkit.workers.inside import lockdown, seccomp
 from healkit.workers.inside.capture import TOOL_MODULE, PlainStream
 from healkit.workers.inside.cleanup import empty_folder
-from healkit.workers.inside.tool_runner import ToolRunner
+from healkit.workers.inside.tool_runner import Compiled, ToolRunner
 
 if TYPE_CHECKING:
     from healkit.workers.inside.batch import BatchServer
@@ -47,6 +48,8 @@ PRELOAD_VARIABLE = "HEALKIT_PRELOAD"
 _READ_BYTES = 1 << 16
 _decode = msgspec.json.Decoder(rpc.Init | Batch | Share).decode
 _CRASH_BYTES = 64 * 1024
+#: Longest code that is compiled in the trial server; a longer one costs its own child the time and the memory.
+_COMPILED_MAX_CHARS = 100_000
 #: Room in a claim beyond the result: conversions, a traceback.
 _CLAIM_EXTRA_BYTES = 1 << 20
 
@@ -82,6 +85,8 @@ class TrialLoop:
         # Made once for all children: a child copies only the pages that it writes to.
         self.stream = PlainStream()
         self.runner = _runner()
+        #: What was compiled last, and what came of it.
+        self.last: tuple[object, Compiled | None] = (None, None)
 
     def seal(self) -> str:
         """Restrict this process, so that its children need not do it one by one; returns what was done."""
@@ -126,6 +131,7 @@ class TrialLoop:
     def try_one(self, init: rpc.Init) -> TrialDone:
         """Run one trial, from the fork to the emptied folder."""
         preimport(f"{init.setup}\n{init.code}" if init.setup else init.code)
+        self.runner.compiled = self.compiled(init)
         reading, writing = os.pipe()
         os.ftruncate(self.printed, 0)
         os.lseek(self.printed, 0, os.SEEK_SET)
@@ -149,6 +155,20 @@ class TrialLoop:
         size = os.fstat(self.printed).st_size
         printed = os.pread(self.printed, _CRASH_BYTES, max(0, size - _CRASH_BYTES)) if size else b""
         return TrialDone(status, timed_out, claim or b"", printed)
+
+    def compiled(self, init: rpc.Init) -> Compiled | None:
+        """Compile here what several trials in a row run: none of them has to, nor to copy the pages that it takes.
+
+        What cannot be compiled, or not without a warning, is left to the child, which says so.
+        """
+        asked = (init.entry, init.code, init.setup, init.call)
+        if self.last[0] != asked:
+            self.last = asked, None
+            if sum(map(len, asked[1:])) <= _COMPILED_MAX_CHARS:
+                with warnings.catch_warnings(), contextlib.suppress(Exception):
+                    warnings.simplefilter("error")
+                    self.last = asked, Compiled.of(init)
+        return self.last[1]
 
     def become(self, init: rpc.Init, writing: int) -> NoReturn:
         """Live as the child of one trial."""
