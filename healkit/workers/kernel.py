@@ -159,7 +159,7 @@ class KernelWorker(Worker):
 
 
 @cache
-def _context_of(process: int) -> zmq.asyncio.Context:
+def _context_of(process: int) -> zmq.asyncio.Context:  # noqa: ARG001 - the key under which it is kept
     return zmq.asyncio.Context()
 
 
