@@ -93,19 +93,17 @@ class WorkerApp(IPKernelApp):
             return
         _, self.connection_file = argv or []
         self.profile_dir = Profile(location=_profile_folder())
-        self.session.session, self.session.pid = (
-            str(uuid.uuid4()),
-            os.getpid(),
-        )  # its key is in the connection file
+        # Own, for a host checks messages by them; its key is in the connection file.
+        self.session.session, self.session.pid = str(uuid.uuid4()), os.getpid()
         for step in (
-            self.init_connection_file,  # with the session's key
-            self.init_sockets,
-            self.init_heartbeat,
-            self.init_io,
-            self.init_signal,
-            self.init_kernel,
-            self.init_path,
-            self.init_gui_pylab,  # whose choice is in the environment, which is this process's own
+            self.init_connection_file,  # own: addresses in its own folder, and the key
+            self.init_sockets,  # own: two processes cannot bind one address, and no thread survives a fork
+            self.init_heartbeat,  # own, as all sockets
+            self.init_io,  # own: streams that lead to its socket
+            self.init_signal,  # own: the fork server must still hear of its children
+            self.init_kernel,  # own: what connects the kernel with these sockets and streams
+            self.init_path,  # own: the folder it was started in
+            self.init_gui_pylab,  # own: the choice is in its environment
         ):
             step()
 
