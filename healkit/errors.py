@@ -43,7 +43,6 @@ HealkitError
 │   ├── AuditEntryInvalid          AUDIT_ENTRY_INVALID
 │   └── AuditNotFound              AUDIT_NOT_FOUND
 ├── PlotUnavailable                PLOT_UNAVAILABLE   (matplotlib is not installed)
-├── DockUnavailable                DOCK_UNAVAILABLE   (ipylab is not installed, or there is no page with a dock)
 ├── PostMortemError                POST_MORTEM_ERROR  (a question about a failed run that has no answer)
 │   └── PostMortemGone             POST_MORTEM_GONE
 ├── RunFolderError                 RUN_FOLDER_ERROR   (a run's record that cannot be begun)
@@ -398,12 +397,6 @@ class PlotUnavailable(HealkitError):
     """A plot that was asked for where the extra that draws is not installed."""
 
     code = "PLOT_UNAVAILABLE"
-
-
-class DockUnavailable(HealkitError):
-    """A panel for the side of the window, where the extra that puts it there is not installed, or no window is."""
-
-    code = "DOCK_UNAVAILABLE"
 
 
 class PostMortemError(HealkitError):

@@ -15,13 +15,23 @@ CellOutcome = Literal["proposed", "rerun", "not_cured", "not_tried"]
 
 
 @dataclasses.dataclass(frozen=True)
+class CellPlace:
+    """Cell as it ran: its prompt, `In [7]`, its text, and the notebook's own id of it, empty where it is not known."""
+
+    cell: str
+    source: str
+    cell_id: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class CellFix:
     """Edit of one cell.
 
     cell: the prompt of the cell to be edited, `In [7]`. code: its whole new text; before: its old one. reason: what is
     changed, in a sentence. advisor: who proposed it. ran: whether the failing cell was run with it, in a worker. gave:
     what it gave then, in words, such as `a table of 4 rows × 3 columns`. verdict: None where it was not run. unknown:
-    what is not known about it, in sentences.
+    what is not known about it, in sentences. cell_id: the notebook's own id of that cell, empty where it is not known.
+    then: the cells to be run after it, the failing one last; none where that is the cell to be edited.
     """
 
     cell: str
@@ -33,6 +43,21 @@ class CellFix:
     gave: str = ""
     verdict: Verdict | None = None
     unknown: tuple[str, ...] = ()
+    cell_id: str = ""
+    then: tuple[CellPlace, ...] = ()
+
+    @property
+    def rerun(self) -> str:
+        """Sentence on what has to be run for it to help; empty where that is the failing cell alone."""
+        then = ", then ".join(place.cell for place in self.then)
+        return f"{self.cell} has to be run again, then {then}." if then else ""
+
+    @property
+    def hunks(self) -> list[tuple[list[str], list[str]]]:
+        """Lines that it takes out and the lines that take their place, for each place in the cell."""
+        before, after = self.before.split("\n"), self.code.split("\n")
+        changes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        return [(before[a:b], after[c:d]) for kind, a, b, c, d in changes if kind != "equal"]
 
     @property
     def diff(self) -> str:

@@ -28,7 +28,7 @@ from healkit.cells.cell_program import CellProgram, Segment, program_of, why_ref
 from healkit.cells.dataflow import read_cell
 from healkit.cells.failing import FailingCell, notebook_cells, prompt_of
 from healkit.cells.notebook_file import CellRun
-from healkit.contracts.cells import CellFix, CellOutcome
+from healkit.contracts.cells import CellFix, CellOutcome, CellPlace
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Attempt, Check, CheckResult, Observed, Patch
 from healkit.contracts.vault import VaultEntry
@@ -349,12 +349,12 @@ class CellHealing:
             for name in self._cell.unknown
             if name in program.needed
         ]
-        if run is not self._cell.run:
+        after: list[CellRun] = []
+        if prompt_of(run) != self._cell.label:
             later = [one for one in program.made_again.values() if (one.count or 0) > (run.count or 0)]
             after = sorted({one.count: one for one in later}.values(), key=lambda one: one.count or 0)
-            then = ", then ".join([*map(prompt_of, after), self._cell.label])
-            unknown.append(f"{prompt_of(run)} has to be run again, then {then}.")
-        return CellFix(
+            after.append(self._cell.run)
+        fix = CellFix(
             cell=prompt_of(run),
             code=code,
             before=run.source,
@@ -362,7 +362,10 @@ class CellHealing:
             advisor=patch.advisor,
             ran=ran,
             unknown=tuple(unknown),
+            cell_id=run.cell_id,
+            then=tuple(CellPlace(prompt_of(one), one.source, one.cell_id) for one in after),
         )
+        return dataclasses.replace(fix, unknown=(*unknown, fix.rerun)) if fix.rerun else fix
 
     def _untried(self, program: CellProgram | None, why: str) -> CellReport:
         """Report the catalogue's own edits, none of which was run, and the reason."""
@@ -391,7 +394,15 @@ class CellHealing:
         fixes: list[CellFix] = []
         for patch in patches:
             run = dataclasses.replace(cell.run, source=patch.code, failed_line=None)
-            fix = CellFix(cell.label, patch.code, cell.run.source, patch.reason, patch.advisor, ran=False)
+            fix = CellFix(
+                cell.label,
+                patch.code,
+                cell.run.source,
+                patch.reason,
+                patch.advisor,
+                ran=False,
+                cell_id=cell.run.cell_id,
+            )
             ready = self._ready(run)
             if not isinstance(ready, str):
                 self._note(ready.program)

@@ -83,19 +83,18 @@ def executions(healkit: Healkit, options: Namespace) -> CellOutput:
         raise UsageInvalid(f"--limit must be 1 or more, got {options.limit}.")
     filters = read_filters(vars(options))
     if options.dock:
-        return _docked(healkit, options, filters)
+        refuse(
+            options,
+            ("group", "summary", "before"),
+            "cannot be combined with --dock",
+            "Choose it in the panel.",
+        )
     if options.group or options.summary:
         return _stats(healkit, options, filters)
     rows = healkit.executions(filters=filters, before_id=options.before, limit=options.limit)
-    return listed(rows, panel_of(healkit, "LogBrowser", **filters.given, tried=filters.tried))
-
-
-def _docked(healkit: Healkit, options: Namespace, filters: Filters) -> CellOutput:
-    refuse(
-        options, ("group", "summary", "before"), "cannot be combined with --dock", "Choose it in the panel."
-    )
-    shown: CellOutput = healkit.browse(dock=True, **filters.given, tried=filters.tried).static_card()
-    return shown
+    if not healkit.config.panels:
+        return listed(rows)
+    return listed(rows, lambda: healkit.browse(dock=options.dock, **filters.given, tried=filters.tried))
 
 
 def _stats(healkit: Healkit, options: Namespace, filters: Filters) -> CellOutput:

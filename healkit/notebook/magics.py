@@ -26,7 +26,7 @@ from healkit.notebook import magic_parsers
 from healkit.notebook.magic_parsers import HelpWanted
 from healkit.notebook.magic_words import evaluate, take_assignments, words_of
 from healkit.parsing import given_arguments, parse_arguments, sample_call, split_words, unknown
-from healkit.runtime.own_cells import FailedCells
+from healkit.runtime.own_cells import CELLS_MAX, FailedCells
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
@@ -92,6 +92,15 @@ def _options(magic: str, line: str, namespace: dict[str, Any]) -> Namespace:
     return options
 
 
+@dataclasses.dataclass(frozen=True)
+class FailedTool:
+    """Failure of a tool that ended a cell, and the cell's text."""
+
+    healkit: Healkit
+    execution: Execution
+    source: str
+
+
 @magics_class
 class HealkitMagics(Magics):
     """healkit's magics in one notebook.
@@ -111,6 +120,8 @@ class HealkitMagics(Magics):
         self.cards = True
         self.waiting: list[Execution] = []
         self.cells = FailedCells(shell)
+        #: Failures of tools by the prompt of the cell that they ended, the last few.
+        self.of_tools: dict[int, FailedTool] = {}
         self._warmed = self._tipped = self._warmed_up = False
 
     def before_cell(self, info: ExecutionInfo | None = None) -> None:
@@ -129,7 +140,7 @@ class HealkitMagics(Magics):
             threading.Thread(target=_load_cards, name="healkit-cards", daemon=True).start()
         try:
             for execution in waiting:
-                self._show_failure(self.healkit, execution)
+                self._show_failure(self.healkit, execution, result)
             error = None if result is None else result.error_in_exec or result.error_before_exec
             if error is not None:
                 self._after_error(error, result, {execution.trace_id for execution in waiting})
@@ -137,14 +148,25 @@ class HealkitMagics(Magics):
         except Exception as trouble:  # noqa: BLE001 - see above
             print(f"healkit could not draw its card: {type(trouble).__name__}: {trouble}", file=sys.stderr)  # noqa: T201 - the last resort, when nothing can be drawn
 
-    def _show_failure(self, healkit: Healkit, execution: Execution) -> None:
+    def _show_failure(
+        self, healkit: Healkit, execution: Execution, result: ExecutionResult | None = None
+    ) -> None:
         """Show a tool's card, and the live panel below it, both of the database that holds the failure."""
+        if result is not None and result.execution_count is not None:
+            text = (result.info.raw_cell or "") if result.info is not None else ""
+            self.of_tools.pop(result.execution_count, None)
+            self.of_tools[result.execution_count] = FailedTool(healkit, execution, text)
+            while len(self.of_tools) > CELLS_MAX:
+                del self.of_tools[next(iter(self.of_tools))]
+        self._show(self.failure_card(healkit, execution))
+
+    def failure_card(self, healkit: Healkit, execution: Execution) -> CellOutput:
+        """Draw a tool's failure: its card, and the live panel below it."""
         from healkit.notebook import cards
         from healkit.notebook.cell_output import panel_of
 
         card = cards.of_tool(healkit, execution, self.explain)
-        panel = panel_of(healkit, "TracebackView", execution)
-        self._show(dataclasses.replace(card, panel=panel))
+        return dataclasses.replace(card, panel=panel_of(healkit, "TracebackView", execution))
 
     def _after_error(self, error: BaseException, result: ExecutionResult, carded: set[str]) -> None:
         """Show what the cell itself raised: a tool's failure that came by another way than a magic, or its own."""
@@ -152,7 +174,7 @@ class HealkitMagics(Magics):
             from healkit.defaults import find_execution
 
             if error.trace_id not in carded and (found := find_execution(error.trace_id)) is not None:
-                self._show_failure(*found)
+                self._show_failure(*found, result)
             return
         if isinstance(error, HealkitError | UsageError | KeyboardInterrupt | SystemExit):
             return  # one line says all there is to say

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 CELLS_MAX, LOCALS_MAX = 20, 30
 _FRAMES_MAX, _MESSAGE_MAX_CHARS, _TRACEBACK_MAX_CHARS = 200, 10_000, 100_000
+_IN_CELL = re.compile(r"<In \[(\d+)\]>")
 _LIBRARIES = tuple(
     path + os.sep
     for name in ("stdlib", "platstdlib", "purelib", "platlib")
@@ -129,12 +130,33 @@ class FailedCells:
         self._kept.append(cell)
         return cell
 
+    def of(self, number: int | None) -> FailedCell | None:
+        """Return the newest failure of a prompt's cell, of any for None."""
+        return next((one for one in reversed(self._kept) if number in (None, one.number)), None)
+
+    def number_of(self, error: BaseException) -> int | None:
+        """Return the prompt of the cell that raised an exception; None where no cell of this kernel did."""
+        places = [entry.tb_frame.f_code.co_filename for entry in _entries(error.__traceback__)]
+        if isinstance(error, SyntaxError) and error.filename:
+            places.append(error.filename)
+        in_cells = (_IN_CELL.fullmatch(self._name(place)) for place in places)
+        return next((int(found[1]) for found in in_cells if found), None)
+
+    def add_late(self, error: BaseException, number: int) -> FailedCell:
+        """Take note of a cell that failed before healkit was loaded: what it changed was not kept before it ran."""
+        from healkit.cells.dataflow import names_changed
+
+        cell = self.add(error, self._shell.history_manager.input_hist_raw[number], number)
+        changed = (name for names in names_changed(cell.run.source) for name in names)
+        self._kept[-1] = dataclasses.replace(cell, before={}, unknown=tuple(dict.fromkeys(changed)))
+        return self._kept[-1]
+
     def find(self, number: int | None) -> FailingCell | None:
         """Return the newest failure of a prompt's cell, of any for None, as healing gets it."""
         from healkit.cells.dataflow import names_changed
         from healkit.cells.failing import FailingCell
 
-        cell = next((one for one in reversed(self._kept) if number in (None, one.number)), None)
+        cell = self.of(number)
         if cell is None or cell.execution.failure is None:
             return None
         history = self.runs.history()

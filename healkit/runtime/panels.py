@@ -45,9 +45,10 @@ class Panels:
         """Return a live browser of the log, as a cell's value; filters as in `Log.query`, and since="2h" too.
 
         Trials and searches are left out, and counted, unless tried=True.
-        dock: open it at the right-hand side of JupyterLab's window instead, in place of the one that is there.
+        dock: open it at the right-hand side of JupyterLab's or Notebook 7's window, in place of the one that is there;
+            in its cell where the page has no such side.
 
-        Raises `UsageInvalid` for a filter that there is not, and `DockUnavailable` without the extra `healkit[dock]`.
+        Raises `UsageInvalid` for a filter that there is not.
         """
         browser = find("LogBrowser")(self._healkit, **filters)
         return browser.docked() if dock else browser
@@ -73,9 +74,9 @@ class Panels:
 
         It heals as `heal` does, in a thread of its own, and nothing happens before Start is pressed.
         advisors, budget_s: what is chosen when it opens; by default as the configuration says. log_id: the failure that
-            is meant, instead of the newest. dock: open it at the right-hand side of the window instead.
+            is meant, instead of the newest. dock: open it at the right-hand side of the window, as `browse` does.
 
-        Raises as `vault.get` does, and `DockUnavailable` without the extra `healkit[dock]`.
+        Raises as `vault.get` does.
         """
         chosen = {"advisors": advisors, "budget_s": budget_s, "log_id": log_id}
         panel = find("HealPanel")(self._healkit, tool_name, persona, **chosen)

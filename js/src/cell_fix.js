@@ -1,12 +1,24 @@
-// A failing cell of the notebook's own: a fix for it, and the button that puts it there.
-import { button, clear, h } from "./dom.js";
-import { putText } from "./cell_page.js";
+// A failing cell of the notebook's own: a fix for it, seen beside the cell's text, put into its cell, and run.
+import { button, clear, coded, count, fold, h } from "./dom.js";
+import { Beside } from "./editor.js";
 import { guarded } from "./frame.js";
 import { progress } from "./link.js";
 
+function listed(labels) {
+  return labels.length < 2 ? labels.join("") : `${labels.slice(0, -1).join(", ")} and ${labels.at(-1)}`;
+}
+
+const asThen = (labels) => labels.join(", then ");
+
+/** The lines that a change takes out and puts in. */
+export function lineChanges(hunks) {
+  const part = (lines, sign, look) => lines.map((line) => h("span", { class: look }, `${sign} ${line}\n`));
+  return h("pre", { class: "hk-block", tabindex: "0", "aria-label": "the change" }, hunks.map(([old, text]) => [part(old, "-", "hk-minus"), part(text, "+", "hk-plus")]));
+}
+
 export class CellFix {
-  constructor({ link, model }) {
-    Object.assign(this, { link, model });
+  constructor({ link, notebook }) {
+    Object.assign(this, { link, notebook });
     this.found = h("div", { class: "hk-results" });
     this.said = h("div", { role: "status" });
     this.fix = button("✚ Fix", () => this.look(), { class: "hk-primary", title: "Look for an edit, and run each in a worker; the cell stays as it is" });
@@ -15,7 +27,7 @@ export class CellFix {
 
   async start() {
     await guarded(this.element, async () => {
-      const { card } = await this.link.ask("about");
+      const { card, begun } = await this.link.ask("about");
       const place = h("div", { class: "hk-card" });
       place.innerHTML = card;
       const [head, ...rest] = place.firstElementChild.children;
@@ -24,27 +36,132 @@ export class CellFix {
       for (const part of rest) if (part.isConnected || !part.children.length) part.remove();
       place.firstElementChild.append(h("div", { class: "hk-inside" }, this.found, this.said));
       clear(this.element, place);
+      if (begun) this.look({ join: true });
     });
   }
 
-  async look() {
-    this.fix.disabled = true;
-    try {
-      await guarded(this.found, async () => {
-        clear(this.said);
-        const { html, fix } = await progress(this.found, "Looking for a fix", this.link.ask("heal"));
-        const report = h("div", {});
-        report.innerHTML = html;
-        clear(this.found, report, fix && h("div", { class: "hk-actions" }, button(`Put it into ${fix.cell}`, () => this.put(fix), { class: "hk-primary" })));
-      });
-    } finally {
+  /** Look for a fix, and show it; `join` is for a page that was reloaded: it takes what was found, or soon will be. */
+  look({ join = false } = {}) {
+    this.looking ??= this.looked(join).finally(() => {
+      this.looking = null;
       this.fix.disabled = false;
+    });
+    return this.looking;
+  }
+
+  async looked(join) {
+    this.fix.disabled = true;
+    this.close();
+    clear(this.said);
+    clear(this.found);
+    await guarded(this.found, async () => {
+      this.answer = await progress(this.found, "Looking for a fix", this.link.ask("heal", { join }));
+      if (this.answer.fixes.length) {
+        this.show(this.answer.fixes[0]);
+        if (!join) this.apply?.focus({ preventScroll: true });
+      } else {
+        const report = h("div", {});
+        report.innerHTML = this.answer.html;
+        clear(this.found, report);
+      }
+    });
+  }
+
+  /** The cells of a fix as they are now: the one to be edited, and all that are run after it. */
+  cellsOf({ edit }) {
+    const own = this.notebook.own();
+    const is = ({ cell, source }, texts) => (cell === this.answer.label && own && texts.some((text) => this.notebook.has(own, text)) ? own : null);
+    const texts = [edit.source, edit.code];
+    const target = is(edit, texts) ?? this.notebook.find(edit, texts);
+    return { target, then: edit.then.map((one) => ({ ...one, at: is(one, [one.source]) ?? this.notebook.find(one) })) };
+  }
+
+  show(fix) {
+    const { edit } = fix;
+    const { target } = this.cellsOf(fix);
+    const others = this.answer.fixes.filter((one) => one !== fix);
+    this.similar = target ? this.notebook.similar(edit, target).map((change) => ({ ...change, box: h("input", { type: "checkbox" }) })) : [];
+    this.action = h("div", { class: "hk-actions" });
+    this.drawAction(fix, target);
+    const area = h("div", { class: "hk-code-area" });
+    const label = (change) => h("label", { class: "hk-line" }, change.box, `also in ${this.notebook.label(change.cell)}`);
+    const head = `${fix.ran ? "✓ A fix for" : "? A fix, not run, for"} ${edit.cell}`;
+    this.close();
+    clear(
+      this.found,
+      h(
+        "div",
+        { class: "hk-proposal", role: "group", "aria-label": "proposal" },
+        h("div", { class: `hk-headline ${fix.ran ? "hk-good" : "hk-warn"}` }, h("b", {}, head)),
+        h("p", { class: "hk-prewrap" }, coded(fix.reason), " ", h("span", { class: "hk-muted" }, fix.said)),
+        area,
+        this.similar.length ? h("fieldset", { class: "hk-asked" }, h("legend", {}, "The same lines stand in other cells"), this.similar.map((change) => h("div", {}, label(change), lineChanges(change.lines)))) : null,
+        this.action,
+        [...fix.unknown, ...this.answer.notes].map((note) => h("p", { class: "hk-muted hk-prewrap" }, coded(note))),
+        others.length ? fold(count(others.length, "other edit"), others.map((one) => h("div", { class: "hk-line" }, h("span", {}, coded(one.reason), " ", h("span", { class: "hk-muted" }, one.said)), button("Show it", () => this.show(one), { class: "hk-quiet" })))) : null,
+      ),
+    );
+    this.editor = new Beside({ parent: area, language: "python", theirs: edit.source, mine: edit.code, readOnly: true });
+  }
+
+  /** What can be done with a fix here and now. */
+  drawAction(fix, target) {
+    const { edit } = fix;
+    const labels = [edit.cell, ...edit.then.map(({ cell }) => cell)];
+    const { known, runs } = this.notebook;
+    const done = target && this.notebook.has(target, edit.code); // before the page was reloaded
+    this.apply = null;
+    if (!known) clear(this.action, h("p", { class: "hk-note" }, "A panel cannot edit the cells of this page: ", coded("`%heal --apply`"), " puts the fix into a cell of its own."));
+    else if (done && !runs) clear(this.action, h("p", { class: "hk-good" }, `✓ The fixed text is in ${edit.cell}: run ${asThen(labels)}.`));
+    else {
+      const text = done ? "▶ Run" : runs ? "✓ Apply and run" : "✓ Apply";
+      this.apply = button(text, () => this.put(fix), { class: "hk-primary", title: done ? null : "One edit of the cell, which Ctrl-Z there takes back" });
+      const more = runs ? (labels.length > 1 ? `runs ${asThen(labels)}` : "") : `then run ${asThen(labels)}`;
+      clear(this.action, this.apply, h("span", { class: "hk-muted" }, more));
     }
   }
 
-  put({ cell, before, code }) {
-    const done = putText(this.model, before, code);
-    const said = done ? `✓ The fixed text is in ${cell}: run it.` : `No cell of this page has the text of ${cell} any more. %heal --apply puts the fix into a cell of its own.`;
-    clear(this.said, h("p", { class: done ? "hk-good" : "hk-note" }, said));
+  /** Put a fix into its cell and into those that were chosen, and run what has to be run. */
+  async put(fix) {
+    const { edit } = fix;
+    const { notebook } = this;
+    this.apply.disabled = true;
+    clear(this.said);
+    try {
+      await guarded(this.said, async () => {
+        const { target, then } = this.cellsOf(fix);
+        if (!target) throw Object.assign(new Error(`No cell of this notebook has the text of ${edit.cell} any more: it was changed or deleted.`), { hint: "%heal --apply puts the fix into a cell of its own." });
+        if (!notebook.has(target, edit.code)) {
+          const chosen = this.similar.filter(({ box }) => box.checked);
+          notebook.edit([{ cell: target, before: edit.source, code: edit.code }, ...chosen]);
+          this.similar = this.similar.filter((one) => !chosen.includes(one));
+        }
+        if (notebook.runs) await this.runAll([{ ...edit, source: edit.code, at: target }, ...then]);
+      });
+    } finally {
+      const { target } = this.cellsOf(fix);
+      this.drawAction(fix, target);
+    }
+  }
+
+  /** One after the other; the first that fails, or is another cell by now, is the last. */
+  async runAll(steps) {
+    for (const [index, { cell, source, at }] of steps.entries()) {
+      const rest = steps.slice(index).map((step) => step.cell);
+      const left = rest.length > 1 ? ` Not run: ${listed(rest.slice(1))}.` : "";
+      if (!at) return this.tell(`No cell of this notebook has the text of ${cell} any more.${left}`, "hk-note");
+      if (!this.notebook.has(at, source)) return this.tell(`${cell} was changed since it failed: look at it, and run it yourself.${left}`, "hk-note");
+      if (!(await progress(this.said, `Running ${cell}`, this.notebook.run(at), { stoppable: false }))) return this.tell(`✗ ${cell} failed.${left}`, "hk-bad");
+    }
+    return this.tell(`✓ ${listed(steps.map(({ cell }) => cell))} ran.`, "hk-good");
+  }
+
+  tell(said, look) {
+    clear(this.said, h("p", { class: look }, said));
+  }
+
+  close() {
+    this.editor?.close();
+    this.editor = null;
   }
 }

@@ -14,8 +14,8 @@ function listed(names) {
 }
 
 export class CellOrder {
-  constructor({ link }) {
-    this.link = link;
+  constructor({ link, notebook }) {
+    Object.assign(this, { link, notebook });
     this.element = h("div", { class: "hk-view" });
   }
 
@@ -40,6 +40,11 @@ export class CellOrder {
     );
   }
 
+  /** Bring the button to hand; called by JupyterLab's extension. */
+  look() {
+    this.run?.focus();
+  }
+
   /** One after the other; the first that fails is the last. */
   async runAll() {
     this.run.disabled = true;
@@ -56,6 +61,11 @@ export class CellOrder {
           if (done.count !== null) prompts.push(`In [${done.count}]`);
         }
         this.results.append(h("p", { class: "hk-note hk-said", role: "status" }, `Done: ${listed(prompts)}. Now run the cell above again.`));
+        const own = this.notebook.runs && this.notebook.own();
+        if (!own || this.notebook.changed(own)) return;
+        const again = button("▶ Run the cell above again", () => this.notebook.run(own), { class: "hk-primary" });
+        this.results.append(again);
+        again.focus({ preventScroll: true });
       });
     } finally {
       this.run.disabled = false;

@@ -1,4 +1,4 @@
-// The cell around a panel: its error's library frames, the card above the panel, and the text of the notebook's cells.
+// The cell around a panel: its error's library frames, and the card above the panel.
 
 /** The first line of a frame that is no code of the notebook's own, as IPython writes it and as Python does. */
 const LIBRARY = /^(?:File | {2}File ").*(?:[\\/](?:site|dist)-packages[\\/]|[\\/]lib[\\/]python3|\.p(?:yx|xd|xi)\b|<frozen )/;
@@ -61,15 +61,4 @@ export function makeRoom(el) {
     undo.push(() => (card.style.display = ""));
   }
   return () => undo.forEach((back) => back());
-}
-
-/** Put text into the notebook's cell that has that text now, as one edit that can be undone; false where there is none. */
-export function putText(model, before, text) {
-  for (const cell of model.widget_manager?.context?.model?.cells ?? []) {
-    if (cell.type === "code" && cell.sharedModel.getSource() === before) {
-      cell.sharedModel.setSource(text);
-      return true;
-    }
-  }
-  return false;
 }

@@ -27,9 +27,10 @@ export class Heal {
   /**
    * `logId` is the failure that is meant, or null; `headed` is whether the tool and its failure are named on top; `atOnce` is whether it begins by itself;
    * `carded` takes the static card anew, where there is one above; `onsaved` is told when another revision may be active.
+   * `notebook` has the `%%tool` cells that a kept patch goes into; `failingCell` gives the cell to be run after that, or null.
    */
-  constructor({ link, tool, persona, logId = null, headed = true, atOnce = false, carded = null, onsaved = null }) {
-    Object.assign(this, { link, tool, persona, logId, headed, atOnce, carded, onsaved });
+  constructor({ link, tool, persona, logId = null, headed = true, atOnce = false, notebook = null, failingCell = () => null, carded = null, onsaved = null }) {
+    Object.assign(this, { link, tool, persona, logId, headed, atOnce, notebook, failingCell, carded, onsaved });
     this.element = h("div", { class: "hk-part hk-heal", role: "group", "aria-label": `healing of ${tool}`, tabindex: "-1" });
     this.version = 0;
     this.shown = "";
@@ -236,11 +237,18 @@ export class Heal {
     const buttons = [];
     const decide = (decision) => this.send("heal_decide", { number: asked.number, decision }, buttons);
     const sure = asked.verdict === "cured";
-    const keep = button("✓ Keep", () => decide("keep"), { class: sure ? "hk-primary" : "", title: "Make it the next revision; it is run once more, and Undo takes it back" });
+    const runs = this.failingCell() !== null;
+    const kept = () => {
+      this.chosen = (this.cells ?? []).filter(({ box }) => box.checked);
+      return decide("keep");
+    };
+    const keep = button(runs ? "✓ Keep and run" : "✓ Keep", kept, { class: sure ? "hk-primary" : "", title: `Make it the next revision; it is run once more${runs ? ", and then the failing cell is" : ""}. Undo takes it back` });
     const decline = button("Decline", () => decide("decline"), { title: "Nothing is changed" });
     const later = button("Later", () => decide("later"), { title: "It waits as a request: %healkit requests" });
     buttons.push(keep, decline, later);
     const area = h("div", { class: "hk-code-area" });
+    const cells = h("div", { class: "hk-cells" });
+    this.offerCells(cells, asked.revision);
     clear(
       this.place,
       h(
@@ -250,12 +258,44 @@ export class Heal {
         asked.means ? h("p", {}, asked.means) : null,
         h("p", { class: "hk-prewrap" }, coded(asked.reason), h("span", { class: "hk-muted" }, ` (${asked.advisor}; ${asked.held})`)),
         area,
+        cells,
         h("div", { class: "hk-actions" }, keep, decline, later, h("span", { class: "hk-muted" }, "Nothing is changed before you decide.")),
       ),
     );
     keep.dataset.first = "";
     this.editors.push(new Beside({ parent: area, language: this.opened.type === "sql" ? "sql" : "python", theirs: asked.base, mine: asked.code, readOnly: true }));
     this.said.textContent = "A patch is waiting for your approval.";
+  }
+
+  /** A box for each `%%tool` cell that has the code that the patch was made from. */
+  async offerCells(place, revision) {
+    this.cells = [];
+    if (!this.notebook?.known) return;
+    await guarded(place, async () => {
+      const base = await this.ask("code", { revision });
+      this.cells = this.notebook.ofTool(this.tool, this.persona, base).map((one) => ({ ...one, box: h("input", { type: "checkbox", checked: true }) }));
+      if (this.cells.length) clear(place, h("div", { class: "hk-line" }, h("span", { class: "hk-muted" }, "Its new code also goes into"), this.cells.map(({ label, box }) => h("label", { class: "hk-line hk-nowrap" }, box, label))));
+    });
+  }
+
+  /** Put a patch that is kept into the cells that were chosen, and run the failing cell; take one out that is taken back. */
+  async reach({ report, undone }) {
+    const { chosen, edited } = this;
+    this.chosen = null;
+    if (undone && edited) {
+      this.edited = null;
+      await guarded(this.problems, () => this.notebook.edit(edited.map(({ cell, before, code }) => ({ cell, before: code, code: before }))));
+    }
+    if (!chosen || report.outcome !== "kept" || undone) return;
+    await guarded(this.problems, async () => {
+      const cell = this.failingCell(); // before the patch goes into it, where it is the cell of the tool too
+      if (chosen.length) {
+        const code = await this.ask("code", { revision: report.revision });
+        this.edited = chosen.map((one) => one.with(code));
+        this.notebook.edit(this.edited);
+      }
+      if (cell) await this.notebook.run(cell);
+    });
   }
 
   showReport() {
@@ -294,6 +334,7 @@ export class Heal {
     );
     (again ?? (kept ? undo : steps)).dataset.first = "";
     this.onsaved?.();
+    this.reach(this.state);
     this.said.textContent = undone ? `Undone: ${undone}.` : settled || "The healing has ended.";
   }
 

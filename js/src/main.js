@@ -10,19 +10,20 @@ import { Heal } from "./heal_panel.js";
 import { HealTimeline } from "./heal_timeline.js";
 import { Link } from "./link.js";
 import { LogBrowser } from "./log_browser.js";
-import { countView, putCard, Tab } from "./page.js";
+import { Notebook } from "./notebook.js";
+import { countView, dock, lab, offerFix, putCard } from "./page.js";
 import { PatchEditor } from "./patch_editor.js";
 import { TracebackView } from "./traceback_view.js";
 
 const KINDS = {
-  AuditPanel: (link) => new AuditPanel({ link }),
-  CellFix: (link, spec, memory, carded, model) => new CellFix({ link, model }),
-  CellOrder: (link) => new CellOrder({ link }),
-  DecidePanel: (link, spec, _, carded) => new DecidePanel({ link, carded }),
-  HealPanel: (link, spec, _, carded) => new Heal({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, carded }),
-  LogBrowser: (link, spec, memory) => new LogBrowser({ link, filters: spec.filters, memory }),
-  PatchEditor: (link, spec, memory) => new PatchEditor({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, memory: memory[`draft:${spec.tool}:${spec.persona}`] ?? null }),
-  TracebackView: (link, spec, memory) => new TracebackView({ link, logId: spec.log_id, memory }),
+  AuditPanel: ({ link }) => new AuditPanel({ link }),
+  CellFix: ({ link, notebook }) => new CellFix({ link, notebook }),
+  CellOrder: ({ link, notebook }) => new CellOrder({ link, notebook }),
+  DecidePanel: ({ link, carded }) => new DecidePanel({ link, carded }),
+  HealPanel: ({ link, spec, notebook, carded }) => new Heal({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, notebook, carded }),
+  LogBrowser: ({ link, spec, memory }) => new LogBrowser({ link, filters: spec.filters, memory }),
+  PatchEditor: ({ link, spec, memory }) => new PatchEditor({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, memory: memory[`draft:${spec.tool}:${spec.persona}`] ?? null }),
+  TracebackView: ({ link, spec, memory, notebook }) => new TracebackView({ link, logId: spec.log_id, memory, notebook }),
 };
 
 /** What a model that holds its data itself opens with: it needs no kernel to be read, and asks it only for what was kept. */
@@ -49,42 +50,96 @@ function showLife(link, root, panel) {
   });
 }
 
-/** The tab of a panel that is docked, with the button that closes it: JupyterLab's sidebar has none. */
-function dock(model, link, root, docked, onclose) {
-  const tab = new Tab(model, docked, onclose);
-  link.hear("live", (live) => tab.live(live));
-  guarded(root, () => tab.arrive(root, (id) => docked.new && guarded(root, () => link.ask("front", { tab: id }))));
-  root.classList.add("hk-docked");
-  root.prepend(button("✕", () => tab.close(), { class: "hk-quiet hk-close", "aria-label": "close this panel", title: "Close; a healing that goes on here ends" }));
-  return tab;
+/** A panel in its cell, or at the side of the window with a line in its cell that says so. */
+class View {
+  constructor(model, el) {
+    Object.assign(this, { model, el });
+  }
+
+  /** `again` is whether it was closed before, and asked for anew. */
+  async open(again = false) {
+    const { model, el } = this;
+    const link = new Link(model);
+    const around = frame(el, "healkit");
+    const { root } = around;
+    this.ends = [() => this.panel?.close?.(), around.close, () => root.remove(), () => link.close()];
+    await guarded(root, async () => {
+      this.panel = whole(model, link) ?? (await this.told(link, root, again));
+      if (!this.panel) return;
+      showLife(link, root, this.panel);
+      await this.panel.start();
+      if (this.panel.look && this.el.contains(root)) this.offer(link, root);
+    });
+  }
+
+  /** The panel that the kernel says is to be drawn, in its place; null for one that was closed. */
+  async told(link, root, again) {
+    const { model, el } = this;
+    const { kind, spec, memory, panel: id, place } = await link.ask("hello");
+    const beside = lab() !== null && place.title && (place.docked || lab().panels === "sidebar");
+    if (beside && memory.closed && !again) {
+      root.remove();
+      this.closed(place.title);
+      return null;
+    }
+    const off = countView(model, id, el);
+    this.ends.push(() => off({ byHand: this.byHand, live: link.live }));
+    link.hear("who", () => link.ask("here").catch(() => {}));
+    if (beside) this.dock(link, root, place.title, place.new || again);
+    else if (OF_FAILURES.has(kind)) this.ends.push(makeRoom(el));
+    return KINDS[kind]({ link, spec, memory, notebook: new Notebook(model, id), carded: (data) => putCard(model, id, data) });
+  }
+
+  /** Let JupyterLab's extension press Fix, as long as the kernel is there. */
+  offer(link, root) {
+    let end = () => {};
+    const live = (is) => {
+      end();
+      end = is ? offerFix(root, () => this.panel.look()) : () => {};
+    };
+    live(link.live);
+    link.hear("live", live);
+    this.ends.push(() => end());
+  }
+
+  dock(link, root, title, front) {
+    const gone = () => {
+      link.ask("remember", { key: "closed", value: true }).catch(() => {});
+      this.byHand = true;
+      this.close();
+      this.closed(title);
+    };
+    const tab = dock(this.model, title, root, gone);
+    root.prepend(button("✕", gone, { class: "hk-quiet hk-close", "aria-label": "close this panel", title: "Close; a healing that goes on here ends" }));
+    link.ask("remember", { key: "closed", value: null }).catch(() => {});
+    this.note(`${title}: open at the right-hand side of the window.`, "Show it", () => tab.front());
+    this.ends.push(tab.close);
+    if (front) tab.front();
+  }
+
+  closed(title) {
+    this.note(`${title}: closed.`, "Open it again", () => {
+      this.close();
+      this.byHand = false;
+      return this.open(true);
+    });
+  }
+
+  /** A line in the cell of a panel that is elsewhere. */
+  note(said, action, act) {
+    const place = frame(this.el, "healkit");
+    place.root.append(h("div", { class: "hk-line" }, h("span", {}, said), button(action, act, { class: "hk-quiet" })));
+    this.ends.push(place.close, () => place.root.remove());
+  }
+
+  close() {
+    for (const end of this.ends.splice(0)) end();
+  }
 }
 
 /** Draw the panel in `el`; returns what takes it away again. */
 export async function open(model, el) {
-  const link = new Link(model);
-  const around = frame(el, "healkit");
-  const left = [];
-  let panel;
-  await guarded(around.root, async () => {
-    panel = whole(model, link);
-    let tab;
-    if (!panel) {
-      const { kind, spec, memory, panel: id, docked } = await link.ask("hello");
-      const off = countView(model, id, el);
-      let byHand = false;
-      link.hear("who", () => link.ask("here").catch(() => {}));
-      panel = KINDS[kind](link, spec, memory, (data) => putCard(model, id, data), model);
-      if (OF_FAILURES.has(kind) && !docked) left.push(makeRoom(el));
-      if (docked) tab = dock(model, link, around.root, docked, () => (byHand = true));
-      left.push(() => off({ byHand, live: link.live }), () => tab?.forget());
-    }
-    showLife(link, around.root, panel);
-    await panel.start();
-  });
-  return () => {
-    panel?.close?.();
-    around.close();
-    link.close();
-    for (const end of left) end();
-  };
+  const view = new View(model, el);
+  await view.open();
+  return () => view.close();
 }

@@ -1,4 +1,4 @@
-// The page around a panel: its notebook, its kernel and its tab, as far as the page lets on.
+// The page around a panel: its notebook, its kernel and its side, as far as the page lets on.
 //
 // JupyterLab's and Notebook 7's widget managers know their notebook. Where one does not (VS Code, Colab), each of these
 // does nothing, and a panel is what it is without them.
@@ -6,11 +6,12 @@
 const RESTARTED = new Set(["restarting", "autorestarting", "terminating", "dead"]);
 /** A cell that is moved is drawn again at once, and a notebook that is closed takes its panels before itself. */
 const SETTLE_MS = 500;
-/** How often to look whether a tab has its place, and for how long. */
-const ATTACH_MS = 50;
-const GIVE_UP_MS = 10_000;
 
-const context = (model) => model.widget_manager?.context;
+/** The notebook's document, as the page's widget manager has it. */
+export const context = (model) => model.widget_manager?.context;
+
+/** What healkit's extension of JupyterLab and Notebook 7 does for a panel; null where it is not. */
+export const lab = () => globalThis.__healkitLab ?? null;
 
 /** Where the notebook is; null where that is not known. */
 export function notebookPath(model) {
@@ -74,46 +75,30 @@ function tell(model) {
   }
 }
 
-/** The docked panels of this page. */
-const docked = (globalThis.__healkitDocked ??= new Set());
+/** Docked panels of this page: notebook and title → what is called when another takes the place. */
+const tabs = (globalThis.__healkitTabs ??= new Map());
 
-/** One docked panel's tab. Of two tabs of one title in one notebook, the one whose kernel is gone is closed. */
-export class Tab {
-  constructor(model, { box, title }, onclose) {
-    Object.assign(this, { key: `${notebookPath(model)} ${title}`, onclose, dead: false });
-    this.views = model.widget_manager.get_model(box).then((found) => Promise.all(Object.values(found.views)));
-    this.views.catch(() => {});
-    docked.add(this);
-  }
+/** Show an element at the side of the window, in place of the one of that title; `gone` is told when it is closed there. */
+export function dock(model, title, element, gone) {
+  const key = `${notebookPath(model)} ${title}`;
+  tabs.get(key)?.();
+  const tab = lab().dock(key, title, element, gone);
+  tabs.set(key, gone);
+  const close = () => {
+    if (tabs.get(key) !== gone) return; // another has its place
+    tabs.delete(key);
+    tab.close();
+  };
+  return { close, front: () => tab.front() };
+}
 
-  /** Close what it replaces; `front` is called with the tab's id once that is there and hidden, as a new one is. */
-  async arrive(root, front) {
-    await Promise.all([...docked].filter((other) => other.dead && other.key === this.key).map((other) => other.close()));
-    const views = await this.views;
-    const waiting = setInterval(() => {
-      if (!root.isConnected) return;
-      clearInterval(waiting);
-      if (root.offsetParent === null) front(views[0].luminoWidget.id);
-    }, ATTACH_MS);
-    setTimeout(() => clearInterval(waiting), GIVE_UP_MS);
-  }
+/** Failing cells' nodes → the panel in them that has a fix; JupyterLab's extension presses its button. */
+const fixes = (globalThis.__healkitFixes ??= new WeakMap());
 
-  /** The kernel is gone, or there after all. */
-  live(is) {
-    this.dead = !is;
-    if (this.dead && [...docked].some((other) => !other.dead && other.key === this.key)) this.close();
-  }
-
-  async close() {
-    this.forget();
-    this.onclose();
-    for (const view of await this.views) {
-      view.luminoWidget.close(); // out of the sidebar
-      view.remove();
-    }
-  }
-
-  forget() {
-    docked.delete(this);
-  }
+/** Offer a panel's fix to whoever asks for one in its cell; returns what ends that. */
+export function offerFix(el, look) {
+  const cell = el.closest(".jp-CodeCell");
+  const offered = { look, element: el };
+  if (cell) fixes.set(cell, offered);
+  return () => fixes.get(cell) === offered && fixes.delete(cell);
 }

@@ -9,8 +9,9 @@ import { PostMortem } from "./post_mortem.js";
 import { facts, frames, headline, outcome } from "./run.js";
 
 export class TracebackView {
-  constructor({ link, logId, memory = {} }) {
-    Object.assign(this, { link, logId, memory });
+  /** `notebook` is the one with the failing cell, which shows this view; null where that is not so. */
+  constructor({ link, logId, memory = {}, notebook = null }) {
+    Object.assign(this, { link, logId, memory, notebook });
     this.element = h("div", { class: "hk-view" });
     this.parts = {};
   }
@@ -32,7 +33,38 @@ export class TracebackView {
     const newer = revision !== null && revision !== run.revision;
     this.head.hidden = newer;
     const again = newer && button("↻ Re-run", () => this.rerun(), { class: "hk-primary" });
-    clear(this.now, newer ? h("div", { class: "hk-headline hk-good hk-line" }, h("b", {}, `✓ v${revision} is active.`), again) : null);
+    clear(this.now, newer ? h("div", { class: "hk-headline hk-good hk-line" }, h("b", {}, `✓ v${revision} is active.`), again, await this.cellButtons(revision).catch(() => null)) : null);
+  }
+
+  /** What puts the active code into the `%%tool` cells that still have the failing one, and runs the failing cell. */
+  async cellButtons(revision) {
+    const { run, notebook } = this;
+    if (!notebook?.known) return null;
+    const codeOf = (number) => this.link.ask("code", { tool: run.tool, persona: run.persona, revision: number });
+    const [old, code] = await Promise.all([codeOf(run.revision), codeOf(revision)]);
+    const cells = notebook.ofTool(run.tool, run.persona, old);
+    const put = cells.length > 0 && button(`Put it into ${cells.map(({ label }) => label).join(", ")}`, () => this.put(cells.map((one) => one.with(code))), { title: "One edit, which Ctrl-Z in the cell takes back" });
+    const cell = this.failingCell;
+    const start = cell && button("▶ Run the cell again", () => notebook.run(cell));
+    return [put, start];
+  }
+
+  put(changes) {
+    return guarded(this.results, async () => {
+      this.notebook.edit(changes);
+      await this.showActive();
+    });
+  }
+
+  /** The cell that failed, where it can be run again and has not been changed since. */
+  get failingCell() {
+    const cell = this.notebook?.runs ? this.notebook.own() : null;
+    return cell && !this.notebook.changed(cell) ? cell : null;
+  }
+
+  /** Look for a fix, and show it; called by JupyterLab's extension. */
+  async look() {
+    if (this.buttons?.heal && (this.parts.heal?.element.hidden ?? true)) await this.toggle("heal");
   }
 
   get gone() {
@@ -92,7 +124,7 @@ export class TracebackView {
 
   made(name) {
     const { link, logId } = this;
-    if (name === "heal") return new Heal({ link, logId, tool: this.run.tool, persona: this.run.persona, headed: false, atOnce: true, onsaved: () => this.showActive() });
+    if (name === "heal") return new Heal({ link, logId, tool: this.run.tool, persona: this.run.persona, headed: false, atOnce: true, notebook: this.notebook, failingCell: () => this.failingCell, onsaved: () => this.showActive() });
     if (name === "share") return new HandOn({ link, logId });
     return name === "edit" ? this.editor() : new PostMortem({ link, logId });
   }

@@ -23,8 +23,11 @@ LAB, WHOLE_LAB, NOTEBOOK_7 = "doc/tree", "lab/tree", "notebooks"
 _DONE = re.compile(r"\[\d+\]")
 #: A line of a stack in the page's own bundle.
 _PAGES_OWN = re.compile(r"/static/lab/jlab_core\.")
-#: Seen once in many runs, as an output that was run again was taken away.
-_PAGES_RACE = "NotFoundError: Failed to execute 'removeChild' on 'Node'"
+#: Seen once in many runs, as an output that was run again was taken away, and as a notebook was closed in an open page.
+_PAGES_RACES = (
+    "NotFoundError: Failed to execute 'removeChild' on 'Node'",
+    "TypeError: Cannot read properties of null (reading 'promise')",
+)
 
 #: Whether the page's notebook talks to its kernel.
 CONNECTED = """
@@ -55,6 +58,32 @@ TELL = """
   return kernel.requestExecute({ code, silent: true, store_history: false }).done.then(({ content }) => content);
 }
 """
+
+#: What healkit's JupyterLab extension gives the panels, by the same means: a place at the side, and a cell's run.
+EXTENSION = """
+globalThis.__healkitLab = {
+  dock(key, title, element, closed) {
+    const { shell } = jupyterapp;
+    const widget = new (Object.getPrototypeOf(shell.constructor))();
+    let closing = false;
+    widget.id = `healkit-${crypto.randomUUID()}`;
+    widget.title.label = title;
+    widget.node.style.overflow = "auto";
+    widget.node.append(element);
+    widget.disposed.connect(() => closing || closed());
+    shell.add(widget, "right", { rank: -Date.now() });
+    return { close: () => { closing = true; widget.dispose(); }, front: () => shell.activateById(widget.id) };
+  },
+  run(context, id) {
+    const widget = [...jupyterapp.shell.widgets("main")].find((one) => one.context === context);
+    jupyterapp.shell.activateById(widget.id);
+    widget.content.deselectAll();
+    widget.content.activeCellIndex = widget.content.widgets.findIndex(({ model }) => model.id === id);
+    return jupyterapp.commands.execute("notebook:run-cell");
+  },
+};
+"""
+NO_EXTENSION = "() => { delete globalThis.__healkitLab; }"
 
 #: What the notebook's newest panel remembers, as its kernel writes it.
 MEMORY = "__import__('healkit.notebook.widgets.panel', fromlist=['_open'])._open[-1]._memory"
@@ -208,11 +237,11 @@ class Notebook:
         self.page.remove_locator_handler(self.page.locator(".jp-Dialog"))
 
     def _note(self, error: Any) -> None:
-        """Keep an error of the page; one race of JupyterLab's own, with nothing else in its stack, is left out."""
+        """Keep an error of the page; races of JupyterLab's own, with nothing else in their stack, are left out."""
         stack = error.stack or str(error)
         message, *frames = stack.splitlines()
         own = bool(frames) and all(_PAGES_OWN.search(frame) for frame in frames)
-        if not (own and message.startswith(_PAGES_RACE)):
+        if not (own and message.startswith(_PAGES_RACES)):
             self.problems.append(stack)
 
     def open(self) -> None:

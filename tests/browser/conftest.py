@@ -18,7 +18,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from browser_lab import CLOSE, LAB, Lab, Notebook, SharedKernel
+from browser_lab import CLOSE, EXTENSION, LAB, Lab, Notebook, SharedKernel
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +46,12 @@ def browser(profile: Path) -> Iterator[BrowserContext]:
         opened = playwright.chromium.launch_persistent_context(profile, executable_path=found, args=flags)
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="module")
+def extension(browser: BrowserContext) -> None:
+    """Give each page what healkit's JupyterLab extension gives it."""
+    browser.add_init_script(EXTENSION)
 
 
 @pytest.fixture(scope="session")

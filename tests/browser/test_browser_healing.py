@@ -154,6 +154,7 @@ def test_a_failure_is_healed_from_its_own_panel_stopped_and_its_notebook_keeps_t
 
 
 @pytest.mark.requirement("FACE-4", "HEAL-4")
+@pytest.mark.usefixtures("extension")
 def test_a_kernel_that_is_restarted_is_said_to_be_gone_and_its_patch_waits(notebook: Open) -> None:
     waiting = (
         "from healkit import Healkit\n[request.label for request in Healkit().requests.pending('third_of')]"
@@ -161,7 +162,7 @@ def test_a_kernel_that_is_restarted_is_said_to_be_gone_and_its_patch_waits(noteb
     cells = ("%heal third_of --panel --dock --with rules", waiting, "%heal third_of --panel")
     book, _ = failing(notebook, "third_of", *cells, view=WHOLE_LAB)
     book.run(3)
-    expect(book.cell(3)).to_contain_text("Healing of third_of: open at the right-hand side of the window")
+    expect(book.cell(3)).to_contain_text("Healing of third_of: open at the right-hand side of the window.")
     panel = book.page.locator("#jp-right-stack .hk")
     press(panel, "✚ Heal")
     consent = panel.get_by_role("group", name="consent")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from browser_lab import CONTRAST, NOTEBOOK_7, SLOW_MS, WHOLE_LAB
+from browser_lab import CONTRAST, NO_EXTENSION, NOTEBOOK_7, SLOW_MS, WHOLE_LAB
 from browser_panels import CONTRAST_LEAST, Open, failing, fix, open_editor, outcome, press
 from playwright.sync_api import expect
 
 #: Notebook 7.6 has a fault of its own as it starts: its settings editor asks for a schema that there is not.
 NOT_OURS = "/static/notebook/notebook_core."
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.usefixtures("extension")]
 
 
 @pytest.mark.requirement("FACE-4")
@@ -58,8 +58,7 @@ for n in [1, 0]:
     book = notebook("docked", *cells, view=WHOLE_LAB)
     for number in range(3):
         book.run(number)
-    expect(book.cell(2)).to_contain_text("Executions: open at the right-hand side of the window")
-    expect(book.cell(2).locator(".hk")).to_have_count(0)
+    expect(book.cell(2).locator(".hk")).to_contain_text("Executions: open at the right-hand side")
     panel = book.page.locator("#jp-right-stack .hk")
     panel.wait_for(timeout=SLOW_MS)
     rows = panel.locator(".hk-rows tbody tr")
@@ -72,6 +71,30 @@ for n in [1, 0]:
     book.run(3)  # in the place of the first
     expect(rows).to_have_count(1, timeout=SLOW_MS)
     expect(panel).to_have_count(1)
+    expect(book.cell(2).locator(".hk")).to_contain_text("Executions: closed.")
+    press(panel, "close this panel")
+    expect(panel).to_have_count(0)
+    place = book.cell(3).locator(".hk")
+    expect(place).to_contain_text("Executions: closed.")
+    press(place, "Open it again")
+    expect(rows).to_have_count(1, timeout=SLOW_MS)
+    book.save()
+    book.page.reload()
+    book.ready()
+    expect(rows).to_have_count(1, timeout=SLOW_MS)
+    expect(panel).to_be_hidden()  # it waits as a tab
+    press(place, "Show it")
+    expect(panel).to_be_visible()
     book.run(4)
     expect(panel).to_have_count(0, timeout=SLOW_MS)
     assert [problem for problem in book.problems if NOT_OURS not in problem] == []
+
+
+@pytest.mark.requirement("FACE-4")
+def test_without_the_extension_a_docked_panel_stays_in_its_cell(notebook: Open) -> None:
+    book = notebook("undocked", "%load_ext healkit", "%executions --dock", view=WHOLE_LAB)
+    book.page.evaluate(NO_EXTENSION)
+    for number in range(2):
+        book.run(number)
+    expect(book.panel(1).get_by_role("search")).to_be_visible(timeout=SLOW_MS)
+    expect(book.page.locator("#jp-right-stack .hk")).to_have_count(0)

@@ -9,11 +9,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from panel_page import Page
 
 from healkit.contracts.cells import CellFix
 from healkit.defaults import default_healkit
 from healkit.errors import HealError, UsageInvalid
 from healkit.healing.report import CellReport
+from healkit.notebook.widgets.cell_order import CellFix as CellFixPanel
 
 ORDERS = """
 import pandas as pd
@@ -128,6 +130,7 @@ def test_a_failing_cell_gets_an_edit_that_was_run(shell, cells, fixed, gave):
     report = healed(shell, *cells)
     fix = fix_of(report)
     assert (fix.code, fix.cell, fix.ran) == (fixed, report.label, True)
+    assert fix.then == ()
     assert fix.gave.startswith(gave)
     assert fix.said in str(report)
 
@@ -141,12 +144,20 @@ def test_the_edit_is_one_of_the_cell_that_defines_the_broken_function(shell):
     assert (report.label, fix.cell) == ("In [4]", "In [3]")
     assert fix.code == "def by(frame):\n    return frame.groupby('region')['revenue'].sum()"
     assert fix.unknown == ("In [3] has to be run again, then In [4].",)
+    assert [(place.cell, place.source) for place in fix.then] == [("In [4]", "by(orders)")]
+    assert fix.hunks == [
+        (
+            ["    return frame.groupby('region')['revnue'].sum()"],
+            ["    return frame.groupby('region')['revenue'].sum()"],
+        )
+    ]
 
 
 def test_an_instance_of_an_own_class_is_made_again_by_its_statement(shell):
     report = healed(shell, ACCOUNT, "account = Account(3)", "account.deposit(2)\naccount.balance")
     fix = fix_of(report)
     assert (fix.cell, fix.gave) == ("In [2]", "5")
+    assert [place.cell for place in fix.then] == ["In [3]", "In [4]"]
     assert "In [2] has to be run again, then In [3], then In [4]." in fix.unknown
     assert "Made again in the worker: `account`." in report.notes
 
@@ -271,3 +282,20 @@ def ran_on(shell: Any, cell: str) -> BaseException | None:
     """Run one more cell, and return what it raised."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         return shell.run_cell(cell, store_history=True).error_in_exec
+
+
+@pytest.mark.requirement("FACE-10")
+def test_the_panel_of_a_cell_gives_the_edit_as_it_is_and_a_reloaded_page_what_was_found(shell):
+    secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+    text = f"key = '{secret}'\ntotal = 5\nx = totl + 3"
+    ran(shell, text)
+    page = Page(CellFixPanel("<div></div>", 2))
+    assert page.ask("about") == {"card": "<div></div>", "begun": False}
+    found = page.ask("heal")
+    assert page.ask("about")["begun"] is True
+    assert page.ask("heal", join=True) == found
+    (fix,) = found["fixes"]
+    assert fix["edit"]["source"] == text
+    assert fix["edit"]["code"] == text.replace("totl", "total")
+    assert fix["edit"]["then"] == []
+    assert secret not in str({**fix, "edit": ""})

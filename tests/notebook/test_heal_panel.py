@@ -13,7 +13,7 @@ from notebook_samples import text_of
 from waiting import wait_until
 
 from healkit import Healkit
-from healkit.errors import DockUnavailable, ToolNotFound, UsageInvalid
+from healkit.errors import ToolNotFound, UsageInvalid
 from healkit.notebook.widgets.heal_panel import HealPanel
 
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
@@ -239,8 +239,6 @@ def test_what_cannot_be_healed_says_why_with_its_code_and_the_next_step(healkit:
             asked.start("rules", budget_s=budget_s)
     with pytest.raises(ToolNotFound):
         healkit.heal_panel("nothing")
-    with pytest.raises(DockUnavailable):
-        healkit.heal_panel("fine", dock=True)
 
 
 @pytest.mark.slow

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import sys
 from typing import Any
 
 import pytest
 from panel_page import Page
 
 from healkit import Config, Healkit
-from healkit.errors import ArgumentsInvalid, DockUnavailable, HealkitError, UsageInvalid
+from healkit.errors import ArgumentsInvalid, HealkitError, UsageInvalid
 from healkit.notebook.widgets.heal_panel import HealPanel
 from healkit.notebook.widgets.log_panels import LogBrowser, TracebackView
 from healkit.notebook.widgets.page_data import PageData
@@ -46,18 +45,23 @@ def test_panels_can_be_turned_off_and_a_terminal_shows_none(
     shell.run_cell("%heal mean_of --panel")
     said = capsys.readouterr().out
     assert "anywidget" not in said
-    assert "There is no window to dock a panel in." in said
+    assert "mean_of" in said
     assert "There is no page to open a panel in." in said
     monkeypatch.setenv("HEALKIT_PANELS", "0")
     outputs = run(*CELLS).cells[-1].outputs
     assert [output.output_type for output in outputs] == ["error", "display_data"]
 
 
-def test_without_ipylab_the_dock_says_what_to_install(healkit: Healkit, monkeypatch: Any) -> None:
-    monkeypatch.setitem(sys.modules, "ipylab", None)
-    with pytest.raises(DockUnavailable) as refused:
-        healkit.browse(dock=True)
-    assert "pip install 'healkit[dock]'" in refused.value.hint
+def test_a_docked_panel_has_its_place_named_to_the_page_and_is_in_its_cell_elsewhere(run: Any) -> None:
+    outputs = run("%load_ext healkit", "%executions --dock").cells[-1].outputs
+    assert [WIDGET in output.data for output in outputs] == [True, False]  # the card is folded below
+
+
+def test_the_page_is_told_which_panel_belongs_at_the_side_and_if_it_is_new(healkit: Healkit) -> None:
+    page = Page(healkit.browse(dock=True))
+    assert page.ask("hello")["place"] == {"title": "Executions", "docked": True, "new": True}
+    assert page.ask("hello")["place"]["new"] is False
+    assert Page(healkit.browse()).ask("hello")["place"]["docked"] is False
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import io
 import signal
 import sys
@@ -26,6 +27,8 @@ from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
 
 from healkit.cells.advice import CellAdvice
+from healkit.contracts.cells import CellFix as Fix
+from healkit.contracts.cells import CellPlace
 from healkit.defaults import default_healkit
 from healkit.errors import UsageInvalid
 from healkit.notebook.widgets.panel import Panel
@@ -79,17 +82,45 @@ class CellFix(Panel):
     def __init__(self, card: str, number: int | None) -> None:
         super().__init__(None)
         self._card, self._number = card, number
+        self._looking = threading.Lock()
+        self._found: dict[str, Any] | None = None
         self.operations |= {"about": self._about, "heal": self._heal}
 
     def _about(self) -> dict[str, Any]:
-        return {"card": self._card}
+        """Return the card, and whether a fix was or is being looked for: a page that is reloaded shows it again."""
+        return {"card": self._card, "begun": self._looking.locked() or self._found is not None}
 
-    def _heal(self) -> dict[str, Any]:
-        """Look for a fix; return its report as HTML, and the edit."""
-        report = default_healkit().heal_cell(self._number)
-        fix = report.fix
-        edit = None if fix is None else {"cell": fix.cell, "before": fix.before, "code": fix.code}
-        return {"html": report._repr_html_(), "fix": edit}
+    def _heal(self, *, join: bool = False) -> dict[str, Any]:
+        """Look for fixes; return each as an edit, or why there is none as HTML.
+
+        join: take what was found, or what a search that goes on is about to find.
+        """
+        with self._looking:
+            if self._found is None or not join:
+                stop = threading.Event()
+                if (asked := heard_stop()) is not None:
+                    asked.tell(stop.set)
+                report = default_healkit().heal_cell(self._number, stop=stop)
+                fixes = () if report.fix is None else (report.fix, *report.others)
+                html = report._repr_html_() if not fixes else ""
+                found = [
+                    {"cell": fix.cell, "reason": fix.reason, "said": fix.said, "ran": fix.ran}
+                    | {"unknown": [one for one in fix.unknown if one != fix.rerun], "edit": _edit(fix)}
+                    for fix in fixes
+                ]
+                self._found = {"label": report.label, "html": html, "notes": report.notes, "fixes": found}
+            return self._found
+
+
+def _edit(fix: Fix) -> dict[str, Any]:
+    """Return the edit as it is put into cells, and the cells that are run after it."""
+    place = CellPlace(fix.cell, fix.before, fix.cell_id)
+    return {
+        **dataclasses.asdict(place),
+        "code": fix.code,
+        "hunks": fix.hunks,
+        "then": [dataclasses.asdict(one) for one in fix.then],
+    }
 
 
 def _cut(source: str) -> str:

@@ -247,8 +247,6 @@ class HealPanel(CardedPanel):
     def static_card(self) -> CellOutput | None:
         """Draw its state: the report, once there is one; what waits for a person; before, what the panel is for."""
         session = self._session
-        if self.is_docked and session.phase == "idle":
-            return super().static_card()
         return heal_card(session.state(), session.report, self._entry)
 
     def _send_news(self, content: dict[str, Any]) -> None:
@@ -505,7 +503,7 @@ class HealSession:
         return answer
 
     def _confirm(self, best: Attempt) -> bool | None:
-        base = self.healkit.vault.get(self.tool, self.persona).code
+        base = self.healkit.vault.get(self.tool, self.persona)
         said = self._wait("consent", best, consent_view(best, base, self._recorded))
         decided: bool | None = None if said is None else said[0]
         return decided
@@ -623,7 +621,7 @@ def question_view(question: Question, recorded: PageData) -> dict[str, Any]:
     }
 
 
-def consent_view(best: Attempt, base: str, recorded: PageData) -> dict[str, Any]:
+def consent_view(best: Attempt, base: VaultEntry, recorded: PageData) -> dict[str, Any]:
     """Return the chosen patch: both codes, its verdict in the words of the screen, and what that does not say."""
     return {
         "number": best.number,
@@ -634,7 +632,8 @@ def consent_view(best: Attempt, base: str, recorded: PageData) -> dict[str, Any]
         "advisor": best.patch.advisor,
         "reason": text_of(best.patch.reason, recorded),
         "held": f"{best.passed} of {plain.count(best.total, 'check')} passed",
-        "base": base[:_CODE_MAX_CHARS],
+        "revision": base.revision,
+        "base": base.code[:_CODE_MAX_CHARS],
         "code": best.patch.code[:_CODE_MAX_CHARS],
     }
 
@@ -674,6 +673,7 @@ def report_view(report: HealReport) -> dict[str, Any]:
     attempts = report.attempts[:_ATTEMPTS_MAX]
     return {
         "outcome": report.outcome,
+        "revision": report.revision,
         "tone": healing.report_tone(report),
         "mark": healing.report_mark(report),
         "title": healing.report_title(report),

@@ -55,9 +55,7 @@ class LogBrowser(Panel):
         self.operations |= {"page": self._page, "groups": self._groups, "names": self._names}
 
     def static_card(self) -> CellOutput | None:
-        """Draw the first page as a table; where the browser is instead, once it is docked."""
-        if self.is_docked:
-            return super().static_card()
+        """Draw the first page as a table."""
         return listed(self.healkit.executions(filters=self._filters, limit=20))
 
     def _page(

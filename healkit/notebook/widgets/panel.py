@@ -1,4 +1,4 @@
-"""Base of all panels, and the dock beside the notebook.
+"""Base of all panels.
 
 The page asks by comm messages `{op, id, args}`, and is answered by `{id, value}` or `{id, error}`. A question is
 answered on a thread of its own, so that the user's kernel stays free, and every exception becomes an answer: what a
@@ -9,10 +9,9 @@ kernel. What the page would lose by being reloaded (an unsaved patch) is remembe
 The saved state is small because `_esm` is a loader of a few lines: the bundle itself travels once a page, as the
 answer to the loader's question. With `_esm` as the bundle, nbclient would save half a megabyte for each panel.
 
-A panel can be docked at the right-hand side of the window: JupyterLab and Notebook 7 have a sidebar there, which no
-kernel can reach by itself; ipylab's extension of them can, on a kernel's request. One panel of a title is kept there: a
-second log would only be in the way of the first. A panel whose kernel was restarted is closed by the page, as soon as
-the new kernel docks one of that title.
+A panel that is docked is drawn at the right-hand side of the window by the page, where that has healkit's JupyterLab
+extension, and in its cell elsewhere. One panel of a title is kept there for each notebook: a second log would only be
+in the way of the first.
 """
 
 from __future__ import annotations
@@ -22,14 +21,12 @@ import hashlib
 import inspect
 import json
 import threading
-import time
 import traceback
-import warnings
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, Self, get_type_hints
 
 import anywidget
 import msgspec
@@ -37,15 +34,10 @@ import traitlets
 from IPython.display import DisplayHandle, display
 
 from healkit.app import Healkit
-from healkit.errors import DockUnavailable, HealkitError, UsageInvalid
+from healkit.errors import HealkitError, UsageInvalid
 from healkit.notebook.cell_output import CellOutput, live_page
 from healkit.notebook.widgets.page_data import PageData
-from healkit.rendering.document import Card
 from healkit.runtime.background import Stop
-
-if TYPE_CHECKING:
-    import ipylab
-
 
 #: An operation takes named arguments that came as JSON, and returns what goes back as JSON.
 Operation = Callable[..., Any]
@@ -59,6 +51,8 @@ _MAX_OPEN = 100
 _INTEGER_BITS = 62
 #: How long a page has to say that it shows a panel too.
 _ROLL_CALL_S = 2.0
+#: Keys of an operation's answer that hold code to be put somewhere, which goes as it is.
+_EXACT = {"code": ("value",), "heal": ("edit",)}
 _IN_PLAIN_TEXT = "(a live panel; it needs this notebook's kernel, the other output does not)"
 
 
@@ -84,7 +78,8 @@ class Panel(anywidget.AnyWidget):
     KIND = ""
     #: Whether it shows what its static card does, which is folded below it then.
     SAME_AS_CARD = False
-    #: What a dock's tab is called; where one is docked already that is called so, this one takes its place.
+    #: What its tab is called at the side of the window, where a panel of the same title is replaced; empty for one that
+    #: stays in its cell.
     title = ""
     #: Called when no page shows the panel any more. A panel that comes back starts again what it needs.
     endings: tuple[Callable[[], object], ...] = ()
@@ -106,8 +101,8 @@ class Panel(anywidget.AnyWidget):
         }
         self._memory: dict[str, Any] = {}
         self._running: dict[str, Stop] = {}
-        #: The dock's box around it, in the page's words; None where it is in a cell.
-        self.box_id: str | None = None
+        #: Whether it belongs at the right-hand side of the window.
+        self._docked = False
         #: Whether no page has drawn it yet: one that is drawn again must not push itself to the front.
         self._is_new = True
         self._lock = threading.Lock()
@@ -120,31 +115,18 @@ class Panel(anywidget.AnyWidget):
         assert self._healkit is not None
         return self._healkit
 
-    @property
-    def is_docked(self) -> bool:
-        """True when it is at the right-hand side of the window, and in no cell."""
-        return self.box_id is not None
-
     def static_card(self) -> CellOutput | None:
-        """Draw what is displayed above the panel, or where it is when docked; None where that is there already."""
-        if not self.is_docked:
-            return None
-        said = f"{self.title}: open at the right-hand side of the window"
-        return CellOutput.of(Card(tone="info", parts=(said,)))
+        """Draw what is displayed above the panel; None where that is there already."""
+        return None
 
-    def docked(self) -> Panel:
-        """Move this panel to the right-hand side of the window and return it; raise `DockUnavailable`."""
-        _open.remove(self)
-        try:
-            add_to_dock(self)
-        except BaseException:
-            self.close()
-            raise
+    def docked(self) -> Self:
+        """Have it drawn at the right-hand side of the window, where the page has healkit's extension; return it."""
+        self._docked = True
         return self
 
     def show(self, *, card: bool = True) -> None:
         """Display the static card, unless the caller has, and the panel; first what says more."""
-        live = live_page() and self.recorded.config.panels and not self.is_docked
+        live = live_page() and self.recorded.config.panels
         shown = self.static_card() if card else None
         if shown is not None and not (live and self.SAME_AS_CARD):
             shown.show()
@@ -171,10 +153,9 @@ class Panel(anywidget.AnyWidget):
     def _hello(self) -> dict[str, Any]:
         """Return what a view needs to begin, also after the page was reloaded."""
         self._seen.set()
-        docked = None
-        if self.box_id is not None:
-            docked, self._is_new = {"box": self.box_id, "title": self.title, "new": self._is_new}, False
-        about = {"kind": self.KIND, "panel": self.model_id, "docked": docked}
+        place = {"title": self.title, "docked": self._docked, "new": self._is_new}
+        self._is_new = False
+        about = {"kind": self.KIND, "panel": self.model_id, "place": place}
         return {**about, "spec": self.spec, "memory": self._memory}
 
     def _left(self) -> None:
@@ -184,11 +165,7 @@ class Panel(anywidget.AnyWidget):
         """
         self._seen.clear()
         self._reply({"event": "who"})
-        if self._seen.wait(_ROLL_CALL_S):
-            return
-        if self.is_docked:
-            take_from_dock(self)
-        else:
+        if not self._seen.wait(_ROLL_CALL_S):
             self._end()
 
     def _end(self) -> None:
@@ -239,7 +216,7 @@ class Panel(anywidget.AnyWidget):
                     answer = {"id": question, "value": self._asked(op, arguments)}
             except Exception as error:  # noqa: BLE001 - all of them are shown in the panel
                 answer = {"id": question, "error": self.recorded.shown(described(error)).value}
-            self._reply(answer, exact=("value",) if op == "code" else ())
+            self._reply(answer, exact=_EXACT.get(op, ()))
         except Exception as error:  # noqa: BLE001 - the page is told that the answer could not be shown
             message = f"The answer could not be shown ({type(error).__name__})."
             self._reply({"id": question, "error": {"code": "PANEL_ERROR", "message": message}})
@@ -258,7 +235,7 @@ class Panel(anywidget.AnyWidget):
     def _reply(
         self, content: dict[str, Any], buffers: list[bytes] | None = None, *, exact: tuple[str, ...] = ()
     ) -> None:
-        """Send to the page; `exact` names what holds code to edit, and goes as it is."""
+        """Send to the page; `exact` names the keys whose values go as they are."""
         if self.comm is not None:  # None once the panel was closed
             self.send(self.recorded.on_page(content, exact), buffers)
 
@@ -362,7 +339,6 @@ def close_all() -> None:
     """Close every panel; called on `%unload_ext healkit`."""
     while _open:
         _open.popleft().close()
-    close_dock()
 
 
 def described(error: Exception) -> dict[str, Any]:
@@ -376,86 +352,3 @@ def described(error: Exception) -> dict[str, Any]:
         "hint": "This is a fault of healkit's, not of your code.",
         "detail": detail,
     }
-
-
-# The dock.
-
-
-#: ipylab's handle on the window; one for the kernel, made when it is first needed.
-_window: ipylab.JupyterFrontEnd | None = None
-#: What is docked: a panel's title → the box around it, and the panel.
-_docked: dict[str, tuple[ipylab.Panel, Panel]] = {}
-
-
-def add_to_dock(panel: Panel) -> None:
-    """Show a panel in the window's right sidebar, in place of the one of its title; raises `DockUnavailable`."""
-    global _window
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", DeprecationWarning
-            )  # traitlets has one for the way it lists its traits
-            import ipylab
-    except ImportError:
-        raise DockUnavailable(
-            "A panel can be docked only where ipylab is installed.",
-            hint="pip install 'healkit[dock]', for this kernel and for Jupyter; then reload the page.",
-        ) from None
-    if not live_page():
-        raise DockUnavailable("There is no window to dock a panel in.", hint="Leave the dock out.")
-    if _window is None:
-        _window = ipylab.JupyterFrontEnd()
-    if panel.title in _docked:
-        take_from_dock(_docked[panel.title][1])
-    box = ipylab.Panel(children=[panel])
-    box.title.label = panel.title
-    box.title.caption = f"{panel.title} (healkit)"
-    panel.box_id = box.model_id
-
-    def to_front(tab: str) -> None:
-        bring_to_front(panel, tab)
-
-    panel.operations["front"] = to_front
-    _docked[panel.title] = box, panel
-    # A tab that is newer has a lower rank, and so is the first: also where another kernel's are, or a dead one's.
-    _window.shell.add(box, "right", {"rank": -time.time()})
-
-
-def take_from_dock(panel: Panel) -> None:
-    """Close a panel and its tab, if it is docked still."""
-    box, docked = _docked.get(panel.title, (None, None))
-    if box is None or docked is not panel:
-        return
-    del _docked[panel.title]
-    if _window is not None:  # a reloaded page draws what this list holds
-        entry = f"IPY_MODEL_{box.model_id}"
-        kept = [one for one in _window.shell._widgets if one.get("serializedWidget") != entry]
-        _window.shell.set_trait("_widgets", kept)
-    for part in (panel, box.layout, box.title, box):
-        part.close()
-
-
-def close_dock() -> None:
-    """Take everything away that was docked, and let go of the window."""
-    global _window
-    for _, panel in list(_docked.values()):
-        take_from_dock(panel)
-    window, _window = _window, None
-    if window is not None:
-        for part in (window.shell, window.commands, window.sessions, window.menu, window.toolbar, window):
-            part.close()
-
-
-def bring_to_front(panel: Panel, tab: str) -> None:
-    """Bring a panel to the front that its page reports as hidden; `tab` is the page's id for it.
-
-    Only the newest panel comes: an older one whose page was slow would hide it. Notebook 7 has only a command that
-    toggles. JupyterLab has that too, but it would close the sidebar when another panel is at the front by then.
-    """
-    if _window is None or panel.title != next(reversed(_docked), None):
-        return
-    if "application:toggle-panel" in _window.commands.list_commands():
-        asked = {"side": "right", "title": panel.title, "id": tab}
-        _window.commands.execute("application:toggle-panel", asked)
-    else:
-        _window.commands.execute("tabsmenu:activate-by-id", {"id": tab})
