@@ -19,13 +19,13 @@ from waiting import wait_until
 class Jupyter:
     """Process of a `jupyter server`, below a base URL, with folders of its own for all that it keeps."""
 
-    def __init__(self, folder: Path, *options: str, **environ: str) -> None:
-        self.token = uuid.uuid4().hex
+    def __init__(self, folder: Path, *options: str, port: int = 0, token: str = "", **environ: str) -> None:
+        self.token = token or uuid.uuid4().hex
         self.folder = folder
         names = ("CONFIG_DIR", "RUNTIME_DIR", "DATA_DIR")
         env = {**os.environ, **{f"JUPYTER_{name}": str(folder / name.lower()) for name in names}}
         env |= {"JUPYTER_PLATFORM_DIRS": "1", "HEALKIT_DB": str(folder / "healkit.db"), **environ}
-        settings = {"root_dir": folder, "port": 0, "open_browser": False, "allow_root": True}
+        settings = {"root_dir": folder, "port": port, "open_browser": False, "allow_root": True}
         words = [f"--ServerApp.{name}={value}" for name, value in settings.items()]
         words += [f"--IdentityProvider.token={self.token}", "--ServerApp.base_url=/user/ada/", *options]
         self._log = (folder / "server.log").open("wb")

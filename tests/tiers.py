@@ -55,6 +55,7 @@ MARKERS = {
         "workers/test_trial_servers.py",
         "server/test_collector_alone.py",
         "server/test_collector_jupyter.py",
+        "server/test_server_pages.py",
         "test_docstrings.py",
         "test_floors.py",
     ),

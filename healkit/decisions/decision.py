@@ -165,8 +165,13 @@ class Decision:
         printer.text(text_of(self.card()))
 
 
-def panes_of(healkit: Healkit, execution_id: object) -> AuditPanes | None:
-    """Return what the audit knows of an execution, as `Decision.panes` does; None for one that is not on it."""
+def panes_of(
+    healkit: Healkit, execution_id: object, *, view_max_bytes: int | None = None
+) -> AuditPanes | None:
+    """Return what the audit knows of an execution, as `Decision.panes` does; None for one that is not on it.
+
+    view_max_bytes: a larger file of the result is not read for its first rows, and a note says so.
+    """
     if not isinstance(execution_id, str) or not (entries := healkit.audit.get(execution_id)):
         return None
     kind = entries[0].execution_type
@@ -174,10 +179,7 @@ def panes_of(healkit: Healkit, execution_id: object) -> AuditPanes | None:
         return AuditPanes(execution_id, kind, entries, summed(entries))
     begun, ended = entries[0], entries[-1]
     asked = begun.tool_params if isinstance(begun.tool_params, dict) else {}
-    outcome, reason = "", "No end is on the audit: the decision goes on, or its process was killed."
-    if ended.choice_type == "run_finished":
-        outcome = ended.description.removeprefix("The decision ended: ").rstrip(".")
-        reason = ended.description
+    outcome, reason = ending_of(ended)
     name = _final_view(entries, asked)
     return AuditPanes(
         execution_id,
@@ -188,8 +190,15 @@ def panes_of(healkit: Healkit, execution_id: object) -> AuditPanes | None:
         outcome=outcome,
         reason=reason,
         analysis=_analysis(healkit, entries),
-        **({} if name is None else _shown(healkit, name)),
+        **({} if name is None else _shown(healkit, name, view_max_bytes)),
     )
+
+
+def ending_of(last: AuditEntry) -> tuple[str, str]:
+    """Return outcome and reason as the last entry of a decision says; the outcome is empty where that is no end."""
+    if last.choice_type == "run_finished":
+        return last.description.removeprefix("The decision ended: ").rstrip("."), last.description
+    return "", "No end is on the audit: the decision goes on, or its process was killed."
 
 
 def _analysis(healkit: Healkit, entries: Sequence[AuditEntry]) -> str | None:
@@ -218,7 +227,7 @@ def _final_view(entries: Sequence[AuditEntry], begun: dict[str, Any]) -> str | N
     return None
 
 
-def _shown(healkit: Healkit, name: str) -> dict[str, Any]:
+def _shown(healkit: Healkit, name: str, max_bytes: int | None) -> dict[str, Any]:
     """Return a view and its first rows, as far as it is still there."""
     try:
         view = healkit.views.get(name)
@@ -226,6 +235,11 @@ def _shown(healkit: Healkit, name: str) -> dict[str, Any]:
         return {"notes": [f"The view {name} was removed."]}
     if view.file is None:
         return {"view": view}
+    if max_bytes is not None and view.size_bytes > max_bytes:
+        return {
+            "view": view,
+            "notes": [f"Rows are not shown here: the view's file has {view.size_bytes:,} bytes."],
+        }
     try:
         return {"view": view, "first": healkit.views.first_rows(healkit.views.to_pandas(name))}
     except ViewChanged as error:

@@ -36,14 +36,17 @@ if TYPE_CHECKING:
 TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these cards. (Said once.)"
 
 
-def of_tool(healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "") -> CellOutput:
-    """Draw the card of a tool's failure that has just happened."""
+def of_tool(
+    healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "", source: str = ""
+) -> CellOutput:
+    """Draw the card of a tool's failure that has just happened; source: the text of the cell that has run it."""
     kept: Sequence[Local] = ()
     with contextlib.suppress(HealkitError):  # the tool's worker cannot be asked any more
         kept = execution.post_mortem().previews()
     shown, found, hidden = without_secrets(execution, kept, cleaner_of(healkit))
     aside = Aside(found, hidden, _history(healkit, execution), tip, explained)
-    return CellOutput.of(rendered.card(shown, aside=aside))
+    fixable = {explained, execution.explained} == {"fix"}
+    return CellOutput.of_failure(rendered.card(shown, aside=aside), source, fixable=fixable)
 
 
 def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOutput:
@@ -56,14 +59,16 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
         )
     allowed = {explained, cell.execution.explained} == {"fix"}
     if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
-        shown = CellOutput.of(rendered.card(execution, aside=Aside(found, hidden, history, tip, explained)))
+        card = rendered.card(execution, aside=Aside(found, hidden, history, tip, explained))
+        shown = CellOutput.of_failure(card, cell.run.source, fixable=allowed)
         return dataclasses.replace(
             shown, panel=_panel("CellFix", shown.html, cell.number) if allowed else None
         )
     why, fix = told(cell.advice)
     aside = Aside(found, hidden, history, tip, explained, why, fix)
     panel = _advice_panel(cell.advice) if allowed else None
-    return CellOutput.of(rendered.card(execution, aside=aside), panel)
+    card = rendered.card(execution, aside=aside)
+    return CellOutput.of_failure(card, cell.run.source, fixable=allowed, panel=panel)
 
 
 def cleaner_of(healkit: Healkit) -> Sanitizer:

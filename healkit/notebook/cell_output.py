@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
@@ -15,6 +16,7 @@ from healkit.config import Config, ExplainLevel
 from healkit.rendering import listings, to_html
 from healkit.rendering.document import Card, Document, Part
 from healkit.rendering.to_html import Html, html_of
+from healkit.rendering.to_json import json_of
 from healkit.rendering.to_text import text_of
 from healkit.runtime import panels
 
@@ -33,6 +35,8 @@ class LivePanel(Protocol):
         """Display it; called where a page can draw it."""
 
 
+#: Type of a failure's card as data, which JupyterLab's extension draws; elsewhere the HTML beside it is shown.
+FAILURE_TYPE = "application/vnd.healkit.failure+json"
 #: What a folded card is called.
 _SAME = "The same without a kernel"
 #: Makes the panel when it is displayed: most cards never need anywidget.
@@ -64,17 +68,32 @@ class CellOutput:
 
     `panel` makes the live panel that is displayed as a second output, where a page could draw it: the first one still
     reads when the kernel is gone. Where the panel shows the same, it comes first, and this one is folded below it.
+    `failure` is a failure's card as data.
     """
 
     text: str
     html: str
     panel: MakePanel | None = None
     panel_first: bool = False
+    failure: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, document: Document, panel: MakePanel | None = None) -> CellOutput:
         """Write a document in both forms."""
         return cls(text_of(document), html_of(document), panel)
+
+    @classmethod
+    def of_failure(
+        cls, document: Document, source: str, *, fixable: bool, panel: MakePanel | None = None
+    ) -> CellOutput:
+        """Write a failure's card, also as data.
+
+        source: the text of the cell that failed; its hash tells a page whether the cell has changed since. fixable:
+        whether a fix may be offered.
+        """
+        digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        failure = {"version": 1, "source": digest, "fixable": fixable, "cards": json_of(document)}
+        return dataclasses.replace(cls.of(document, panel), failure=failure)
 
     @classmethod
     def answered(cls, answer: Answer, healkit: Healkit) -> CellOutput:
@@ -94,9 +113,10 @@ class CellOutput:
     def __repr__(self) -> str:
         return self.text
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """Return both forms; called by IPython's display formatter."""
-        return {"text/plain": self.text, "text/html": self.html}
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        """Return all forms; called by IPython's display formatter."""
+        shown: dict[str, object] = {"text/plain": self.text, "text/html": self.html}
+        return shown if self.failure is None else {**shown, FAILURE_TYPE: self.failure}
 
     def show(self) -> None:
         """Display it below the running cell."""
@@ -111,7 +131,7 @@ class CellOutput:
 
     def folded(self) -> CellOutput:
         """Return it behind one line, to be opened when there is no kernel for the panel above it."""
-        return dataclasses.replace(self, html=to_html.fold(_SAME, Html(self.html)), panel=None)
+        return dataclasses.replace(self, html=to_html.fold(_SAME, Html(self.html)), panel=None, failure=None)
 
 
 def replace_cell(shell: InteractiveShell, text: str) -> None:

@@ -57,7 +57,7 @@ def _shown(magics: HealkitMagics, number: int, text_hash: str) -> CellOutput | N
         elif not isinstance(error, HealkitError | UsageError):
             cell = magics.cells.add_late(error, number)
     if tool is not None and _is_of(tool.source, text_hash):
-        return magics.failure_card(tool.healkit, tool.execution)
+        return magics.failure_card(tool.healkit, tool.execution, tool.source)
     if cell is not None and _is_of(cell.run.source, text_hash):
         return cards.of_cell(cell, magics.explain)
     return None

@@ -152,20 +152,20 @@ class HealkitMagics(Magics):
         self, healkit: Healkit, execution: Execution, result: ExecutionResult | None = None
     ) -> None:
         """Show a tool's card, and the live panel below it, both of the database that holds the failure."""
+        text = "" if result is None or result.info is None else result.info.raw_cell or ""
         if result is not None and result.execution_count is not None:
-            text = (result.info.raw_cell or "") if result.info is not None else ""
             self.of_tools.pop(result.execution_count, None)
             self.of_tools[result.execution_count] = FailedTool(healkit, execution, text)
             while len(self.of_tools) > CELLS_MAX:
                 del self.of_tools[next(iter(self.of_tools))]
-        self._show(self.failure_card(healkit, execution))
+        self._show(self.failure_card(healkit, execution, text))
 
-    def failure_card(self, healkit: Healkit, execution: Execution) -> CellOutput:
-        """Draw a tool's failure: its card, and the live panel below it."""
+    def failure_card(self, healkit: Healkit, execution: Execution, source: str) -> CellOutput:
+        """Draw a tool's failure: its card, and the panel below it; source: the text of the cell that has run it."""
         from healkit.notebook import cards
         from healkit.notebook.cell_output import panel_of
 
-        card = cards.of_tool(healkit, execution, self.explain)
+        card = cards.of_tool(healkit, execution, self.explain, source=source)
         return dataclasses.replace(card, panel=panel_of(healkit, "TracebackView", execution))
 
     def _after_error(self, error: BaseException, result: ExecutionResult, carded: set[str]) -> None:

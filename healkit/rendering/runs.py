@@ -36,7 +36,7 @@ def card(run: Run) -> Card:
     parts: list[Part] = [Facts(list(_facts(run))), Only("text", ""), Table(_EVENTS, rows)]
     if run.problems:
         parts += [Only("text", ""), problems(run)]
-    return Card(f"run {run.run_id}: {_outcome(run)}", tone="info", parts=parts)
+    return Card(f"run {run.run_id}: {outcome(run)}", tone="info", parts=parts)
 
 
 def listing(runs: Sequence[Run]) -> Card:
@@ -47,7 +47,7 @@ def listing(runs: Sequence[Run]) -> Card:
     for run in runs:
         begun = run.manifest.started_at if run.manifest else None
         profile = run.manifest.execution_profile.name if run.manifest else "–"
-        rows.append((run.path.name, plain.moment(begun), profile, f"{len(run.events):,}", _outcome(run)))
+        rows.append((run.path.name, plain.moment(begun), profile, f"{len(run.events):,}", outcome(run)))
     return Card(tone="info", parts=(Table(_RUNS, rows),))
 
 
@@ -73,7 +73,8 @@ def diff(found: RunDiff) -> Card:
     return Card(tone="info", parts=(Code("\n".join(lines)),))
 
 
-def _outcome(run: Run) -> str:
+def outcome(run: Run) -> str:
+    """Say in a few words how a run ended."""
     if run.finished:
         came = run.events[-1].result or {}
         known = came.get("steps", 0)

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 #: Rows that are read at once.
 _PAGE = 5_000
+#: Entries that one page of executions is looked for in: no index knows their kind.
+_SEARCHED = 100_000
 #: The key of PostgreSQL's advisory lock that appends take turns by ("audt" in ASCII).
 _ADVISORY_KEY = 0x61756474
 
@@ -71,6 +73,9 @@ _LAST_SEQ = "SELECT max(seq) FROM traceauditentry WHERE execution_id = :executio
 _LAST_AND_SEQ = f"SELECT id, hash, ({_LAST_SEQ}) FROM traceauditentry ORDER BY id DESC LIMIT 1"  # noqa: S608 - ours
 _CHAIN = "SELECT chain FROM traceauditchain"
 _OF_EXECUTION = "SELECT * FROM traceauditentry WHERE execution_id = :execution_id ORDER BY seq"
+_LAST_OF = "SELECT * FROM traceauditentry WHERE execution_id = :execution_id ORDER BY seq DESC LIMIT 1"
+_BEGUN = """SELECT * FROM traceauditentry WHERE id < :before AND id >= :start AND seq = 1 AND execution_type = :kind
+    ORDER BY id DESC LIMIT :limit"""
 _SUMMED = """SELECT id, execution_id, choice_type, tool_name, metadata, timestamp FROM traceauditentry
     WHERE id > :after{which} ORDER BY id LIMIT :limit"""
 #: A time as text, as SQLite holds it and as it is hashed.
@@ -165,6 +170,26 @@ class Audit:
         """Return the entries of one execution, in their order; none for an unknown one."""
         check_text("execution_id", execution_id)
         return [entry_of(row) for row in self._database.fetch(_OF_EXECUTION, execution_id=execution_id)]
+
+    def last(self, execution_id: str) -> AuditEntry | None:
+        """Return the newest entry of one execution; None for an unknown one."""
+        found = self._database.fetch(_LAST_OF, execution_id=execution_id)
+        return entry_of(found[0]) if found else None
+
+    def begun(
+        self, kind: ExecutionType, *, limit: int = 50, before: int | None = None
+    ) -> tuple[list[AuditEntry], int | None]:
+        """Return the first entries of the newest executions of that kind, and what to give as `before` for older ones.
+
+        One call looks through a bounded number of entries: it may return fewer than `limit`, and still say where to go
+        on. None says that there are no older ones.
+        """
+        end = self.head().entries + 1 if before is None else before
+        start = max(end - _SEARCHED, 1)
+        bounds = {"before": end, "start": start, "kind": kind, "limit": limit}
+        found = [entry_of(row) for row in self._database.fetch(_BEGUN, **bounds)]
+        older = found[-1].position if len(found) == limit else start
+        return found, older if older > 1 else None
 
     def summary(self, execution_id: str | None = None) -> AuditSummary:
         """Sum up one execution, or the whole audit: entries by choice, corrections, failures, duration, tools."""

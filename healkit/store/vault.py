@@ -216,6 +216,16 @@ class Vault:
             # A tampered entry is listed like any other, and refused when it is to be run.
             return [entry_of(row, self._entry_type, check=False) for row in rows]
 
+    def search(self, text: str = "", *, limit: int = 50) -> tuple[builtins.list[VaultEntry], int]:
+        """Return the first tools, in the order of `list`, and how many there are; their code is not checked.
+
+        text: words; the name, the group or the description of a tool holds each of them, in any case.
+        """
+        with self._database.read() as session:
+            rows = vault_rows.active_rows(session, None, text=text, limit=limit)
+            found = [entry_of(row, self._entry_type, check=False) for row in rows]
+            return found, vault_rows.count_active(session, text)
+
     def names(self) -> builtins.list[str]:
         """Return the names of all tools, sorted."""
         with self._database.read() as session:

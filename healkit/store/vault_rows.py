@@ -218,25 +218,40 @@ def rows_of(session: Session, tool: ToolRegistry, number: int | None = None) -> 
     return EntryRows(tool, revision, stored_code(session, revision))
 
 
-def active_rows(session: Session, persona: str | None, *, removed: bool = False) -> Iterator[EntryRows]:
+def active_rows(
+    session: Session, persona: str | None, *, removed: bool = False, text: str = "", limit: int | None = None
+) -> Iterator[EntryRows]:
     """Yield the active entry of every tool, of one persona if given, sorted by name and persona.
 
-    removed: those of removed tools instead.
+    removed: those of removed tools instead. text: only those whose name, group or description holds each of its words.
     """
-    marked = col(ToolRegistry.removed_at).is_not(None)
     statement = (
         select(ToolRegistry, Revision, CodeVault)
         .where(col(Revision.tool_name) == col(ToolRegistry.tool_name))
         .where(col(Revision.target_persona) == col(ToolRegistry.target_persona))
         .where(col(Revision.number) == col(ToolRegistry.active_revision))
         .where(col(CodeVault.hash) == col(Revision.code_hash))
-        .where(marked if removed else ~marked)
+        .where(*_are(removed, text))
         .order_by(col(ToolRegistry.tool_name), col(ToolRegistry.target_persona))
+        .limit(limit)
     )
     if persona is not None:
         statement = statement.where(col(ToolRegistry.target_persona) == persona)
     for rows in session.execute(statement):
         yield EntryRows(*rows)
+
+
+def count_active(session: Session, text: str) -> int:
+    """Count the entries that `active_rows` yields for that text."""
+    return session.scalar(select(func.count()).select_from(ToolRegistry).where(*_are(False, text))) or 0
+
+
+def _are(removed: bool, text: str) -> Iterator[ColumnElement[bool]]:
+    gone = col(ToolRegistry.removed_at).is_not(None)
+    yield gone if removed else ~gone
+    names = (ToolRegistry.tool_name, ToolRegistry.group_name, ToolRegistry.description)
+    for word in text.split():
+        yield or_(*(col(name).icontains(word, autoescape=True) for name in names))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -54,14 +54,15 @@ function struck(text) {
 }
 
 export class AuditPanel {
-  constructor({ link }) {
-    Object.assign(this, { link, shown: 0 });
+  /** `about` names the execution, where the other half does not know it. */
+  constructor({ link, about = {} }) {
+    Object.assign(this, { link, about, shown: 0 });
     this.element = h("div", { class: "hk-part hk-audit", role: "group", "aria-label": "audit, data and analysis" });
   }
 
   async start() {
     await guarded(this.element, async () => {
-      this.found = await progress(this.element, "Reading the audit", this.link.ask("audit_open"), { stoppable: false });
+      this.found = await progress(this.element, "Reading the audit", this.link.ask("audit_open", this.about), { stoppable: false });
       this.draw();
     });
   }
@@ -98,7 +99,7 @@ export class AuditPanel {
 
   async next() {
     await guarded(this.list.parentElement, async () => {
-      const { steps } = await this.link.ask("audit_steps", { after: this.shown });
+      const { steps } = await this.link.ask("audit_steps", { ...this.about, after: this.shown });
       const at = this.shown;
       this.add(steps);
       this.list.querySelectorAll("summary")[at]?.focus();
@@ -118,8 +119,7 @@ export class AuditPanel {
       facts([["view", code(data.name)], ["shape", data.shape]]),
       data.rows.length ? [h("p", { class: "hk-muted" }, data.label), table("first rows", data.headers, data.rows)] : null,
       data.columns.length ? fold(`Columns: ${count(data.columns.length + data.left_out, "column")}`, table("columns", ["column", "dtype", "nulls"], data.columns.map(([name, ...rest]) => [code(name), ...rest])), left) : null,
-      h("div", { class: "hk-actions" }, h("span", { class: "hk-muted" }, "Export to"), this.file, button("Export", () => this.save(), { class: "hk-primary" })),
-      this.said,
+      this.link.readOnly ? null : [h("div", { class: "hk-actions" }, h("span", { class: "hk-muted" }, "Export to"), this.file, button("Export", () => this.save(), { class: "hk-primary" })), this.said],
       fold("The same in Python", block(data.command)),
       written,
     );

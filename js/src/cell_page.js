@@ -56,7 +56,7 @@ export function makeRoom(el) {
   const own = el.closest(".jp-OutputArea-child");
   const undo = [...(own?.parentElement?.querySelectorAll('[data-mime-type="application/vnd.jupyter.stderr"] pre, [data-mime-type="application/vnd.jupyter.error"] pre') ?? [])].map(foldFrames);
   const card = own?.previousElementSibling;
-  if (card?.querySelector('[style*="--hk-"]')) {
+  if (card?.querySelector('.hk-lab-card, [style*="--hk-"]')) {
     card.style.display = "none";
     undo.push(() => (card.style.display = ""));
   }

@@ -14,6 +14,11 @@ export function h(name, props = {}, ...children) {
   return element;
 }
 
+/** The nonce of the page's own scripts and styles, where it has a policy that asks for one. */
+export function pageNonce() {
+  return document.querySelector("script[nonce]")?.nonce || null;
+}
+
 export function button(text, onclick, props = {}) {
   return h("button", { type: "button", ...props, class: `hk-button ${props.class ?? ""}`, onclick }, text);
 }

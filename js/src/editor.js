@@ -9,7 +9,7 @@ import { EditorState, Prec, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, EditorView, keymap, WidgetType } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { basicSetup } from "codemirror";
-import { h } from "./dom.js";
+import { h, pageNonce } from "./dom.js";
 
 const NARROW_PX = 700;
 const LANGUAGES = { python, sql, json };
@@ -85,6 +85,7 @@ function common(language, label) {
     syntaxHighlighting(colours),
     look,
     failingLine,
+    EditorView.cspNonce.of(pageNonce() ?? ""),
     EditorView.contentAttributes.of({ "aria-label": label }),
   ];
 }

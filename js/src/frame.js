@@ -1,14 +1,14 @@
 // The frame around each panel: theme, keyboard, and a place where errors are seen.
 import css from "./panels.css";
-import { h, problem } from "./dom.js";
+import { h, pageNonce, problem } from "./dom.js";
 
 const STYLE_ID = "healkit-panels-style";
 
-function addStyle(el) {
+/** Put a style sheet into the page that `el` is in, once; the page's own policy may ask for its nonce. */
+export function addStyle(el, id = STYLE_ID, text = css) {
   const root = el.getRootNode();
   const home = root instanceof ShadowRoot ? root : document.head;
-  if (home.querySelector(`#${STYLE_ID}`)) return;
-  home.append(h("style", { id: STYLE_ID }, css));
+  if (!home.querySelector(`#${id}`)) home.append(h("style", { id, nonce: pageNonce() }, text));
 }
 
 /** Whether the page around `el` is dark: as JupyterLab or VS Code say, else as its background is. */
@@ -37,13 +37,19 @@ export function frame(el, name) {
   };
   const watch = new MutationObserver(theme);
   watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "data-vscode-theme-kind"] });
+  const scheme = matchMedia("(prefers-color-scheme: dark)"); // a page without a theme of its own follows it
+  scheme.addEventListener("change", theme);
   // The page's own shortcuts are not for what is typed here: `dd` in a text must not delete a cell.
   for (const kind of ["keydown", "keypress", "keyup", "paste", "copy", "cut"]) {
     root.addEventListener(kind, (event) => event.stopPropagation());
   }
   el.append(root);
   theme();
-  return { root, close: () => watch.disconnect() };
+  const close = () => {
+    watch.disconnect();
+    scheme.removeEventListener("change", theme);
+  };
+  return { root, close };
 }
 
 /** Call it, and show in `place` what it throws or rejects with. */

@@ -7,7 +7,7 @@ export class HandOn {
   constructor({ link, logId }) {
     Object.assign(this, { link, logId });
     this.said = h("div", { role: "status" });
-    const save = button("Save as a notebook", () => this.save(), { title: "Arguments, code and failure, in a notebook that runs without healkit" });
+    const save = link.readOnly ? null : button("Save as a notebook", () => this.save(), { title: "Arguments, code and failure, in a notebook that runs without healkit" });
     const copy = button("Copy as bug report", () => this.copy(), { title: "As Markdown, secrets hidden" });
     this.element = h("div", { class: "hk-part" }, h("div", { class: "hk-actions" }, save, copy), this.said);
   }

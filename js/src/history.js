@@ -9,10 +9,13 @@ function fared(revision) {
 
 const TONES = { "✓": "hk-good", "✗": "hk-bad" };
 
-/** A strip of revisions, newest first; `oncompare(number)` and `onrevert(number)` are what its buttons do. */
+/**
+ * A strip of revisions, newest first; `oncompare(number)`, `onrevert(number)` and `onshow(number)` are what its buttons
+ * do. What is not given has no button.
+ */
 export class History {
-  constructor({ oncompare, onrevert }) {
-    Object.assign(this, { oncompare, onrevert });
+  constructor({ oncompare, onrevert, onshow }) {
+    Object.assign(this, { oncompare, onrevert, onshow });
     this.element = h("div", { class: "hk-history", role: "group", "aria-label": "revisions" });
     this.chosen = null;
     this.asked = null; // the revision whose second press is waited for
@@ -64,8 +67,9 @@ export class History {
       h(
         "div",
         { class: "hk-actions" },
-        button("Compare with it", () => this.oncompare(revision.number)),
-        revision.active || revision.draft ? null : this.back(revision.number),
+        this.onshow ? button("Show its code", () => this.onshow(revision.number)) : null,
+        this.onshow && revision.active ? null : button("Compare with it", () => this.oncompare(revision.number)),
+        !this.onrevert || revision.active || revision.draft ? null : this.back(revision.number),
       ),
     );
   }

@@ -32,7 +32,7 @@ export class TracebackView {
     const revision = run.failure && run.revision !== null ? await this.link.ask("active", { log_id: this.logId }).catch(() => null) : null;
     const newer = revision !== null && revision !== run.revision;
     this.head.hidden = newer;
-    const again = newer && button("↻ Re-run", () => this.rerun(), { class: "hk-primary" });
+    const again = newer && !this.link.readOnly && button("↻ Re-run", () => this.rerun(), { class: "hk-primary" });
     clear(this.now, newer ? h("div", { class: "hk-headline hk-good hk-line" }, h("b", {}, `✓ v${revision} is active.`), again, await this.cellButtons(revision).catch(() => null)) : null);
   }
 
@@ -74,12 +74,13 @@ export class TracebackView {
   draw() {
     const { run } = this;
     const { failure } = run;
-    const known = failure === null || failure.ran;
+    const { readOnly } = this.link; // nothing that would need a kernel
+    const known = !readOnly && (failure === null || failure.ran);
     this.buttons = {
       heal: failure?.ran && run.may_heal ? button("✚ Fix", () => this.toggle("heal"), { class: "hk-primary", "aria-expanded": "false", title: "Look for a patch; nothing is kept without your approval" }) : null,
       edit: known ? button("✎ Edit", () => this.toggle("edit"), { "aria-expanded": "false", title: "Change the code, and try it with the same arguments" }) : null,
       rerun: known ? button("↻ Re-run", () => this.rerun(), { title: "Run it again with the same arguments" }) : null,
-      locals: failure?.ran ? button("Look inside", () => this.toggle("locals"), { "aria-expanded": "false", title: "Variables and expressions in the worker that failed" }) : null,
+      locals: failure?.ran && !readOnly ? button("Look inside", () => this.toggle("locals"), { "aria-expanded": "false", title: "Variables and expressions in the worker that failed" }) : null,
       share: failure ? button("Share", () => this.toggle("share"), { "aria-expanded": "false" }) : null,
     };
     this.head = h(
@@ -88,6 +89,8 @@ export class TracebackView {
       headline(run, failure?.title),
       h("p", { class: "hk-where" }, failure?.line ? [h("span", { class: "hk-muted" }, `${failure.place}: `), code(failure.line, { class: "hk-code hk-mark" })] : null, failure?.ending ? h("span", { class: "hk-muted" }, ` ${failure.ending}`) : null),
     );
+    const record = fold(failure ? "Frames, arguments and record" : "Value, arguments and record", run.ok ? block(run.value) : null, failure ? frames(failure) : null, facts(run), failure?.traceback ? fold("Full traceback", block(failure.traceback)) : null);
+    record.open = Boolean(readOnly);
     this.results = h("div", { class: "hk-results" });
     this.now = h("div", { role: "status" });
     this.place = h("div", {});
@@ -101,7 +104,7 @@ export class TracebackView {
       h("div", { class: "hk-actions" }, Object.values(this.buttons)),
       this.results,
       this.place,
-      fold(failure ? "Frames, arguments and record" : "Value, arguments and record", run.ok ? block(run.value) : null, failure ? frames(failure) : null, facts(run), failure?.traceback ? fold("Full traceback", block(failure.traceback)) : null),
+      record,
     );
     this.showActive();
   }

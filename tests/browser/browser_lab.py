@@ -59,31 +59,9 @@ TELL = """
 }
 """
 
-#: What healkit's JupyterLab extension gives the panels, by the same means: a place at the side, and a cell's run.
-EXTENSION = """
-globalThis.__healkitLab = {
-  dock(key, title, element, closed) {
-    const { shell } = jupyterapp;
-    const widget = new (Object.getPrototypeOf(shell.constructor))();
-    let closing = false;
-    widget.id = `healkit-${crypto.randomUUID()}`;
-    widget.title.label = title;
-    widget.node.style.overflow = "auto";
-    widget.node.append(element);
-    widget.disposed.connect(() => closing || closed());
-    shell.add(widget, "right", { rank: -Date.now() });
-    return { close: () => { closing = true; widget.dispose(); }, front: () => shell.activateById(widget.id) };
-  },
-  run(context, id) {
-    const widget = [...jupyterapp.shell.widgets("main")].find((one) => one.context === context);
-    jupyterapp.shell.activateById(widget.id);
-    widget.content.deselectAll();
-    widget.content.activeCellIndex = widget.content.widgets.findIndex(({ model }) => model.id === id);
-    return jupyterapp.commands.execute("notebook:run-cell");
-  },
-};
-"""
-NO_EXTENSION = "() => { delete globalThis.__healkitLab; }"
+#: As on a page where healkit's extension is disabled: its panels do without it. And as it was before.
+NO_EXTENSION = "() => { globalThis.__hidden ??= globalThis.__healkitLab; delete globalThis.__healkitLab; }"
+EXTENSION = "() => { globalThis.__healkitLab ??= globalThis.__hidden; }"
 
 #: What the notebook's newest panel remembers, as its kernel writes it.
 MEMORY = "__import__('healkit.notebook.widgets.panel', fromlist=['_open'])._open[-1]._memory"
@@ -159,11 +137,12 @@ CONTRAST = """
 
 @dataclasses.dataclass(frozen=True)
 class Lab:
-    """JupyterLab server that runs."""
+    """JupyterLab server that runs; `page_config` is the file of what each page of it begins with."""
 
     url: str
     token: str
     folder: Path
+    page_config: Path
 
     def api(self, method: str, path: str, body: Any = None) -> Any:
         """Ask the server itself."""

@@ -18,13 +18,14 @@ from typing import Any
 
 import nbformat
 import pytest
-from browser_lab import CLOSE, EXTENSION, LAB, Lab, Notebook, SharedKernel
+from browser_lab import CLOSE, LAB, Lab, Notebook, SharedKernel
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "for-this-test-only"
 START_S = 90
 FAILED = pytest.StashKey[bool]()
+PAGE_CONFIG: dict[str, Any] = {"buildCheck": False, "buildAvailable": False}
 
 
 @pytest.fixture(scope="session")
@@ -46,12 +47,6 @@ def browser(profile: Path) -> Iterator[BrowserContext]:
         opened = playwright.chromium.launch_persistent_context(profile, executable_path=found, args=flags)
         yield opened
         opened.close()
-
-
-@pytest.fixture(scope="module")
-def extension(browser: BrowserContext) -> None:
-    """Give each page what healkit's JupyterLab extension gives it."""
-    browser.add_init_script(EXTENSION)
 
 
 @pytest.fixture(scope="session")
@@ -77,6 +72,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Call
     words += [f"--ServerApp.root_dir={folder}", f"--IdentityProvider.token={TOKEN}", "--ip=127.0.0.1"]
     words += [f"--{app}.expose_app_in_browser=True" for app in ("LabApp", "JupyterNotebookApp")]
     words += ["--ServerApp.jpserver_extensions={'jupyter_lsp': False, 'jupyter_server_terminals': False}"]
+    extensions = home / "data" / "labextensions"
+    extensions.mkdir(parents=True)
+    (extensions / "healkit").symlink_to(ROOT / "healkit" / "labextension")
     settings = home / "settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
     quiet = '{"fetchNews": "false", "checkForUpdates": false}'
@@ -84,10 +82,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Call
     # Each page would ask whether JupyterLab is to be built anew, and the server would start node to find out.
     config = home / "config" / "labconfig"
     config.mkdir(parents=True)
-    (config / "page_config.json").write_text(json.dumps({"buildCheck": False, "buildAvailable": False}))
+    (config / "page_config.json").write_text(json.dumps(PAGE_CONFIG))
     with (home / "server.log").open("wb") as log:
         process = subprocess.Popen(words, env=environment, stdout=log, stderr=log)
-        begun = Lab(f"http://127.0.0.1:{port}", TOKEN, folder)
+        begun = Lab(f"http://127.0.0.1:{port}", TOKEN, folder, config / "page_config.json")
         try:
             yield begun, lambda: _wait_for(begun, process, home / "server.log")
         finally:
@@ -151,6 +149,19 @@ def window(lab: Lab, browser: BrowserContext) -> Iterator[Window]:
     browser.clear_cookies()
     kinds = {"origin": lab.url, "storageTypes": "local_storage,indexeddb,service_workers,cache_storage"}
     browser.new_cdp_session(empty).send("Storage.clearDataForOrigin", kinds)
+
+
+@pytest.fixture
+def disabled(lab: Lab, window: Window) -> Iterator[None]:
+    """Disable healkit's extension in pages that are loaded from now on, as `jupyter labextension disable healkit` does.
+
+    To be named before `notebook`: the page that the file's tests share is closed by then.
+    """
+    window.page = None
+    lab.page_config.write_text(json.dumps({**PAGE_CONFIG, "disabledExtensions": {"healkit": True}}))
+    yield
+    window.page = None
+    lab.page_config.write_text(json.dumps(PAGE_CONFIG))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from browser_lab import SLOW_MS, Lab
+from browser_lab import NO_EXTENSION, SLOW_MS, Lab
 from browser_panels import LOAD, Open, fix, open_editor, outcome, press
 from playwright.sync_api import Locator, expect
 
@@ -49,6 +49,7 @@ def shown(panel: Locator) -> str:
 def test_each_button_below_a_failure_works_with_every_kind_of_argument(notebook: Open, lab: Lab) -> None:
     """D2, D3: Try was a fault of healkit's for anything that JSON cannot hold."""
     book = notebook("kinds", LOAD + FILL, TOOL, RUN, "%executions", height=1800)
+    book.page.evaluate(NO_EXTENSION)  # with it, what is kept is run in the cell, and the panel goes
     for number in range(3):
         book.run(number)
     panel = book.panel(2)

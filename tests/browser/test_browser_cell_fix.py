@@ -18,7 +18,7 @@ from browser_lab import (
 from browser_panels import CONTRAST_LEAST, LOAD, Open, press
 from playwright.sync_api import Locator, expect
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.usefixtures("extension")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 ORDERS = 'import pandas as pd\norders = pd.DataFrame({"revenue": [1.5, 2.5], "region": ["a", "b"]})'
 SUM = "orders.groupby('region')['revnue'].sum()"

@@ -6,7 +6,7 @@ Nothing runs before the click, and then the cells do.
 from __future__ import annotations
 
 import pytest
-from browser_lab import CONTRAST, EXTENSION, LAB, NOTEBOOK_7, SLOW_MS, TELL
+from browser_lab import CONTRAST, LAB, NOTEBOOK_7, SLOW_MS, TELL
 from browser_panels import Open
 from playwright.sync_api import expect
 
@@ -43,11 +43,9 @@ def test_a_click_runs_the_cells_that_the_failed_one_lacks_and_it_runs_then(noteb
 
 
 @pytest.mark.requirement("FACE-10")
-@pytest.mark.usefixtures("extension")
 def test_with_the_extension_the_failed_cell_is_run_again_by_a_second_click(notebook: Open) -> None:
     book = notebook("order_again", "%load_ext healkit", "base = 2", "base + 1")
     book.run(0)
-    book.page.evaluate(EXTENSION)  # the page was open before the fixture
     book.run(2)
     panel = book.panel(2)
     panel.get_by_role("button", name="Run that cell").click()

@@ -154,7 +154,6 @@ def test_a_failure_is_healed_from_its_own_panel_stopped_and_its_notebook_keeps_t
 
 
 @pytest.mark.requirement("FACE-4", "HEAL-4")
-@pytest.mark.usefixtures("extension")
 def test_a_kernel_that_is_restarted_is_said_to_be_gone_and_its_patch_waits(notebook: Open) -> None:
     waiting = (
         "from healkit import Healkit\n[request.label for request in Healkit().requests.pending('third_of')]"

@@ -7,7 +7,7 @@ from browser_lab import CONTRAST, NOTEBOOK_7, SLOW_MS, WHOLE_LAB, Notebook
 from browser_panels import CONTRAST_LEAST, Open
 from playwright.sync_api import Locator, expect
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.usefixtures("extension")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 #: Of two numbers between the examples nobody has said what is right, so that a search has a question.
 FILL = """

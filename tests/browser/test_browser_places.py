@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 #: Notebook 7.6 has a fault of its own as it starts: its settings editor asks for a schema that there is not.
 NOT_OURS = "/static/notebook/notebook_core."
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.usefixtures("extension")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.mark.requirement("FACE-4")

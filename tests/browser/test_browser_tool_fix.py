@@ -7,7 +7,7 @@ from browser_lab import EXTENSION, LAB, NO_EXTENSION, NOTEBOOK_7, SLOW_MS, Noteb
 from browser_panels import LOAD, Open, fix, open_editor, press
 from playwright.sync_api import Locator, expect
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.usefixtures("extension")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 BROKEN = "def NAME(values: list):\n    total = sum(values)\n    return totl"
 

@@ -13,7 +13,7 @@ from healkit import Healkit
 from healkit.decisions import Turn
 from healkit.decisions.decision import Decision
 from healkit.errors import UsageInvalid
-from healkit.notebook.widgets.decision_panels import PAGE_STEPS
+from healkit.pages.audit_reading import PAGE_STEPS
 
 PICK = """import pandas as pd
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import linecache
 
@@ -9,7 +10,8 @@ import pytest
 from notebook_samples import BROKEN, error_of, text_of
 
 from healkit import Healkit
-from healkit.notebook.widgets.page_data import PageData
+from healkit.notebook.cell_output import FAILURE_TYPE, fixes_offered
+from healkit.pages.page_data import PageData
 
 #: Only letters: the readers of live objects take it for a name.
 LETTERS = "ghp_kfYWzqLmXbTrNvHsPdJcQgEwAoUiBnRtMyKx"
@@ -183,10 +185,10 @@ def test_a_class_that_gets_hints_is_offered_no_healing(shell, capsys, monkeypatc
     shell.run_cell("%run_tool fibonacci n=1")
     failed = healkit.last_error()
     if by == "the notebook":
-        assert PageData(healkit).execution(failed)["may_heal"]
+        assert PageData(healkit, fixes_offered).execution(failed)["may_heal"]
         shell.run_line_magic("config", f"HealkitMagics.explain = {level!r}")
     with Healkit() as limited:
-        assert not PageData(limited).execution(failed)["may_heal"]
+        assert not PageData(limited, fixes_offered).execution(failed)["may_heal"]
     capsys.readouterr()
     for line in ("%heal", "%heal fibonacci", "%heal fibonacci --panel"):
         shell.run_cell(line)
@@ -257,3 +259,18 @@ def test_secrets_among_locals_keys_and_columns_reach_neither_the_page_nor_the_da
         assert secret not in saved
         for file in database.parent.glob("healkit.db*"):
             assert secret.encode() not in (file.read_bytes() if file.is_file() else b"")
+
+
+@pytest.mark.requirement("FACE-9")
+def test_a_failures_card_is_also_data_with_the_hash_of_the_cells_text(run):
+    tool = "%%tool broken\ndef broken(values: list):\n    return sum(values) / 0"
+    cells = ["%load_ext healkit", "1 / 0  # é", tool, "%run_tool broken values=[1]", "%healkit status"]
+    book = run(*cells, "%config HealkitMagics.explain = 'hint'", "1 / 0")
+    for number, fixable in ((1, True), (3, True), (6, False)):
+        cell = book.cells[number]
+        (data,) = [o.data[FAILURE_TYPE] for o in cell.outputs if FAILURE_TYPE in o.get("data", {})]
+        assert data["version"] == 1
+        assert data["source"] == hashlib.sha256(cell.source.encode()).hexdigest()[:16]
+        assert data["fixable"] is fixable
+        assert "ZeroDivisionError" in data["cards"][0]["card"]
+    assert not any(FAILURE_TYPE in output.get("data", {}) for output in book.cells[4].outputs)

@@ -54,6 +54,23 @@ def test_entries_are_numbered_for_each_execution_and_chained_over_all(audit: Aud
     assert (found.ok, found.entries, found.head) == (True, 5, audit.head())
 
 
+def test_the_newest_executions_come_by_pages_and_each_names_its_last_entry(
+    audit: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(audit, "one", "two", "one", "three", "two")
+    audit.append("healed", "heal", "proposal_received")
+    newest, older = audit.begun("decide", limit=2)
+    assert ([entry.execution_id for entry in newest], older) == (["three", "two"], 2)
+    assert [entry.execution_id for entry in audit.begun("decide", limit=2, before=older)[0]] == ["one"]
+    assert audit.begun("decide", limit=2, before=older)[1] is None
+    assert [entry.seq for one in ("one", "two", "three") if (entry := audit.last(one))] == [2, 2, 1]
+    assert audit.last("four") is None
+    # One call looks through so many entries, and says where to go on.
+    monkeypatch.setattr("healkit.store.audit._SEARCHED", 2)
+    assert audit.begun("decide", limit=2) == ([], 5)
+    assert [entry.execution_id for entry in audit.begun("decide", limit=2, before=5)[0]] == ["three"]
+
+
 @DECIDE_3
 def test_an_entry_has_the_names_of_the_contract_on_the_wire(audit: Audit) -> None:
     before = datetime.now(UTC)

@@ -444,3 +444,22 @@ def test_requests_follow_a_renamed_tool(vault: Vault, database: Database) -> Non
         requests.accept(number)
     vault.restore("fibonacci")
     assert requests.accept(number).revision == 2
+
+
+def test_tools_are_found_by_words_of_their_names_groups_and_descriptions(vault: Vault) -> None:
+    vault.add("fibonacci", BROKEN, group="lessons")
+    vault.add("fibonacci", BROKEN, persona="teacher")
+    vault.add("mean", "def mean(values: list):\n    return 0\n", description="Mean, in 100%.")
+    vault.add("gone", "def gone():\n    return 0\n")
+    vault.remove("gone")
+
+    def found(text: str, limit: int = 50) -> tuple[list[str], int]:
+        entries, number = vault.search(text, limit=limit)
+        return [entry.label for entry in entries], number
+
+    assert found("") == (["fibonacci v1", "fibonacci v1 (teacher)", "mean v1"], 3)
+    assert found("", limit=1) == (["fibonacci v1"], 3)
+    assert found("FIBO number") == (["fibonacci v1", "fibonacci v1 (teacher)"], 2)
+    assert found("lessons") == (["fibonacci v1"], 1)
+    assert found("100%") == (["mean v1"], 1)
+    assert found("0%0") == found("gone") == ([], 0)

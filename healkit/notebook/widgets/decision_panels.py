@@ -13,15 +13,15 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from healkit.app import Healkit
-from healkit.contracts.audit import AuditEntry
-from healkit.contracts.decisions import ANALYSIS_LABEL, AuditPanes, Turn
+from healkit.contracts.decisions import Turn
 from healkit.decisions.choosers import told
 from healkit.decisions.decision import Decision, panes_of
 from healkit.errors import UsageInvalid, named
 from healkit.notebook.cell_output import CellOutput
-from healkit.notebook.widgets.page_data import PageData
-from healkit.notebook.widgets.panel import CardedPanel, Operations, Panel, begin, described
-from healkit.rendering import audit, plain
+from healkit.notebook.widgets.panel import CardedPanel, Panel, begin
+from healkit.pages.audit_reading import AuditPanesReading
+from healkit.pages.operations import described
+from healkit.rendering import audit
 from healkit.rendering.document import Card, Line
 from healkit.rendering.listings import shape_text
 
@@ -155,87 +155,13 @@ class DecidePanel(CardedPanel):
         self._reply({"event": "decide", "state": self._state()})
 
 
-#: Steps that a page gets at a time.
-PAGE_STEPS = 100
 _FILE_MAX_CHARS = 1_000
 
 
-class AuditOperations(Operations):
-    """Questions of a page on one execution on the audit."""
+class AuditOperations(AuditPanesReading):
+    """Questions of a page on one execution on the audit, and the export of its data."""
 
-    PREFIX = "audit_"
     NAMES = ("open", "steps", "export")
-
-    def __init__(self, healkit: Healkit, recorded: PageData, panes: AuditPanes) -> None:
-        super().__init__(healkit, recorded)
-        self._panes = panes
-
-    def open(self) -> dict[str, Any]:
-        """Return all that the panes show at first."""
-        panes = self._panes
-        mark, title, tone = audit.head_of(panes)
-        is_decision = panes.kind == "decide"
-        told = {
-            "question": panes.question,
-            "reason": panes.reason,
-            "notes": audit.notes_of(panes),
-            "summary": audit.sums_of(panes),
-            "data": self._data() if is_decision else None,
-            "analysis": panes.analysis,
-            "files": [str(file) for file in panes.files],
-        }
-        return {
-            **self._recorded.shown(told).value,
-            "mark": mark,
-            "title": title,
-            "tone": tone,
-            "apart": is_decision,
-            "label": ANALYSIS_LABEL,
-            "no_analysis": audit.no_analysis(panes),
-            "total": len(panes.entries),
-            **self.steps(0),
-        }
-
-    def steps(self, after: int) -> dict[str, Any]:
-        """Return the steps after the first so many, each as it is in the card."""
-        page = self._panes.entries[after : after + PAGE_STEPS]
-        return {"steps": [self._step(entry) for entry in page]}
-
-    def _step(self, entry: AuditEntry) -> dict[str, Any]:
-        state = audit.state_of(entry)
-        told = {
-            "tool": entry.tool_name,
-            "said": plain.one_line(entry.description, 300),
-            "facts": audit.facts_of(entry),
-        }
-        return {
-            **self._recorded.shown(told).value,
-            "seq": entry.seq,
-            "choice": entry.choice_type,
-            "mark": state.mark,
-            "state": state.words,
-            "tone": state.tone,
-            "apart": state.is_apart,
-        }
-
-    def _data(self) -> dict[str, Any] | None:
-        view, first = self._panes.view, self._panes.first
-        if view is None:
-            return None
-        columns = audit.columns_of(view)
-        return {
-            "name": view.name,
-            "shape": shape_text(view),
-            "file": audit.file_name(view.name),
-            "command": audit.export_command(view.name),
-            "columns": [list(column) for column in columns],
-            "left_out": len(view.columns) - len(columns),
-            "label": "" if first is None else audit.first_label(view, first),
-            "headers": [] if first is None else audit.headers_of(first),
-            "rows": []
-            if first is None
-            else [[plain.value_text(cell, 60) for cell in row] for row in first.rows],
-        }
 
     def export(self, file: str) -> dict[str, Any]:
         """Write the data to a new file, `.csv` or `.parquet`, beside the notebook where no folder is named."""

@@ -36,9 +36,11 @@ from healkit.healing.advisor import Advisor, advisor_names, advisors_for
 from healkit.healing.questions import Answer, Question, answer_of
 from healkit.healing.report import HealReport
 from healkit.notebook.cell_output import CellOutput
-from healkit.notebook.widgets.page_data import PageData
-from healkit.notebook.widgets.panel import CardedPanel, Operations, Panel, begin, described
+from healkit.notebook.widgets.panel import CardedPanel, Panel, begin
 from healkit.notebook.widgets.patch_editor import Patching
+from healkit.pages.operations import Operations, described
+from healkit.pages.page_data import PageData
+from healkit.pages.run_reading import shown_story
 from healkit.plain_text import untick
 from healkit.pysource.reach import told_reach
 from healkit.rendering import healing, plain, timeline
@@ -704,10 +706,6 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
 # A run to be stepped through.
 
 
-#: What of a story is a tool's or a user's; the rest is the contract's own words.
-_PAYLOAD = ("arguments", "base", "failing", "attempts", "steps", "problems")
-
-
 class HealTimeline(Panel):
     """A run as its folder has it; `teach` pauses before each patch and asks what one would change."""
 
@@ -751,18 +749,3 @@ class HealTimeline(Panel):
         if (failure := shown.get("failure")) and failure["place"]:
             failure["place"] = f"line {failure['lineno']} of your edit"  # which has no revision
         return {"run": shown, "delta": None}
-
-
-def shown_story(run: Run, recorded: PageData) -> dict[str, Any]:
-    """Return a run as a story without secrets."""
-    story = timeline.story_of(run)
-    if run.manifest is None or run.manifest.redaction_policy.payload == "raw":
-        story |= {name: _cleaned(story[name], recorded) for name in _PAYLOAD}
-    return story
-
-
-def _cleaned(value: object, recorded: PageData) -> Any:
-    """Clean the value piece by piece: what is too long to be cleaned in one piece would be cut to a text."""
-    if isinstance(value, list):
-        return [recorded.clean(item).value for item in value]
-    return recorded.clean(value).value

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from pathlib import Path
 from typing import Any
 
 from healkit.app import Healkit
-from healkit.contracts.execution import FILTER_NAMES, GROUP_FILTERS, TRIED_COUNTED_MAX
+from healkit.contracts.execution import FILTER_NAMES
 from healkit.contracts.post_mortem import Local
 from healkit.contracts.tools import place_label
-from healkit.errors import PostMortemError, UsageInvalid, VaultError
+from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook.cell_output import CellOutput, listed
 from healkit.notebook.widgets.heal_panel import Healings, Send
-from healkit.notebook.widgets.page_data import PageData
-from healkit.notebook.widgets.panel import Operation, Operations, Panel
+from healkit.notebook.widgets.panel import Panel
 from healkit.notebook.widgets.patch_editor import Patching
+from healkit.pages.log_reading import ExecutionReading, LogReading
+from healkit.pages.operations import Operation, Operations
+from healkit.pages.page_data import PageData
 from healkit.parsing import read_filters
 from healkit.plain_text import visible
 from healkit.rendering import execution_card as rendered
 from healkit.rendering.cleaning import HIDDEN_MARK
-from healkit.runtime.execution import Execution, execution_of
+from healkit.runtime.execution import Execution
 from healkit.runtime.post_mortem import PostMortem
 
 #: The filters that the panel has fields for, or shows as chosen.
 FILTERS = tuple(name for name in FILTER_NAMES if name != "refused")
-PAGE_ROWS = 25
-_GROUPS_MAX = 100
 
 
 class LogBrowser(Panel):
@@ -52,46 +51,18 @@ class LogBrowser(Panel):
         operations = ExecutionOperations(healkit, self.recorded, self._reply)
         self.operations |= operations.operations
         self.endings = (operations.close,)
-        self.operations |= {"page": self._page, "groups": self._groups, "names": self._names}
+        self.operations |= LogReading(healkit, self.recorded).operations
 
     def static_card(self) -> CellOutput | None:
         """Draw the first page as a table."""
         return listed(self.healkit.executions(filters=self._filters, limit=20))
-
-    def _page(
-        self,
-        filters: dict[str, Any],
-        before_id: int | None = None,
-        after_id: int | None = None,
-    ) -> dict[str, Any]:
-        wanted = read_filters(filters, whole_days=True)
-        page = self.healkit.log.query(filters=wanted, limit=PAGE_ROWS, before_id=before_id, after_id=after_id)
-        return {
-            "rows": self.recorded.rows([execution_of(row, []) for row in page]),
-            "older": page.next_before_id,
-            "newer": page.next_after_id,
-            "left_out": page.left_out,
-            "most_left_out": TRIED_COUNTED_MAX,
-        }
-
-    def _groups(self, filters: dict[str, Any]) -> dict[str, Any]:
-        given = read_filters(filters, whole_days=True).given
-        chosen = {name: value for name, value in given.items() if name in GROUP_FILTERS}
-        if chosen.get("status") not in {"FAILURE", "REFUSED"}:
-            chosen.pop("status", None)
-        found = self.healkit.log.groups(**chosen, limit=_GROUPS_MAX)
-        return {"groups": self.recorded.groups(found.rows), "most": _GROUPS_MAX, "left_out": found.left_out}
-
-    def _names(self) -> list[str]:
-        """List the tools to choose from: those in the vault, and those that failed and have left it."""
-        return sorted({*self.healkit.vault.names(), *self.healkit.log.tools_with_errors()})
 
 
 #: How often the same failure is written before that is called a mistake.
 _EXPORTS_MAX = 99
 
 
-class ExecutionOperations(Operations):
+class ExecutionOperations(ExecutionReading):
     """Execution in full, as a page asks for it: with its code, its worker, and the healing of its tool.
 
     send: gets the news of a healing.
@@ -113,21 +84,6 @@ class ExecutionOperations(Operations):
             found |= other.operations
         return found
 
-    def execution(self, log_id: int) -> dict[str, Any]:
-        """Return that row of the log; raise `UsageInvalid` where there is none."""
-        return self._recorded.execution(self._row(log_id))
-
-    def active(self, log_id: int) -> int | None:
-        """Return the revision of that row's tool that is active by now; None where the tool is gone."""
-        row = self._row(log_id)
-        with contextlib.suppress(VaultError):
-            return self._healkit.vault.get(row.tool_name, row.persona).revision
-        return None
-
-    def report(self, log_id: int) -> str:
-        """Return that failure as a bug report in Markdown, secrets hidden; raise `UsageInvalid`."""
-        return self._row(log_id).to_markdown()
-
     def export(self, log_id: int) -> str:
         """Write that failure as a notebook into the kernel's folder; its name, which no file had. Raises likewise."""
         failed = self._row(log_id)
@@ -137,12 +93,6 @@ class ExecutionOperations(Operations):
             if not file.exists():
                 return str(failed.to_notebook(file, replay=self._healkit.replay_of(failed)))
         raise UsageInvalid(f"{str(file)!r} is there already.", hint="Delete some of the earlier ones.")
-
-    def _row(self, log_id: int) -> Execution:
-        found = self._healkit.execution(log_id)
-        if found is None:
-            raise UsageInvalid(f"There is no log row {log_id!r}.", hint="It may have been pruned.")
-        return found
 
 
 class TracebackView(Panel):

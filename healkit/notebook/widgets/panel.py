@@ -18,41 +18,33 @@ from __future__ import annotations
 
 import contextvars
 import hashlib
-import inspect
-import json
 import threading
-import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
-from typing import Any, Self, get_type_hints
+from typing import Any, Self
 
 import anywidget
-import msgspec
 import traitlets
 from IPython.display import DisplayHandle, display
 
 from healkit.app import Healkit
-from healkit.errors import HealkitError, UsageInvalid
-from healkit.notebook.cell_output import CellOutput, live_page
-from healkit.notebook.widgets.page_data import PageData
+from healkit.errors import UsageInvalid
+from healkit.notebook.cell_output import CellOutput, fixes_offered, live_page
+from healkit.pages.operations import CODE, Operation, described, taken
+from healkit.pages.page_data import PageData
 from healkit.runtime.background import Stop
-
-#: An operation takes named arguments that came as JSON, and returns what goes back as JSON.
-Operation = Callable[..., Any]
 
 #: What a page may have a panel remember, in characters; more than an unsaved patch needs.
 _MEMORY_MAX_CHARS = 1_000_000
 #: Questions that one panel answers at a time; more than that is a page gone wild.
 _MAX_THREADS = 16
 _MAX_OPEN = 100
-#: A database has no larger numbers.
-_INTEGER_BITS = 62
 #: How long a page has to say that it shows a panel too.
 _ROLL_CALL_S = 2.0
 #: Keys of an operation's answer that hold code to be put somewhere, which goes as it is.
-_EXACT = {"code": ("value",), "heal": ("edit",)}
+_EXACT = {"heal": ("edit",)}
 _IN_PLAIN_TEXT = "(a live panel; it needs this notebook's kernel, the other output does not)"
 
 
@@ -90,7 +82,7 @@ class Panel(anywidget.AnyWidget):
         self._esm = static("loader.js").decode()
         super().__init__(bundle=bundle_hash())
         self._healkit = healkit
-        self.recorded = PageData(healkit)
+        self.recorded = PageData(healkit, fixes_offered)
         self.spec = dict(spec or {})
         self._seen = threading.Event()
         self.operations: dict[str, Operation] = {
@@ -216,7 +208,7 @@ class Panel(anywidget.AnyWidget):
                     answer = {"id": question, "value": self._asked(op, arguments)}
             except Exception as error:  # noqa: BLE001 - all of them are shown in the panel
                 answer = {"id": question, "error": self.recorded.shown(described(error)).value}
-            self._reply(answer, exact=_EXACT.get(op, ()))
+            self._reply(answer, exact=_EXACT.get(op, ("value",) if op in CODE else ()))
         except Exception as error:  # noqa: BLE001 - the page is told that the answer could not be shown
             message = f"The answer could not be shown ({type(error).__name__})."
             self._reply({"id": question, "error": {"code": "PANEL_ERROR", "message": message}})
@@ -230,7 +222,7 @@ class Panel(anywidget.AnyWidget):
                 f"This panel has no operation {op[:50]!r}.", hint="Reload the page, then try again."
             )
         operation = self.operations[op]
-        return operation(**_taken(operation, op, arguments))
+        return operation(**taken(operation, op, arguments))
 
     def _reply(
         self, content: dict[str, Any], buffers: list[bytes] | None = None, *, exact: tuple[str, ...] = ()
@@ -249,21 +241,6 @@ def begin(name: str, work: Callable[..., object], *about: object) -> threading.T
     thread = threading.Thread(target=context.run, args=(work, *about), name=name, daemon=True)
     thread.start()
     return thread
-
-
-class Operations:
-    """Questions of a page on one subject: `NAMES` are the methods, which the page calls by `PREFIX` and name."""
-
-    PREFIX = ""
-    NAMES: tuple[str, ...] = ()
-
-    def __init__(self, healkit: Healkit, recorded: PageData) -> None:
-        self._healkit, self._recorded = healkit, recorded
-
-    @property
-    def operations(self) -> dict[str, Operation]:
-        """Operations that a page may ask for."""
-        return {f"{self.PREFIX}{name}": getattr(self, name) for name in self.NAMES}
 
 
 class CardedPanel(Panel):
@@ -287,7 +264,7 @@ class CardedPanel(Panel):
         """Metadata by which a page finds the card among the outputs: a reloaded page gets no display updates."""
         return {"healkit": {"panel": self.model_id}}
 
-    def _card_data(self) -> dict[str, str] | None:
+    def _card_data(self) -> dict[str, object] | None:
         """Return the card for a page to put in its place; None where there is none to be replaced."""
         shown = None if self._card is None else self.static_card()
         return None if shown is None else shown._repr_mimebundle_()
@@ -298,30 +275,6 @@ class CardedPanel(Panel):
         if shown is not None and shown.html != self._carded:
             self._carded = shown.html
             self._card.update(shown, metadata=self._mark)  # type: ignore[union-attr]  # it is there: see above
-
-
-def _taken(operation: Operation, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a question as the operation takes them; raise `UsageInvalid` for any other."""
-    known, hints = inspect.signature(operation).parameters, get_type_hints(operation)
-    missing = [name for name, one in known.items() if name not in arguments and one.default is one.empty]
-    wrong = [f"{name!r} is missing" for name in missing]
-    wrong += [f"{name[:50]!r} is unknown" for name in arguments if name not in known]
-    for name in known.keys() & arguments.keys():
-        try:
-            json.dumps(arguments[name], ensure_ascii=False).encode()
-            msgspec.convert(arguments[name], hints.get(name, Any))
-        except UnicodeEncodeError:
-            wrong.append(f"{name!r} holds half a character")
-        except msgspec.ValidationError as error:
-            wrong.append(f"{name!r}: {error}")
-        if type(arguments[name]) is int and arguments[name].bit_length() > _INTEGER_BITS:
-            wrong.append(f"{name!r} is too large")
-    if wrong:
-        raise UsageInvalid(
-            f"The page asked for {op!r} in a way that this panel does not know: {'; '.join(sorted(wrong))}.",
-            hint="Reload the page, or run the cell again for a new panel.",
-        )
-    return arguments
 
 
 #: Panels that can be asked, oldest first; ipywidgets itself would keep every one for as long as the kernel lives.
@@ -339,16 +292,3 @@ def close_all() -> None:
     """Close every panel; called on `%unload_ext healkit`."""
     while _open:
         _open.popleft().close()
-
-
-def described(error: Exception) -> dict[str, Any]:
-    """Return an exception for the page: healkit's own in one sentence, any other with its traceback folded."""
-    if isinstance(error, HealkitError):
-        return {"code": error.code, "message": error.message, "hint": error.hint, "detail": ""}
-    detail = "".join(traceback.format_exception(error))
-    return {
-        "code": "PANEL_ERROR",
-        "message": f"{type(error).__name__}: {error}",
-        "hint": "This is a fault of healkit's, not of your code.",
-        "detail": detail,
-    }

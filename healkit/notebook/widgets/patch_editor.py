@@ -15,8 +15,9 @@ from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
 from healkit.errors import ArgumentsInvalid, RevisionConflict
 from healkit.notebook.cell_output import CellOutput
-from healkit.notebook.widgets.page_data import PageData
-from healkit.notebook.widgets.panel import Operations, Panel
+from healkit.notebook.widgets.panel import Panel
+from healkit.pages.page_data import PageData
+from healkit.pages.tool_reading import ToolReading
 from healkit.parsing import parse_arguments
 from healkit.rendering import cleaning, execution_card, listings, plain
 from healkit.rendering.cleaning import HIDDEN_MARK
@@ -37,7 +38,7 @@ _EXAMPLE = "the example"
 _EXAMPLES = {"integer": 1, "number": 1.0, "string": "", "boolean": False, "array": [], "object": {}}
 
 
-class Patching(Operations):
+class Patching(ToolReading):
     """Trying and saving code, as a page asks for it."""
 
     NAMES = ("edit", "code", "try_code", "accept", "revert", "rerun", "history", "schema")
@@ -82,10 +83,6 @@ class Patching(Operations):
             "hidden": hidden + sum(shown.hidden.values()),
             "history": self._recorded.history(entry.tool_name, entry.persona),
         }
-
-    def code(self, tool: str, persona: str, revision: int) -> str:
-        """Return the code of any revision."""
-        return self._healkit.vault.get(tool, persona, revision).code
 
     def try_code(
         self, tool: str, persona: str, code: str, arguments: str, log_id: int | None = None
@@ -164,11 +161,6 @@ class Patching(Operations):
         given = parse_arguments(text, "the schema") if text.strip() else None
         entry = self._healkit.vault.set_schema(tool, given, persona)
         return {"schema": entry.input_schema, "derived": "input_schema" in entry.flags.get("derived", [])}
-
-    def history(self, tool: str, persona: str = "default") -> list[dict[str, Any]]:
-        """List every revision with its runs and failures."""
-        entry = self._healkit.vault.get(tool, persona)
-        return self._recorded.history(entry.tool_name, entry.persona)
 
     def _run_of(self, entry: VaultEntry, persona: str, log_id: int | None) -> Execution | None:
         """Return the run asked for, else the newest failure of the active revision, else the newest run."""

@@ -8,7 +8,7 @@ was hidden.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +18,6 @@ from healkit.config import Config
 from healkit.contracts.execution import HEALING_ORIGINS, TRIED_ORIGINS, GroupInfo
 from healkit.contracts.failure import Failure
 from healkit.contracts.tools import place_label
-from healkit.notebook.cell_output import fixes_offered
 from healkit.rendering import cleaning, execution_card, plain
 from healkit.rendering.outputs import safe_output
 from healkit.runtime.execution import Execution
@@ -36,10 +35,14 @@ _EDITED = ("code", "memory", "schema", "arguments")
 
 
 class PageData:
-    """Turns what is on record into what a panel may show; one for each panel, safe from any thread."""
+    """Turns what is on record into what a panel may show; one for each panel, safe from any thread.
 
-    def __init__(self, healkit: Healkit | None) -> None:
+    may_heal: tells whether a failure's page may offer a fix; without it, it may not.
+    """
+
+    def __init__(self, healkit: Healkit | None, may_heal: Callable[[Config], bool] | None = None) -> None:
         self._healkit = healkit
+        self._may_heal = may_heal
         self._lock = threading.Lock()
         self._sanitizer: Sanitizer | None = None
 
@@ -85,7 +88,7 @@ class PageData:
             **shown,
             "outputs": record.again(self.outputs(execution.outputs)),
             "hidden": sum(hidden.values()),
-            "may_heal": fixes_offered(self.config),
+            "may_heal": self._may_heal is not None and self._may_heal(self.config),
         }
 
     def rows(self, executions: Sequence[Execution]) -> list[dict[str, Any]]:

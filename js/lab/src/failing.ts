@@ -1,0 +1,125 @@
+// Failing cells of the open notebooks, and the Fix button on each error output.
+import type { CodeCell, ICodeCellModel } from "@jupyterlab/cells";
+import type { INotebookTracker, Notebook, NotebookPanel } from "@jupyterlab/notebook";
+import type { TranslationBundle } from "@jupyterlab/translation";
+import { sha256 } from "@noble/hashes/sha2";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils";
+import { FAILURE_TYPE, type Failure } from "./card.js";
+import { fixIcon } from "./icons.js";
+
+/** Errors that are no mistake in the cell. */
+const ENDED = new Set(["KeyboardInterrupt", "SystemExit"]);
+const HASH_CHARS = 16;
+
+/** The failing cells' class, which the schema's context menu looks for. */
+const FAILING_CLASS = "hk-failing";
+
+/** Where the cell's error is among its outputs; -1 where it has none that a fix could be for. */
+export function errorAt(model: ICodeCellModel): number {
+  for (let at = 0; at < model.outputs.length; at += 1) {
+    const output = model.outputs.get(at);
+    if (output.type === "error" && !ENDED.has(String((output.toJSON() as { ename?: unknown }).ename))) return at;
+  }
+  return -1;
+}
+
+/** What the card below the error knows of it; nothing without healkit. */
+function failureOf(model: ICodeCellModel): Failure | null {
+  for (let at = model.outputs.length - 1; at >= 0; at -= 1) {
+    const data = model.outputs.get(at).data[FAILURE_TYPE];
+    if (data) return data as unknown as Failure;
+  }
+  return null;
+}
+
+/** The hash of a cell's text, as cards and kernels know it. */
+export function textHash(model: ICodeCellModel): string {
+  return bytesToHex(sha256(utf8ToBytes(model.sharedModel.getSource()))).slice(0, HASH_CHARS);
+}
+
+/** Whether the cell has an error, and that of the text which it holds now. */
+export function isFailing(model: ICodeCellModel): boolean {
+  if (errorAt(model) < 0) return false;
+  const failure = failureOf(model);
+  return failure ? failure.source === textHash(model) : !model.isDirty; // the hash is also known after a reload
+}
+
+/** Whether a fix may be offered for its error. */
+export function isFixable(model: ICodeCellModel): boolean {
+  return isFailing(model) && failureOf(model)?.fixable !== false;
+}
+
+export class FailingCells {
+  private readonly watched = new WeakSet<object>();
+  private readonly buttons = new WeakMap<CodeCell, HTMLButtonElement>();
+
+  constructor(
+    tracker: INotebookTracker,
+    private readonly fix: (panel: NotebookPanel, cell: CodeCell) => Promise<void>,
+    private readonly changed: () => void,
+    private readonly trans: TranslationBundle,
+  ) {
+    tracker.widgetAdded.connect((_, panel) => this.watch(panel));
+    tracker.forEach((panel) => this.watch(panel));
+  }
+
+  private watch(panel: NotebookPanel): void {
+    const notebook = panel.content;
+    notebook.modelChanged.connect(() => this.watchModel(panel, notebook));
+    this.watchModel(panel, notebook);
+  }
+
+  private watchModel(panel: NotebookPanel, notebook: Notebook): void {
+    const all = () => {
+      for (const cell of notebook.widgets) if (cell.model.type === "code") this.watchCell(panel, cell as CodeCell);
+    };
+    // The notebook's own listener, which makes the cells, is there already.
+    notebook.model?.cells.changed.connect(all);
+    all();
+  }
+
+  private watchCell(panel: NotebookPanel, cell: CodeCell): void {
+    if (this.watched.has(cell)) return;
+    this.watched.add(cell);
+    // Before that it has no output area, and what listens first is called first: the area draws, then the button comes.
+    void cell.ready.then(() => {
+      if (cell.isDisposed) return;
+      const draw = () => this.draw(panel, cell);
+      cell.model.outputs.changed.connect(draw);
+      cell.model.stateChanged.connect(draw);
+      cell.model.contentChanged.connect(draw);
+      draw();
+    });
+  }
+
+  private draw(panel: NotebookPanel, cell: CodeCell): void {
+    if (cell.isDisposed) return;
+    cell.node.classList.toggle(FAILING_CLASS, isFailing(cell.model));
+    const place = isFixable(cell.model) ? cell.outputArea.widgets[errorAt(cell.model)]?.node : undefined;
+    const button = this.buttons.get(cell);
+    if ((button?.parentElement ?? undefined) === place) return;
+    button?.remove();
+    if (place) {
+      place.classList.add("hk-lab-error");
+      place.append(button ?? this.button(panel, cell));
+    }
+    this.changed();
+  }
+
+  private button(panel: NotebookPanel, cell: CodeCell): HTMLButtonElement {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "hk-lab-fix";
+    button.title = this.trans.__("Look for a fix of this error, and show it before anything is changed");
+    fixIcon.element({ container: button, tag: "span", elementSize: "small" });
+    button.append(this.trans.__("Fix"));
+    button.addEventListener("click", () => {
+      button.disabled = true;
+      void this.fix(panel, cell).finally(() => {
+        button.disabled = false;
+      });
+    });
+    this.buttons.set(cell, button);
+    return button;
+  }
+}

@@ -1,0 +1,80 @@
+// healkit in JupyterLab and Notebook: one plugin.
+//
+// What Notebook 7 or a trimmed JupyterLab may lack (status bar, palette, settings, translations) is optional. Nothing here
+// runs code in a kernel without a click, but for `%load_ext healkit` where the person has asked for it in the settings.
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from "@jupyterlab/application";
+import { ICommandPalette } from "@jupyterlab/apputils";
+import { INotebookTracker, NotebookActions } from "@jupyterlab/notebook";
+import { IRenderMimeRegistry } from "@jupyterlab/rendermime";
+import { ISettingRegistry } from "@jupyterlab/settingregistry";
+import { IStatusBar } from "@jupyterlab/statusbar";
+import { ITranslator, nullTranslator } from "@jupyterlab/translation";
+import { cardFactory } from "./card.js";
+import { addCommands, COMMANDS, fixCell } from "./commands.js";
+import { Dock } from "./dock.js";
+import { FailingCells } from "./failing.js";
+import { KernelSettings } from "./kernels.js";
+import { setLab, setPanels, type HealkitLab } from "./seams.js";
+import { Settings } from "./settings.js";
+import { place, SidePanelTab, StatusItem, StatusPoll } from "./side.js";
+import css from "./style.css";
+
+/** Hash of healkit/notebook/widgets/static/panels.js; written in by the build. */
+declare const PANELS_HASH: string;
+
+const PLUGIN_ID = "healkit:plugin";
+
+function activate(app: JupyterFrontEnd, tracker: INotebookTracker, rendermime: IRenderMimeRegistry, translator: ITranslator | null, registry: ISettingRegistry | null, palette: ICommandPalette | null, bar: IStatusBar | null): void {
+  const trans = (translator ?? nullTranslator).load("healkit");
+  const settings = new Settings();
+  const style = document.createElement("style");
+  style.textContent = css;
+  document.head.append(style);
+
+  rendermime.addFactory(cardFactory);
+  setPanels(PANELS_HASH, () => import("../../src/main.js"));
+  const dock = new Dock(app);
+  const lab: HealkitLab = {
+    dock: (key, title, element, closed) => dock.add(key, title, element, closed),
+    run: async (context, cellId) => {
+      const panel = tracker.find(({ context: one }) => one === context);
+      const cell = panel?.content.widgets.find(({ model }) => model.id === cellId);
+      return panel !== undefined && cell !== undefined && NotebookActions.runCells(panel.content, [cell], panel.sessionContext);
+    },
+    get panels() {
+      return settings.panels === "sidebar" ? "sidebar" : "cell";
+    },
+  };
+  setLab(lab);
+
+  addCommands(app, tracker, palette, trans, () => settings.fixes);
+  const changed = () => app.commands.notifyCommandChanged(COMMANDS.fix);
+  new FailingCells(tracker, (panel, cell) => fixCell(panel, cell, trans), changed, trans);
+  tracker.activeCellChanged.connect(changed);
+  new KernelSettings(tracker, settings);
+
+  const tab = new SidePanelTab(lab, trans, (waiting) => tab.count(waiting));
+  const item = bar && new StatusItem(bar, () => void app.commands.execute(COMMANDS.open), trans);
+  const poll = new StatusPoll((status) => {
+    item?.show(status);
+    tab.count(status?.waiting ?? 0);
+  });
+  const arrange = () => {
+    document.body.classList.toggle("hk-lab-no-fixes", !settings.fixes);
+    place(app, tab, settings.side);
+  };
+  void (registry ? settings.load(registry, PLUGIN_ID).catch(() => {}) : Promise.resolve()).then(arrange);
+  settings.changed.connect(arrange);
+  void app.restored.then(() => poll.start());
+}
+
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: PLUGIN_ID,
+  description: "Fix buttons, cards and the side panel of healkit.",
+  autoStart: true,
+  requires: [INotebookTracker, IRenderMimeRegistry],
+  optional: [ITranslator, ISettingRegistry, ICommandPalette, IStatusBar],
+  activate,
+};
+
+export default plugin;

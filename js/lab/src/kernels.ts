@@ -1,0 +1,95 @@
+// What the extension asks of a notebook's kernel, and nothing more: a failing cell's fix on a click, and healkit itself in
+// every notebook where the person has set that.
+import { Notification } from "@jupyterlab/apputils";
+import type { CodeCell } from "@jupyterlab/cells";
+import type { INotebookTracker, NotebookPanel } from "@jupyterlab/notebook";
+import type { Kernel, KernelMessage } from "@jupyterlab/services";
+import type { TranslationBundle } from "@jupyterlab/translation";
+import { textHash } from "./failing.js";
+import { fixIn, type Fix } from "./seams.js";
+import type { Settings } from "./settings.js";
+
+/** How long a panel may take to be drawn, once the kernel has answered. */
+const DRAWN_MS = 20_000;
+const LOOK_AGAIN_MS = 50;
+const OUTPUTS = new Set(["display_data", "stream"]);
+
+function execute(kernel: Kernel.IKernelConnection, code: string): Kernel.IShellFuture<KernelMessage.IExecuteRequestMsg, KernelMessage.IExecuteReplyMsg> {
+  return kernel.requestExecute({ code, silent: true, store_history: false, stop_on_error: false });
+}
+
+/** A Python literal of that text: each JSON string is one. */
+const literal = (text: string): string => JSON.stringify(text);
+
+/** The panel of a cell's failure: the one that the page shows, or the one that the kernel then displays below it. */
+export async function fixOf(panel: NotebookPanel, cell: CodeCell, trans: TranslationBundle): Promise<Fix | undefined> {
+  return fixIn(cell.node) ?? ((await showFix(panel, cell, trans)) ? drawn(cell) : undefined);
+}
+
+/** Have the kernel display the failure's card and panel below the cell; says whether it did. */
+export async function showFix(panel: NotebookPanel, cell: CodeCell, trans: TranslationBundle): Promise<boolean> {
+  const kernel = panel.sessionContext.session?.kernel;
+  const count = cell.model.executionCount;
+  if (!kernel || count === null) {
+    Notification.warning(trans.__("This error is from a kernel that has ended. Run the cell again, then press Fix."), { autoClose: 8000 });
+    return false;
+  }
+  const future = execute(kernel, `__import__("healkit.notebook.fixing", fromlist=["show_fix"]).show_fix(${count}, "${textHash(cell.model)}")`);
+  future.onIOPub = ({ header, content }) => {
+    if (OUTPUTS.has(header.msg_type)) cell.model.outputs.add({ ...content, output_type: header.msg_type } as never);
+  };
+  const { content } = await future.done;
+  if (content.status !== "error") return true;
+  const message = content.ename === "ModuleNotFoundError" ? trans.__("healkit is not installed in this notebook's kernel. Install it there: %pip install healkit.") : `healkit: ${content.ename}: ${content.evalue}`;
+  Notification.warning(message, { autoClose: 8000 });
+  return false;
+}
+
+/** Wait until a panel is drawn in the cell; one that has said in a sentence why there is none is not waited for. */
+async function drawn(cell: CodeCell): Promise<Fix | undefined> {
+  const until = Date.now() + DRAWN_MS;
+  while (!cell.isDisposed && Date.now() < until) {
+    const found = fixIn(cell.node);
+    if (found || !cell.node.querySelector(".jupyter-widgets, .hk")) return found;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+  }
+  return undefined;
+}
+
+/** Load healkit in the kernels of all notebooks, where that is set. */
+export class KernelSettings {
+  constructor(
+    tracker: INotebookTracker,
+    private readonly settings: Settings,
+  ) {
+    tracker.widgetAdded.connect((_, panel) => this.watch(panel));
+    tracker.forEach((panel) => this.watch(panel));
+    settings.changed.connect(() => tracker.forEach((panel) => void this.pass(panel)));
+  }
+
+  private watch({ sessionContext }: NotebookPanel): void {
+    let pending = false;
+    const pass = (): void => {
+      pending = false;
+      void this.pass({ sessionContext });
+    };
+    const restarted = (_: unknown, status: string): void => {
+      if (status === "restarting" || status === "autorestarting") pending = true;
+      else if (status === "idle" && pending) pass();
+    };
+    sessionContext.statusChanged.connect(restarted);
+    sessionContext.kernelChanged.connect((_, { newValue }) => newValue && pass());
+    if (sessionContext.session?.kernel) pass();
+  }
+
+  /** Pass the settings to a notebook's kernel; one without healkit, or of another language, stays as it is. */
+  private async pass({ sessionContext }: Pick<NotebookPanel, "sessionContext">): Promise<void> {
+    const kernel = sessionContext.session?.kernel;
+    if (!kernel || !this.settings.everyNotebook) return;
+    const { language_info } = await kernel.info;
+    if (language_info.name !== "python" || kernel.isDisposed) return;
+    const given = literal(JSON.stringify(this.settings.forKernel()));
+    const code = `try:\n    __import__("healkit.notebook.page_settings", fromlist=["load"]).load(${given})\nexcept ModuleNotFoundError:\n    pass`;
+    await execute(kernel, code).done.catch(() => {}); // the kernel went while it was asked
+  }
+}

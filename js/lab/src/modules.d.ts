@@ -1,0 +1,21 @@
+declare module "*.css" {
+  const text: string;
+  export default text;
+}
+declare module "*/src/main.js" {
+  export function open(model: unknown, el: HTMLElement): Promise<() => void>;
+}
+declare module "*/src/side_panel.js" {
+  import type { HealkitLab } from "./seams.js";
+  export class SidePanel {
+    constructor(options: { link: unknown; lab: HealkitLab | null; onwaiting: (waiting: number) => void });
+    element: HTMLElement;
+    start(): Promise<unknown>;
+    close(): void;
+  }
+}
+declare module "*/src/server_link.js" {
+  export class ServerLink {
+    constructor(options: { url: string; request: (url: string, init: RequestInit) => Promise<Response> });
+  }
+}

@@ -1,0 +1,145 @@
+// The side panel, the count of waiting requests on its icon, and the item in the status bar.
+import type { JupyterFrontEnd } from "@jupyterlab/application";
+import { URLExt } from "@jupyterlab/coreutils";
+import { ServerConnection } from "@jupyterlab/services";
+import type { IStatusBar } from "@jupyterlab/statusbar";
+import type { TranslationBundle } from "@jupyterlab/translation";
+import { Poll } from "@lumino/polling";
+import type { Message } from "@lumino/messaging";
+import { Widget } from "@lumino/widgets";
+import type { SidePanel } from "../../src/side_panel.js";
+import { healkitIcon } from "./icons.js";
+import type { HealkitLab } from "./seams.js";
+
+/** Answer of the server's operation `status`. */
+interface Status {
+  isolation: string;
+  waiting: number;
+}
+
+const POLL_MS = 30_000;
+const POLL_MAX_MS = 300_000;
+export const PANEL_ID = "healkit-side-panel";
+
+/** Where the server extension answers, and how it is asked: with Jupyter's own token and XSRF header. */
+export function server(): { url: string; request: (url: string, init: RequestInit) => Promise<Response> } {
+  const settings = ServerConnection.makeSettings();
+  return {
+    url: URLExt.join(settings.baseUrl, "healkit", "api", "panels"),
+    request: (url, init) => ServerConnection.makeRequest(url, init, settings),
+  };
+}
+
+/** The tab: what is in it is loaded when it is first shown. */
+export class SidePanelTab extends Widget {
+  private panel: SidePanel | null = null;
+  private opened = false;
+
+  constructor(
+    private readonly lab: HealkitLab,
+    private readonly trans: TranslationBundle,
+    private readonly waitingChanged: (waiting: number) => void,
+  ) {
+    super();
+    this.id = PANEL_ID;
+    this.addClass("hk-lab-side");
+    this.title.icon = healkitIcon;
+    this.node.setAttribute("role", "region");
+    this.node.setAttribute("aria-label", "healkit");
+    this.count(0);
+  }
+
+  /** Write the number of waiting requests on the icon. */
+  count(waiting: number): void {
+    this.title.caption = waiting ? this.trans._n("healkit: %1 request is waiting", "healkit: %1 requests are waiting", waiting, waiting) : this.trans.__("healkit: failures, executions, tools");
+    this.title.dataset = { ...this.title.dataset, hkWaiting: waiting ? String(waiting) : "" };
+  }
+
+  protected override onAfterShow(message: Message): void {
+    super.onAfterShow(message);
+    void this.open();
+  }
+
+  protected override onAfterAttach(message: Message): void {
+    super.onAfterAttach(message);
+    if (this.isVisible) void this.open();
+  }
+
+  override dispose(): void {
+    this.panel?.close();
+    super.dispose();
+  }
+
+  private async open(): Promise<void> {
+    if (this.opened) return;
+    this.opened = true;
+    try {
+      const [{ SidePanel }, { ServerLink }] = await Promise.all([import("../../src/side_panel.js"), import("../../src/server_link.js")]);
+      const panel = new SidePanel({ link: new ServerLink(server()), lab: this.lab, onwaiting: this.waitingChanged });
+      this.panel = panel;
+      this.node.replaceChildren(panel.element);
+      await panel.start();
+    } catch (error) {
+      this.opened = false;
+      this.node.textContent = this.trans.__("healkit: this panel could not be opened (%1). Close it and open it again.", String(error));
+    }
+  }
+}
+
+/** Asks the server now and then how things stand; not while the page is hidden, and not where the server has no healkit. */
+export class StatusPoll {
+  status: Status | null = null;
+  private readonly poll: Poll;
+
+  constructor(told: (status: Status | null) => void) {
+    const { url, request } = server();
+    this.poll = new Poll({
+      name: "healkit:status",
+      auto: false,
+      frequency: { interval: POLL_MS, backoff: true, max: POLL_MAX_MS },
+      standby: "when-hidden",
+      factory: async () => {
+        const answer = await request(url, { method: "POST", body: JSON.stringify({ op: "status", args: {} }) });
+        if (answer.status === 404) void this.poll.stop();
+        this.status = answer.ok ? (((await answer.json()) as { value?: Status }).value ?? null) : null;
+        told(this.status);
+      },
+    });
+  }
+
+  start(): void {
+    void this.poll.start();
+  }
+}
+
+/** The item in the status bar: the tier that tools run in, and what waits; a press opens the side panel. */
+export class StatusItem {
+  private readonly button = document.createElement("button");
+  private readonly widget = new Widget();
+
+  constructor(
+    bar: IStatusBar,
+    open: () => void,
+    private readonly trans: TranslationBundle,
+  ) {
+    this.button.type = "button";
+    this.button.className = "hk-lab-status jp-mod-highlighted";
+    this.button.addEventListener("click", open);
+    this.widget.node.append(this.button);
+    this.widget.hide();
+    bar.registerStatusItem("healkit:status", { item: this.widget, align: "left", rank: 90 });
+  }
+
+  show(status: Status | null): void {
+    this.widget.setHidden(status === null);
+    if (status === null) return;
+    const waiting = status.waiting ? ` · ${this.trans._n("%1 request", "%1 requests", status.waiting, status.waiting)}` : "";
+    this.button.textContent = `healkit: ${status.isolation}${waiting}`;
+    this.button.title = this.trans.__("Isolation of tools: %1. Requests that wait: %2. Press to open healkit's side panel.", status.isolation, status.waiting);
+  }
+}
+
+/** Put the tab where the person wants it. */
+export function place(app: JupyterFrontEnd, tab: SidePanelTab, side: "left" | "right"): void {
+  app.shell.add(tab, side, { rank: 850 });
+}
