@@ -17,7 +17,6 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -158,17 +157,19 @@ class KernelWorker(Worker):
         return f"ipc://{self._ports['ip']}-{self._ports[f'{channel}_port']}"
 
 
-@cache
-def _context_of(process: int) -> zmq.asyncio.Context:  # noqa: ARG001 - the key under which it is kept
-    return zmq.asyncio.Context()
+#: The process, and its context. A forked child has one of its own: the threads of its parent's are not there.
+_made: tuple[int, zmq.asyncio.Context] | None = None
 
 
 def _context() -> zmq.asyncio.Context:
-    """Return the context of all sockets to workers; one for each would start and end two threads with every execution.
+    """Return the context of all sockets to workers, a new one where other code has closed it.
 
-    A forked child has one of its own: the threads of its parent's are not there.
+    One for each worker would start and end two threads with every execution.
     """
-    return _context_of(os.getpid())
+    global _made
+    if _made is None or _made[0] != os.getpid() or _made[1].closed:
+        _made = os.getpid(), zmq.asyncio.Context()
+    return _made[1]
 
 
 async def until_heard(outputs: zmq.asyncio.Socket) -> None:
