@@ -99,7 +99,9 @@ def raised_at_each_step(
         background.loop.wait_for(_all_others())
         # One that was cancelled has its end recorded by a thread, after its task.
         wait_until(lambda: healkit.log.running() == [])
-        assert code in _TRUTHFUL, f"{name}: {code}"
+        # Where the worker's word is lost on its last step, nothing was heard of the tool within its time.
+        unheard = {"TOOL_TIMEOUT"} if name.endswith("Worker._post.<locals>.settle") else set()
+        assert code in _TRUTHFUL | unheard, f"{name}: {code}"
     assert {row.error_code for row in healkit.log.query(limit=2000, tried=True)} >= {None, "INTERNAL_ERROR"}
     assert healkit.log.query(limit=2000, tried=True, text="HostDied").rows == []
 
