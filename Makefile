@@ -2,7 +2,7 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo lab test test-all test-postgres lint fix bench bench-heal bench-learn soak fuzz outage clean
+.PHONY: demo lab test test-all test-postgres lint fix bench bench-heal bench-learn soak fuzz outage pictures clean
 
 demo: $(BIN)/healkit
 	$(BIN)/healkit demo
@@ -87,6 +87,11 @@ fuzz: $(BIN)/python
 outage: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
 	HEALKIT_OUTAGE_S=20 $(BIN)/pytest -s -m '' tests/tracing/test_tracing_crash.py -k outage
+
+# The pictures of README and docs, taken anew: needs Chromium, as the browser tests do.
+pictures: $(BIN)/python
+	$(BIN)/pip install --quiet '.[test]'
+	$(BIN)/pytest -s -m '' tests/browser/pictures.py
 
 clean:
 	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache benchmarks/out

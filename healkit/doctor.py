@@ -45,18 +45,22 @@ def examine(config: Config) -> DoctorReport:
     return DoctorReport(tier, checks, list(NOT_STOPPED[tier]))
 
 
+def tier_of(config: Config) -> str:
+    """Return the tier that executions get; `none` where the one asked for cannot be had."""
+    try:
+        return achieved_tier(config)
+    except IsolationUnavailable:
+        return "none"
+
+
 def status_of(url: str, config: Config, tools: int, log: Log, problem: str, traces: OutboxState) -> Status:
     """Collect the counts and the tier; the log is asked four questions."""
-    try:
-        tier: str = achieved_tier(config)
-    except IsolationUnavailable:
-        tier = "none"
     executions, failed, refused, running = (
         log.count(status=each, tried=False) for each in (None, "FAILURE", "REFUSED", "RUNNING")
     )
     return Status(
         url,
-        tier,
+        tier_of(config),
         tools,
         executions,
         failed - refused,

@@ -25,6 +25,8 @@ _CHECKOUT = Path(healkit.__file__).parent.parent / "notebooks"
 #: Sub-folder of your own folder that they are copied to.
 LESSONS = "healkit-lessons"
 _FIRST = "01_first_repair.ipynb"
+#: Folder of Jupyter's configuration for this start alone: it asks healkit's extension to open the side panel, once.
+_CONFIG = Path(__file__).with_name("lab_config")
 
 
 def lab(
@@ -34,7 +36,7 @@ def lab(
     extra: Annotated[list[str] | None, word("any other option goes to JupyterLab")] = None,
     db: Annotated[str | None, DB] = None,
 ) -> Answer:
-    """Start JupyterLab in this folder, with the lessons in healkit-lessons.
+    """Start JupyterLab in this folder, with the lessons in healkit-lessons and healkit's side panel open.
 
     A vault without tools gets those of the lessons.
     """
@@ -140,8 +142,14 @@ def lab_command(place: Place, *, port: int | None, browser: bool, extra: list[st
 
 
 def start_lab(url: str, words: list[str]) -> NoReturn:
-    """Become JupyterLab, with the database in HEALKIT_DB for every kernel it starts."""
+    """Become JupyterLab, with the database in HEALKIT_DB for every kernel it starts.
+
+    The user's own configuration is read as ever, and none of it is written.
+    """
+    found = os.environ.get("JUPYTER_CONFIG_PATH")
+    config = os.pathsep.join([found, str(_CONFIG)] if found else [str(_CONFIG)])
+    environment = {**os.environ, "HEALKIT_DB": url, "JUPYTER_CONFIG_PATH": config}
     sys.stdout.flush()
     sys.stderr.flush()
     # Not a child: Ctrl-C, signals and the exit code are then JupyterLab's own.
-    os.execve(sys.executable, words, {**os.environ, "HEALKIT_DB": url})  # noqa: S606 - no shell is wanted
+    os.execve(sys.executable, words, environment)  # noqa: S606 - no shell is wanted

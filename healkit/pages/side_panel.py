@@ -10,6 +10,7 @@ import contextlib
 from typing import Any
 
 from healkit.app import Healkit
+from healkit.doctor import tier_of
 from healkit.errors import UsageInvalid
 from healkit.pages.audit_reading import AuditReading
 from healkit.pages.log_reading import ExecutionReading, LogReading
@@ -32,7 +33,7 @@ _SUBJECTS: tuple[type[Operations], ...] = (
 class StateReading(Operations):
     """Whether there is something new, and how things stand."""
 
-    NAMES: tuple[str, ...] = ("news", "status")
+    NAMES: tuple[str, ...] = ("news", "status", "waiting")
 
     def news(self) -> dict[str, Any]:
         """Return a mark for each list, another one once the list has changed, and how many requests wait.
@@ -54,6 +55,10 @@ class StateReading(Operations):
             "requests": [waiting, [(one.id, one.state) for one in first]],
         }
         return {"marks": {name: repr(mark) for name, mark in marks.items()}, "waiting": waiting}
+
+    def waiting(self) -> dict[str, Any]:
+        """Return the isolation in force, and how many requests wait; it does not read the log."""
+        return {"isolation": tier_of(self._healkit.config), "waiting": self._healkit.requests.waiting()}
 
     def status(self) -> dict[str, Any]:
         """Return the isolation in force, the counts, and what is wrong, if anything."""

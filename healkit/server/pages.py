@@ -25,6 +25,7 @@ from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from tornado.web import HTTPError, authenticated
 
 from healkit.errors import HealkitError, UsageInvalid
+from healkit.store.locations import resolve_url, sqlite_path
 
 if TYPE_CHECKING:
     from healkit.pages.side_panel import SidePanelPages
@@ -79,6 +80,8 @@ class Reader:
         recorded = None
         try:
             match question:
+                case {"op": "waiting"} if not self._in_use():
+                    return 200, msgspec.json.encode({"value": None})
                 case {"op": str(op), **rest} if isinstance(arguments := rest.get("args", {}), dict):
                     pages = self._opened()
                     recorded = pages.recorded
@@ -89,13 +92,19 @@ class Reader:
         except Exception as error:  # noqa: BLE001 - the page is told; the server must go on
             return 500, _told(error, recorded)
 
+    def _in_use(self) -> bool:
+        """Return False as long as there is no database and no page was asked for one: a poll alone makes none."""
+        if self._pages is not None:
+            return True
+        path = sqlite_path(resolve_url(cwd=self._folder))
+        return path is None or path.exists()
+
     def _opened(self) -> SidePanelPages:
         """Return what reads the database that notebooks in the server's folder use by now."""
         from healkit.defaults import (
             default_healkit,  # SQLAlchemy takes a while, and most servers are not asked
         )
         from healkit.pages.side_panel import SidePanelPages
-        from healkit.store.locations import resolve_url
 
         healkit = default_healkit(resolve_url(cwd=self._folder))
         with self._lock:

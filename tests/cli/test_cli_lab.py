@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from waiting import WITHIN_S
 
 from healkit import Healkit
 from healkit.cli import lab
@@ -51,6 +55,29 @@ def test_your_own_folder_is_opened_with_the_lessons_below_it(shipped: Path, own:
     assert first < words.index("--LabApp.default_url=/lab")  # what you say comes last, and counts
     assert (own / "healkit-lessons" / "data" / "penguins.csv").read_text() == "species"
     assert not lab.own_folder(own).first  # another time your work is what opens
+
+
+def test_jupyter_reads_your_configuration_first_and_ours_is_for_this_start_alone(own: Path) -> None:
+    script = (
+        "import os, healkit.cli.lab as lab; lab.start_lab('sqlite:///x.db', [sys.executable, '-c', asked])"
+    )
+    asked = (
+        "from jupyterlab_server.config import get_page_config; print(get_page_config([])['healkitSidePanel'])"
+    )
+    program = f"import sys; asked = {asked!r}; {script}"
+    (own / "labconfig").mkdir()
+
+    def answer() -> str:
+        environment = {**os.environ, "JUPYTER_CONFIG_PATH": str(own)}
+        words = [sys.executable, "-c", program]
+        done = subprocess.run(
+            words, env=environment, capture_output=True, text=True, timeout=WITHIN_S, check=True
+        )
+        return done.stdout.strip()
+
+    assert answer() == "open"
+    (own / "labconfig" / "page_config.json").write_text('{"healkitSidePanel": "closed"}')
+    assert answer() == "closed"
 
 
 def test_what_you_changed_in_a_lesson_is_never_overwritten(shipped: Path, own: Path) -> None:

@@ -98,6 +98,7 @@ def place(
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))  # where `setup` writes
     monkeypatch.setenv("HEALKIT_DB", str(folder / "healkit.db"))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr("sys.prefix", str(tmp_path / "environment"))  # where `kernelspec install` writes

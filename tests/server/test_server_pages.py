@@ -274,3 +274,21 @@ def test_the_page_of_the_documentation_names_each_question(tmp_path: Path) -> No
     named = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", page, re.MULTILINE)))
     with Healkit(tmp_path / "healkit.db") as hk:
         assert sorted(named) == sorted(SidePanelPages(hk).operations)
+
+
+def test_a_poll_makes_no_database_where_healkit_was_never_used(tmp_path: Path) -> None:
+    server = Jupyter(tmp_path)
+    try:
+        assert asked(server, "waiting") is None
+        assert not (tmp_path / "healkit.db").exists()
+        asked(server, "news")  # the side panel was opened
+        assert (tmp_path / "healkit.db").exists()
+        assert asked(server, "waiting")["waiting"] == 0
+    finally:
+        server.stop()
+
+
+def test_the_poll_tells_what_the_status_does(jupyter: Jupyter) -> None:
+    status, told = asked(jupyter, "status"), asked(jupyter, "waiting")
+    assert told == {name: status[name] for name in ("isolation", "waiting")}
+    assert told["waiting"] > 0

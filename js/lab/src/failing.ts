@@ -37,16 +37,21 @@ export function textHash(model: ICodeCellModel): string {
   return bytesToHex(sha256(utf8ToBytes(model.sharedModel.getSource()))).slice(0, HASH_CHARS);
 }
 
-/** Whether the cell has an error, and that of the text which it holds now. */
-export function isFailing(model: ICodeCellModel): boolean {
-  if (errorAt(model) < 0) return false;
-  const failure = failureOf(model);
-  return failure ? failure.source === textHash(model) : !model.isDirty; // the hash is also known after a reload
+/** Where the cell's error is if it is that of the text which it holds now, else -1; and whether a fix may be offered. */
+function errorOf(model: ICodeCellModel): { at: number; fixable: boolean } {
+  const at = errorAt(model);
+  const failure = at < 0 ? null : failureOf(model);
+  const stale = failure ? failure.source !== textHash(model) : model.isDirty; // the hash is also known after a reload
+  return { at: stale ? -1 : at, fixable: failure?.fixable !== false };
 }
+
+/** Whether the cell has an error, and that of the text which it holds now. */
+export const isFailing = (model: ICodeCellModel): boolean => errorOf(model).at >= 0;
 
 /** Whether a fix may be offered for its error. */
 export function isFixable(model: ICodeCellModel): boolean {
-  return isFailing(model) && failureOf(model)?.fixable !== false;
+  const { at, fixable } = errorOf(model);
+  return at >= 0 && fixable;
 }
 
 export class FailingCells {
@@ -94,8 +99,9 @@ export class FailingCells {
 
   private draw(panel: NotebookPanel, cell: CodeCell): void {
     if (cell.isDisposed) return;
-    cell.node.classList.toggle(FAILING_CLASS, isFailing(cell.model));
-    const place = isFixable(cell.model) ? cell.outputArea.widgets[errorAt(cell.model)]?.node : undefined;
+    const { at, fixable } = errorOf(cell.model);
+    cell.node.classList.toggle(FAILING_CLASS, at >= 0);
+    const place = at >= 0 && fixable ? cell.outputArea.widgets[at]?.node : undefined;
     const button = this.buttons.get(cell);
     if ((button?.parentElement ?? undefined) === place) return;
     button?.remove();

@@ -16,7 +16,7 @@ import { FailingCells } from "./failing.js";
 import { KernelSettings } from "./kernels.js";
 import { setLab, setPanels, type HealkitLab } from "./seams.js";
 import { Settings } from "./settings.js";
-import { place, SidePanelTab, StatusItem, StatusPoll } from "./side.js";
+import { openFirst, place, SidePanelTab, StatusItem, StatusPoll } from "./side.js";
 import css from "./style.css";
 
 /** Hash of healkit/notebook/widgets/static/panels.js; written in by the build. */
@@ -53,19 +53,21 @@ function activate(app: JupyterFrontEnd, tracker: INotebookTracker, rendermime: I
   tracker.activeCellChanged.connect(changed);
   new KernelSettings(tracker, settings);
 
-  const tab = new SidePanelTab(lab, trans, (waiting) => tab.count(waiting));
   const item = bar && new StatusItem(bar, () => void app.commands.execute(COMMANDS.open), trans);
   const poll = new StatusPoll((status) => {
     item?.show(status);
     tab.count(status?.waiting ?? 0);
   });
+  const tab = new SidePanelTab(lab, trans, () => poll.soon());
+  NotebookActions.executed.connect(() => poll.soon());
   const arrange = () => {
     document.body.classList.toggle("hk-lab-no-fixes", !settings.fixes);
     place(app, tab, settings.side);
   };
-  void (registry ? settings.load(registry, PLUGIN_ID).catch(() => {}) : Promise.resolve()).then(arrange);
+  const arranged = (registry ? settings.load(registry, PLUGIN_ID).catch(() => {}) : Promise.resolve()).then(arrange);
   settings.changed.connect(arrange);
   void app.restored.then(() => poll.start());
+  void Promise.all([arranged, app.restored]).then(() => openFirst(app));
 }
 
 const plugin: JupyterFrontEndPlugin<void> = {

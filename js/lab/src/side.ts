@@ -1,17 +1,17 @@
 // The side panel, the count of waiting requests on its icon, and the item in the status bar.
 import type { JupyterFrontEnd } from "@jupyterlab/application";
-import { URLExt } from "@jupyterlab/coreutils";
+import { PageConfig, URLExt } from "@jupyterlab/coreutils";
 import { ServerConnection } from "@jupyterlab/services";
 import type { IStatusBar } from "@jupyterlab/statusbar";
 import type { TranslationBundle } from "@jupyterlab/translation";
-import { Poll } from "@lumino/polling";
+import { Debouncer, Poll } from "@lumino/polling";
 import type { Message } from "@lumino/messaging";
 import { Widget } from "@lumino/widgets";
 import type { SidePanel } from "../../src/side_panel.js";
 import { healkitIcon } from "./icons.js";
 import type { HealkitLab } from "./seams.js";
 
-/** Answer of the server's operation `status`. */
+/** Answer of the server's operation `waiting`. */
 interface Status {
   isolation: string;
   waiting: number;
@@ -19,7 +19,11 @@ interface Status {
 
 const POLL_MS = 30_000;
 const POLL_MAX_MS = 300_000;
+/** So long after a cell has run, or the side panel has news: cells that run one after the other are one question. */
+const SOON_MS = 1000;
 export const PANEL_ID = "healkit-side-panel";
+/** In the browser's storage, once the panel has been opened for the person. */
+const SHOWN = "healkit:side-panel-shown";
 
 /** Where the server extension answers, and how it is asked: with Jupyter's own token and XSRF header. */
 export function server(): { url: string; request: (url: string, init: RequestInit) => Promise<Response> } {
@@ -52,7 +56,7 @@ export class SidePanelTab extends Widget {
   /** Write the number of waiting requests on the icon. */
   count(waiting: number): void {
     this.title.caption = waiting ? this.trans._n("healkit: %1 request is waiting", "healkit: %1 requests are waiting", waiting, waiting) : this.trans.__("healkit: failures, executions, tools");
-    this.title.dataset = { ...this.title.dataset, hkWaiting: waiting ? String(waiting) : "" };
+    this.title.dataset = { ...this.title.dataset, "hk-waiting": waiting ? String(waiting) : "" };
   }
 
   protected override onAfterShow(message: Message): void {
@@ -86,10 +90,14 @@ export class SidePanelTab extends Widget {
   }
 }
 
-/** Asks the server now and then how things stand; not while the page is hidden, and not where the server has no healkit. */
+/**
+ * Asks the server now and then how things stand; not while the page is hidden, and not where the server has no healkit.
+ * As long as there is no database the answer is null, and the server makes none.
+ */
 export class StatusPoll {
   status: Status | null = null;
   private readonly poll: Poll;
+  private readonly debouncer = new Debouncer(() => this.poll.refresh(), SOON_MS);
 
   constructor(told: (status: Status | null) => void) {
     const { url, request } = server();
@@ -99,7 +107,7 @@ export class StatusPoll {
       frequency: { interval: POLL_MS, backoff: true, max: POLL_MAX_MS },
       standby: "when-hidden",
       factory: async () => {
-        const answer = await request(url, { method: "POST", body: JSON.stringify({ op: "status", args: {} }) });
+        const answer = await request(url, { method: "POST", body: JSON.stringify({ op: "waiting", args: {} }) });
         if (answer.status === 404) void this.poll.stop();
         this.status = answer.ok ? (((await answer.json()) as { value?: Status }).value ?? null) : null;
         told(this.status);
@@ -109,6 +117,12 @@ export class StatusPoll {
 
   start(): void {
     void this.poll.start();
+  }
+
+  /** Ask soon: something has happened. */
+  soon(): void {
+    const { phase } = this.poll.state;
+    if (phase !== "constructed" && phase !== "stopped") void this.debouncer.invoke();
   }
 }
 
@@ -142,4 +156,11 @@ export class StatusItem {
 /** Put the tab where the person wants it. */
 export function place(app: JupyterFrontEnd, tab: SidePanelTab, side: "left" | "right"): void {
   app.shell.add(tab, side, { rank: 850 });
+}
+
+/** Open the tab for the person, in a JupyterLab that `healkit lab` has started; once, so that a closed one stays closed. */
+export function openFirst(app: JupyterFrontEnd): void {
+  if (PageConfig.getOption("healkitSidePanel") !== "open" || localStorage.getItem(SHOWN) !== null) return;
+  localStorage.setItem(SHOWN, "yes");
+  app.shell.activateById(PANEL_ID);
 }
