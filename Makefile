@@ -2,7 +2,7 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo lab test test-all test-postgres lint fix bench bench-heal bench-learn soak fuzz outage pictures clean
+.PHONY: demo lab test test-all test-postgres test-collaboration lint fix bench bench-heal bench-learn soak fuzz outage pictures clean
 
 demo: $(BIN)/healkit
 	$(BIN)/healkit demo
@@ -31,6 +31,12 @@ test-py3%: venv-py3%
 venv-py3%:
 	$(or $(PYTHON),python3.$*) -m venv .venv-3.$*
 	.venv-3.$*/bin/pip install --quiet '.[test]'
+
+# Two pages on one notebook, in an environment of its own: jupyter-collaboration changes how each page opens a notebook.
+test-collaboration:
+	python3 -m venv .venv-collaboration
+	.venv-collaboration/bin/pip install --quiet '.[test]' jupyter-collaboration
+	.venv-collaboration/bin/pytest -m '' tests/browser/collaboration.py
 
 lint: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'

@@ -12,6 +12,9 @@ import type { Settings } from "./settings.js";
 /** How long a panel may take to be drawn, once the kernel has answered. */
 const DRAWN_MS = 20_000;
 const LOOK_AGAIN_MS = 50;
+/** How long a page that can draw panels may take to begin with one. */
+const BEGUN_MS = 2000;
+const PANEL_TYPE = "application/vnd.jupyter.widget-view+json";
 const OUTPUTS = new Set(["display_data", "stream"]);
 
 function execute(kernel: Kernel.IKernelConnection, code: string): Kernel.IShellFuture<KernelMessage.IExecuteRequestMsg, KernelMessage.IExecuteReplyMsg> {
@@ -23,34 +26,39 @@ const literal = (text: string): string => JSON.stringify(text);
 
 /** The panel of a cell's failure: the one that the page shows, or the one that the kernel then displays below it. */
 export async function fixOf(panel: NotebookPanel, cell: CodeCell, trans: TranslationBundle): Promise<Fix | undefined> {
-  return fixIn(cell.node) ?? ((await showFix(panel, cell, trans)) ? drawn(cell) : undefined);
+  return fixIn(cell.node) ?? ((await show(panel, cell, trans)) === "panel" ? drawn(cell) : undefined);
 }
 
 /** Have the kernel display the failure's card and panel below the cell; says whether it did. */
-export async function showFix(panel: NotebookPanel, cell: CodeCell, trans: TranslationBundle): Promise<boolean> {
+export const showFix = async (panel: NotebookPanel, cell: CodeCell, trans: TranslationBundle): Promise<boolean> => (await show(panel, cell, trans)) !== "nothing";
+
+/** What came: a panel, only a card, which says why there is no panel, or nothing. */
+async function show(panel: NotebookPanel, cell: CodeCell, trans: TranslationBundle): Promise<"panel" | "card" | "nothing"> {
   const kernel = panel.sessionContext.session?.kernel;
   const count = cell.model.executionCount;
   if (!kernel || count === null) {
     Notification.warning(trans.__("This error is from a kernel that has ended. Run the cell again, then press Fix."), { autoClose: 8000 });
-    return false;
+    return "nothing";
   }
+  let came: "panel" | "card" = "card";
   const future = execute(kernel, `__import__("healkit.notebook.fixing", fromlist=["show_fix"]).show_fix(${count}, "${textHash(cell.model)}")`);
   future.onIOPub = ({ header, content }) => {
+    if (PANEL_TYPE in ((content as { data?: object }).data ?? {})) came = "panel";
     if (OUTPUTS.has(header.msg_type)) cell.model.outputs.add({ ...content, output_type: header.msg_type } as never);
   };
   const { content } = await future.done;
-  if (content.status !== "error") return true;
+  if (content.status !== "error") return came;
   const message = content.ename === "ModuleNotFoundError" ? trans.__("healkit is not installed in this notebook's kernel. Install it there: %pip install healkit.") : `healkit: ${content.ename}: ${content.evalue}`;
   Notification.warning(message, { autoClose: 8000 });
-  return false;
+  return "nothing";
 }
 
-/** Wait until a panel is drawn in the cell; one that has said in a sentence why there is none is not waited for. */
+/** Wait until a panel is drawn in the cell; not where the page does not draw any. */
 async function drawn(cell: CodeCell): Promise<Fix | undefined> {
-  const until = Date.now() + DRAWN_MS;
-  while (!cell.isDisposed && Date.now() < until) {
+  const began = Date.now();
+  while (!cell.isDisposed && Date.now() - began < DRAWN_MS) {
     const found = fixIn(cell.node);
-    if (found || !cell.node.querySelector(".jupyter-widgets, .hk")) return found;
+    if (found || (Date.now() - began > BEGUN_MS && !cell.node.querySelector(".jupyter-widgets, .hk"))) return found;
     await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
   }
   return undefined;
