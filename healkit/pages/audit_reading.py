@@ -22,7 +22,7 @@ _VIEW_MAX_BYTES = 50_000_000
 
 
 class AuditPanesReading(Operations):
-    """One execution on the audit."""
+    """Execution on the audit, step by step."""
 
     PREFIX = "audit_"
     NAMES: tuple[str, ...] = ("open", "steps")

@@ -55,7 +55,7 @@ class LogReading(Operations):
 
 
 class ExecutionReading(Operations):
-    """One execution in full."""
+    """Execution in full."""
 
     NAMES: tuple[str, ...] = ("execution", "active", "report")
 

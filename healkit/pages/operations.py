@@ -17,8 +17,8 @@ from healkit.pages.page_data import PageData
 #: An operation takes named arguments that came as JSON, and returns what goes back as JSON.
 Operation = Callable[..., Any]
 
-#: Operations whose answer is code to edit, which goes as it is.
-CODE = ("code",)
+#: Operations whose answer holds code to be put somewhere, with its keys for that; it goes as it is.
+EXACT = {"code": ("value",), "heal": ("edit",)}
 #: A database has no larger numbers.
 _INTEGER_BITS = 62
 

@@ -1,4 +1,4 @@
-"""All that Jupyter's server answers a page; it only reads.
+"""Answers of Jupyter's server to a page; it only reads.
 
 No operation here runs a tool, changes one or decides on a request: that is done where the code is, in a notebook or a
 terminal.
@@ -14,7 +14,7 @@ from healkit.doctor import tier_of
 from healkit.errors import UsageInvalid
 from healkit.pages.audit_reading import AuditReading
 from healkit.pages.log_reading import ExecutionReading, LogReading
-from healkit.pages.operations import CODE, Operation, Operations, taken
+from healkit.pages.operations import EXACT, Operation, Operations, taken
 from healkit.pages.page_data import PageData
 from healkit.pages.request_reading import RequestReading
 from healkit.pages.run_reading import RunReading
@@ -31,7 +31,7 @@ _SUBJECTS: tuple[type[Operations], ...] = (
 
 
 class StateReading(Operations):
-    """Whether there is something new, and how things stand."""
+    """News, and the state of things."""
 
     NAMES: tuple[str, ...] = ("news", "status", "waiting")
 
@@ -89,4 +89,4 @@ class SidePanelPages:
         if (operation := self.operations.get(op)) is None:
             raise UsageInvalid(f"There is no question {op[:50]!r}.", hint="Reload the page, then try again.")
         value = operation(**taken(operation, op, arguments))
-        return self.recorded.on_page({"value": value}, exact=("value",) if op in CODE else ())
+        return self.recorded.on_page({"value": value}, exact=EXACT.get(op, ()))

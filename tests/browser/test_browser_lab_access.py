@@ -1,4 +1,4 @@
-"""The extension by keyboard and by axe-core, in three themes."""
+"""Extension by keyboard and by axe-core, in three themes."""
 
 from __future__ import annotations
 

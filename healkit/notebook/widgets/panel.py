@@ -32,7 +32,7 @@ from IPython.display import DisplayHandle, display
 from healkit.app import Healkit
 from healkit.errors import UsageInvalid
 from healkit.notebook.cell_output import CellOutput, fixes_offered, live_page
-from healkit.pages.operations import CODE, Operation, described, taken
+from healkit.pages.operations import EXACT, Operation, described, taken
 from healkit.pages.page_data import PageData
 from healkit.runtime.background import Stop
 
@@ -43,8 +43,6 @@ _MAX_THREADS = 16
 _MAX_OPEN = 100
 #: How long a page has to say that it shows a panel too.
 _ROLL_CALL_S = 2.0
-#: Keys of an operation's answer that hold code to be put somewhere, which goes as it is.
-_EXACT = {"heal": ("edit",)}
 _IN_PLAIN_TEXT = "(a live panel; it needs this notebook's kernel, the other output does not)"
 
 
@@ -208,7 +206,7 @@ class Panel(anywidget.AnyWidget):
                     answer = {"id": question, "value": self._asked(op, arguments)}
             except Exception as error:  # noqa: BLE001 - all of them are shown in the panel
                 answer = {"id": question, "error": self.recorded.shown(described(error)).value}
-            self._reply(answer, exact=_EXACT.get(op, ("value",) if op in CODE else ()))
+            self._reply(answer, exact=EXACT.get(op, ()))
         except Exception as error:  # noqa: BLE001 - the page is told that the answer could not be shown
             message = f"The answer could not be shown ({type(error).__name__})."
             self._reply({"id": question, "error": {"code": "PANEL_ERROR", "message": message}})
