@@ -91,8 +91,7 @@ class CellOutput:
         source: the text of the cell that failed; its hash tells a page whether the cell has changed since. fixable:
         whether a fix may be offered.
         """
-        digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        failure = {"version": 1, "source": digest, "fixable": fixable, "cards": json_of(document)}
+        failure = {"version": 1, "source": text_hash(source), "fixable": fixable, "cards": json_of(document)}
         return dataclasses.replace(cls.of(document, panel), failure=failure)
 
     @classmethod
@@ -132,6 +131,14 @@ class CellOutput:
     def folded(self) -> CellOutput:
         """Return it behind one line, to be opened when there is no kernel for the panel above it."""
         return dataclasses.replace(self, html=to_html.fold(_SAME, Html(self.html)), panel=None, failure=None)
+
+
+def text_hash(source: str) -> str:
+    """Return a hash of a cell's text as pages make it (js/lab/src/failing.ts): 16 hexadecimal digits of its SHA-256.
+
+    Without the empty lines at its end, which IPython's history leaves out.
+    """
+    return hashlib.sha256(source.rstrip("\n").encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def replace_cell(shell: InteractiveShell, text: str) -> None:

@@ -6,7 +6,6 @@ panel: its card was turned off or deleted, or the cell failed before healkit was
 
 from __future__ import annotations
 
-import hashlib
 import sys
 
 from IPython import get_ipython
@@ -15,25 +14,22 @@ from IPython.core.error import UsageError
 from healkit.config import Config
 from healkit.errors import HealkitError, ToolExecutionError
 from healkit.notebook import cards
-from healkit.notebook.cell_output import CellOutput, explain_limit
+from healkit.notebook.cell_output import CellOutput, explain_limit, text_hash
 from healkit.notebook.magics import FailedTool, HealkitMagics
 from healkit.rendering.document import Card
 
-#: Characters of a text's hash that tell one text from another.
-_HASH_CHARS = 16
 
-
-def show_fix(execution_count: int | None, text_hash: str = "") -> None:
+def show_fix(execution_count: int | None, source_hash: str = "") -> None:
     """Display the card and the panel of the cell with that prompt, or say in a sentence why there is none.
 
-    Loads healkit where it is not. text_hash: the first 16 hexadecimal digits of the SHA-256 of the cell's text; another
-    kernel may have had another cell with that prompt. Empty where the page does not know.
+    Loads healkit where it is not. source_hash: `text_hash` of the cell's text; another kernel may have had another cell
+    with that prompt. Empty where the page does not know.
     """
     shell = get_ipython()
     shell.extension_manager.load_extension("healkit")
     magics: HealkitMagics = shell.magics_manager.registry["HealkitMagics"]
     label = f"In [{' ' if execution_count is None else execution_count}]"
-    shown = None if execution_count is None else _shown(magics, execution_count, text_hash)
+    shown = None if execution_count is None else _shown(magics, execution_count, source_hash)
     if shown is None:
         said = f"This kernel has no record of how {label} failed. Run the cell again, then press Fix."
         shown = CellOutput.of(Card(tone="warn", parts=(said,)))
@@ -44,7 +40,7 @@ def show_fix(execution_count: int | None, text_hash: str = "") -> None:
         CellOutput.of(Card(tone="warn", parts=(said,))).show()
 
 
-def _shown(magics: HealkitMagics, number: int, text_hash: str) -> CellOutput | None:
+def _shown(magics: HealkitMagics, number: int, source_hash: str) -> CellOutput | None:
     """Return the card of that failure; None where this kernel does not know it."""
     tool, cell = magics.of_tools.get(number), magics.cells.of(number)
     error = getattr(sys, "last_value", None)
@@ -56,12 +52,8 @@ def _shown(magics: HealkitMagics, number: int, text_hash: str) -> CellOutput | N
                 tool = FailedTool(*found, magics.shell.history_manager.input_hist_raw[number])
         elif not isinstance(error, HealkitError | UsageError):
             cell = magics.cells.add_late(error, number)
-    if tool is not None and _is_of(tool.source, text_hash):
+    if tool is not None and source_hash in ("", text_hash(tool.source)):
         return magics.failure_card(tool.healkit, tool.execution, tool.source)
-    if cell is not None and _is_of(cell.run.source, text_hash):
+    if cell is not None and source_hash in ("", text_hash(cell.run.source)):
         return cards.of_cell(cell, magics.explain)
     return None
-
-
-def _is_of(text: str, text_hash: str) -> bool:
-    return not text_hash or hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARS] == text_hash

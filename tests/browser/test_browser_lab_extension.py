@@ -18,10 +18,8 @@ BROKEN = "total = 1 / 0"
 #: What a notebook that nothing in this process has made may hold.
 HOSTILE = '<img src=x onerror="window.hostile = 1"><script>window.hostile = 1</script>'
 FAILURE = "application/vnd.healkit.failure+json"
-#: How long after the error output its button may come.
-BUTTON_MAX_MS = 100
 
-#: Measure the time between the error output and the button in it, from outside of the extension.
+#: Note the frames in which the error output and the button in it are first there, from outside of the extension.
 WATCH = """
 () => {
   window.seen = {};
@@ -83,8 +81,7 @@ def test_an_error_has_a_fix_button_as_long_as_the_cell_holds_its_text(notebook: 
     card = book.cell(1).locator(".hk-lab-card")
     expect(card).to_be_attached(timeout=SLOW_MS)
     seen = book.page.evaluate("window.seen")
-    print(f"button {seen['button'] - seen['error']:.0f} ms after the error")
-    assert seen["button"] - seen["error"] <= BUTTON_MAX_MS
+    assert seen["button"] == seen["error"]  # the times of the frames in which each was first there
     book.shot(f"40-button-{len(view)}")
     write(book, 1, " + 1")
     expect(button).to_be_hidden()

@@ -22,6 +22,17 @@ BEGUN = """
   user_expressions: { it: "__import__('healkit.notebook.widgets.panel', fromlist=['_open'])._open[-1]._about()['begun']" },
 }).done.then(({ content }) => content.user_expressions.it.data["text/plain"] === "True")
 """
+#: Press the button in the first frame that has it.
+PRESS_AT_ONCE = """
+() => {
+  const press = () => {
+    const button = document.querySelector(".hk-lab-fix");
+    if (button) button.click();
+    else requestAnimationFrame(press);
+  };
+  press();
+}
+"""
 RESTART = "() => { jupyterapp.commands.execute('notebook:restart-kernel'); }"
 SHUT_DOWN = "() => jupyterapp.shell.currentWidget.sessionContext.shutdown()"
 
@@ -51,6 +62,22 @@ def reload(book: Notebook) -> None:
     book.page.reload()
     book.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=SLOW_MS)
     book.ready()
+
+
+@pytest.mark.requirement("FACE-9", "FACE-12")
+@pytest.mark.parametrize("view", [LAB, NOTEBOOK_7])
+def test_a_press_before_the_panel_is_drawn_waits_for_that_and_shows_no_second_card(
+    notebook: Open, view: str
+) -> None:
+    book = notebook(f"at_once_{len(view)}", LOAD, ORDERS, SUM, view=view)
+    book.run(0)
+    book.run(1)
+    book.page.evaluate(PRESS_AT_ONCE)
+    book.run(2)
+    shown(book)
+    expect(book.cell(2).locator(".hk")).to_have_count(1)
+    expect(book.cell(2).locator(".hk-lab-card")).to_have_count(1)
+    assert not of_extension(book)
 
 
 def is_green(book: Notebook) -> None:

@@ -63,12 +63,12 @@ def test_a_tool_that_failed_before_healkit_was_loaded_is_known_too(run: Any) -> 
 def test_what_this_kernel_does_not_know_is_said_in_a_sentence(shell: Any) -> None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         shell.reset()
-        shell.run_cell(CELL, store_history=True)
+        shell.run_cell(f"{CELL}\n\n", store_history=True)  # as in a page's cell that ends in empty lines
     known = hashlib.sha256(CELL.encode()).hexdigest()[:16]
 
-    def said(number: int | None, text_hash: str = "") -> str:
+    def said(number: int | None, source_hash: str = "") -> str:
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            show_fix(number, text_hash)
+            show_fix(number, source_hash)
         return out.getvalue()
 
     unknown = "This kernel has no record of how In [{}] failed. Run the cell again, then press Fix."

@@ -85,8 +85,10 @@ class TrialLoop:
         # Made once for all children: a child copies only the pages that it writes to.
         self.stream = PlainStream()
         self.runner = _runner()
-        #: What was compiled last, and what came of it.
-        self.last: tuple[object, Compiled | None] = (None, None)
+        #: What the last trial ran, what it is compiled to, and whether that is still to be tried.
+        self.last: object = None
+        self.work: Compiled | None = None
+        self.untried = False
 
     def seal(self) -> str:
         """Restrict this process, so that its children need not do it one by one; returns what was done."""
@@ -150,6 +152,8 @@ class TrialLoop:
             time.sleep(_DUMP_S)
         if timed_out or claim is None:
             os.kill(pid, signal.SIGKILL)
+        if timed_out or not claim:
+            self.untried = False  # what ended it may be its compiling
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         self.clean = empty_folder(self.restrictions.scratch)
         size = os.fstat(self.printed).st_size
@@ -159,16 +163,19 @@ class TrialLoop:
     def compiled(self, init: rpc.Init) -> Compiled | None:
         """Compile here what several trials in a row run: none of them has to, nor to copy the pages that it takes.
 
-        What cannot be compiled, or not without a warning, is left to the child, which says so.
+        The first of them compiles it within its own time, so no code can hold this process up. What cannot be compiled,
+        or not without a warning, is left to each child, which says so.
         """
         asked = (init.entry, init.code, init.setup, init.call)
-        if self.last[0] != asked:
-            self.last = asked, None
+        if asked != self.last:
+            self.last, self.work, self.untried = asked, None, True
+        elif self.untried:
+            self.untried = False
             if sum(map(len, asked[1:])) <= _COMPILED_MAX_CHARS:
                 with warnings.catch_warnings(), contextlib.suppress(Exception):
                     warnings.simplefilter("error")
-                    self.last = asked, Compiled.of(init)
-        return self.last[1]
+                    self.work = Compiled.of(init)
+        return self.work
 
     def become(self, init: rpc.Init, writing: int) -> NoReturn:
         """Live as the child of one trial."""

@@ -9,7 +9,7 @@ import type { TranslationBundle } from "@jupyterlab/translation";
 import { CARD_CLASS } from "./card.js";
 import { errorAt, isFailing, isFixable } from "./failing.js";
 import { fixIcon, healkitIcon } from "./icons.js";
-import { fixOf, showFix } from "./kernels.js";
+import { fixOf, settled, showFix } from "./kernels.js";
 import { PANEL_ID } from "./side.js";
 
 export const COMMANDS = {
@@ -32,6 +32,7 @@ export async function fixCell(panel: NotebookPanel, cell: CodeCell, trans: Trans
 /** Show the card of a cell's error. */
 async function explainCell(panel: NotebookPanel, cell: CodeCell, trans: TranslationBundle): Promise<void> {
   const find = () => [...cell.node.querySelectorAll<HTMLElement>(`.hk, .${CARD_CLASS}`)].find((element) => element.offsetParent !== null);
+  await settled(cell);
   const shown = find() ?? ((await showFix(panel, cell, trans)) ? find() : undefined);
   shown?.scrollIntoView({ block: "nearest" });
 }

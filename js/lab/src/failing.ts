@@ -32,9 +32,9 @@ function failureOf(model: ICodeCellModel): Failure | null {
   return null;
 }
 
-/** The hash of a cell's text, as cards and kernels know it. */
+/** The hash of a cell's text, as cards and kernels know it (`text_hash` in cell_output.py). */
 export function textHash(model: ICodeCellModel): string {
-  return bytesToHex(sha256(utf8ToBytes(model.sharedModel.getSource()))).slice(0, HASH_CHARS);
+  return bytesToHex(sha256(utf8ToBytes(model.sharedModel.getSource().replace(/\n+$/, "")))).slice(0, HASH_CHARS);
 }
 
 /** Where the cell's error is if it is that of the text which it holds now, else -1; and whether a fix may be offered. */

@@ -26,7 +26,26 @@ const literal = (text: string): string => JSON.stringify(text);
 
 /** The panel of a cell's failure: the one that the page shows, or the one that the kernel then displays below it. */
 export async function fixOf(panel: NotebookPanel, cell: CodeCell, trans: TranslationBundle): Promise<Fix | undefined> {
-  return fixIn(cell.node) ?? ((await show(panel, cell, trans)) === "panel" ? drawn(cell) : undefined);
+  const there = fixIn(cell.node);
+  if (there) return there;
+  await settled(cell);
+  return (await isComing(panel, cell)) || (await show(panel, cell, trans)) === "panel" ? drawn(cell) : undefined;
+}
+
+/** Wait for the end of a cell's run: the error comes before it, the card and the panel at it. */
+export async function settled(cell: CodeCell): Promise<void> {
+  await Promise.resolve(cell.outputArea.future?.done).catch(() => {}); // the kernel went
+}
+
+/** Whether the cell has a panel that its kernel still knows, so that it only has to be drawn. */
+async function isComing(panel: NotebookPanel, cell: CodeCell): Promise<boolean> {
+  const kernel = panel.sessionContext.session?.kernel;
+  const { outputs } = cell.model;
+  const views = Array.from({ length: outputs.length }, (_, at) => outputs.get(at).data[PANEL_TYPE] as { model_id?: string } | undefined);
+  const ids = views.flatMap((view) => view?.model_id ?? []);
+  if (!kernel || !ids.length) return false;
+  const { content } = await kernel.requestCommInfo({ target_name: "jupyter.widget" });
+  return content.status === "ok" && ids.some((id) => id in content.comms);
 }
 
 /** Have the kernel display the failure's card and panel below the cell; says whether it did. */
