@@ -58,7 +58,7 @@ function activate(app: JupyterFrontEnd, tracker: INotebookTracker, rendermime: I
     item?.show(status);
     tab.count(status?.waiting ?? 0);
   });
-  const tab = new SidePanelTab(lab, trans, () => poll.soon());
+  const tab = new SidePanelTab(trans, () => poll.soon());
   NotebookActions.executed.connect(() => poll.soon());
   const arrange = () => {
     document.body.classList.toggle("hk-lab-no-fixes", !settings.fixes);

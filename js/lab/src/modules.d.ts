@@ -6,9 +6,8 @@ declare module "*/src/main.js" {
   export function open(model: unknown, el: HTMLElement): Promise<() => void>;
 }
 declare module "*/src/side_panel.js" {
-  import type { HealkitLab } from "./seams.js";
   export class SidePanel {
-    constructor(options: { link: unknown; lab: HealkitLab | null; onwaiting: (waiting: number) => void });
+    constructor(options: { link: unknown; onwaiting: (waiting: number) => void });
     element: HTMLElement;
     start(): Promise<unknown>;
     close(): void;

@@ -9,7 +9,6 @@ import type { Message } from "@lumino/messaging";
 import { Widget } from "@lumino/widgets";
 import type { SidePanel } from "../../src/side_panel.js";
 import { healkitIcon } from "./icons.js";
-import type { HealkitLab } from "./seams.js";
 
 /** Answer of the server's operation `waiting`. */
 interface Status {
@@ -40,7 +39,6 @@ export class SidePanelTab extends Widget {
   private opened = false;
 
   constructor(
-    private readonly lab: HealkitLab,
     private readonly trans: TranslationBundle,
     private readonly waitingChanged: (waiting: number) => void,
   ) {
@@ -79,7 +77,7 @@ export class SidePanelTab extends Widget {
     this.opened = true;
     try {
       const [{ SidePanel }, { ServerLink }] = await Promise.all([import("../../src/side_panel.js"), import("../../src/server_link.js")]);
-      const panel = new SidePanel({ link: new ServerLink(server()), lab: this.lab, onwaiting: this.waitingChanged });
+      const panel = new SidePanel({ link: new ServerLink(server()), onwaiting: this.waitingChanged });
       this.panel = panel;
       this.node.replaceChildren(panel.element);
       await panel.start();
