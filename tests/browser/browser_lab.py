@@ -13,6 +13,9 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 from waiting import wait_until
 
+ROOT = Path(__file__).parents[2]
+#: What the server asks for.
+TOKEN = "for-this-test-only"
 #: Two cores are shared with the kernels, the server and other tests.
 SLOW_MS = 60_000
 OUT = Path(__file__).parent / "out"

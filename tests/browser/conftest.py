@@ -18,11 +18,9 @@ from typing import Any
 
 import nbformat
 import pytest
-from browser_lab import CLOSE, LAB, Lab, Notebook, SharedKernel
+from browser_lab import CLOSE, LAB, ROOT, TOKEN, Lab, Notebook, SharedKernel
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
-ROOT = Path(__file__).parents[2]
-TOKEN = "for-this-test-only"
 START_S = 90
 FAILED = pytest.StashKey[bool]()
 PAGE_CONFIG: dict[str, Any] = {"buildCheck": False, "buildAvailable": False}

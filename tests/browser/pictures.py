@@ -15,9 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser_lab import LAB, SLOW_MS, WHOLE_LAB, Lab, Notebook
+from browser_lab import LAB, ROOT, SLOW_MS, WHOLE_LAB, Lab, Notebook
 from browser_panels import LOAD, Open, failing, fix, open_editor, outcome, press
-from conftest import ROOT
 from PIL import Image, ImageDraw
 from playwright.sync_api import BrowserContext, Locator, Page, expect, sync_playwright
 from test_browser_audit import FILL as DECISION

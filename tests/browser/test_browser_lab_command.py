@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_lab import CONNECTED, SLOW_MS, Lab
-from conftest import ROOT, TOKEN
+from browser_lab import CONNECTED, ROOT, SLOW_MS, TOKEN, Lab
 from playwright.sync_api import BrowserContext, Page, expect
 from waiting import WITHIN_S, wait_until
 
