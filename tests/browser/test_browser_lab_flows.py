@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from browser_extension import ORDERS, READY, SUM, TYPO, fix_button, of_extension, text
-from browser_lab import ACTIVATE, LAB, NOTEBOOK_7, SLOW_MS, WHOLE_LAB, Notebook
+from browser_lab import ACTIVATE, LAB, NOTEBOOK_7, SLOW_MS, TELL, WHOLE_LAB, Notebook
 from browser_panels import LOAD, Open, press
 from playwright.sync_api import Locator, expect
 
@@ -141,6 +141,10 @@ def test_a_restart_with_a_proposal_open_leaves_the_cell_and_the_button_says_what
     fix_button(book, 2).click()
     expect(book.cell(2)).to_contain_text("Run the cell again, then press Fix.", timeout=SLOW_MS)
     expect(fix_button(book, 2)).to_be_enabled()
+    fix_button(book, 2).click()
+    book.page.evaluate(TELL, "pass")  # the kernel answers in turn
+    expect(fix_button(book, 2)).to_be_enabled(timeout=SLOW_MS)
+    expect(book.cell(2).get_by_text("Run the cell again, then press Fix.")).to_have_count(1)
     book.shot(f"48-restarted-{len(view)}")
     assert text(book, 2) == SUM
     for number in range(3):

@@ -63,13 +63,20 @@ async function show(panel: NotebookPanel, cell: CodeCell, trans: TranslationBund
   const future = execute(kernel, `__import__("healkit.notebook.fixing", fromlist=["show_fix"]).show_fix(${count}, "${textHash(cell.model)}")`);
   future.onIOPub = ({ header, content }) => {
     if (PANEL_TYPE in ((content as { data?: object }).data ?? {})) came = "panel";
-    if (OUTPUTS.has(header.msg_type)) cell.model.outputs.add({ ...content, output_type: header.msg_type } as never);
+    if (OUTPUTS.has(header.msg_type) && !stands(cell, content)) cell.model.outputs.add({ ...content, output_type: header.msg_type } as never);
   };
   const { content } = await future.done;
   if (content.status !== "error") return came;
   const message = content.ename === "ModuleNotFoundError" ? trans.__("healkit is not installed in this notebook's kernel. Install it there: %pip install healkit.") : `healkit: ${content.ename}: ${content.evalue}`;
   Notification.warning(message, { autoClose: 8000 });
   return "nothing";
+}
+
+/** Whether the cell's last output says that already: a second press is told nothing new. */
+function stands(cell: CodeCell, content: object): boolean {
+  const { outputs } = cell.model;
+  const words = (content as { data?: Record<string, unknown> }).data?.["text/plain"];
+  return words !== undefined && outputs.length > 0 && String(outputs.get(outputs.length - 1).data["text/plain"]) === String(words);
 }
 
 /** Wait until a panel is drawn in the cell; not where the page does not draw any. */
