@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from healkit.config import Config
 from healkit.contracts.execution import Grants
+from healkit.contracts.vault import NO_GRANTS, UNTRUSTED_GRANTS
 from healkit.decisions.service import DecideService
 from healkit.errors import HealkitError
 from healkit.healing.run_policy import RunPolicy
@@ -39,8 +40,10 @@ from healkit.runtime.traces import Traces
 from healkit.runtime.trials import Trials
 from healkit.runtime.views import ViewKeeper
 from healkit.store.database import Database, resolve_url
-from healkit.store.entries import EntryLookup, keep_records_apart
+from healkit.store.entries import EntryLookup, keep_records_apart, make_grants
 from healkit.store.locations import views_folder
+from healkit.store.spool import Spool
+from healkit.store.trust import NO_AUTHORITY
 from healkit.tracing.run_folders import runs_folder
 from healkit.workers.sandbox import check_grants
 
@@ -117,6 +120,7 @@ class Healkit:
             self.database.url,
             lambda: background.pool_for(self.config),
             self.view_keeper,
+            self._grants_in_force,
         )
         self.runs = Runs(
             self.config,
@@ -246,6 +250,13 @@ class Healkit:
         vault's tools that it can run. Raises `UsageInvalid` for a tool that is not known.
         """
         return self.suggester.suggest(intent, after=after, k=k, persona=persona)
+
+    def trust(self) -> None:
+        """Trust this database, once: from now on the grants in it count, and its requests can be accepted.
+
+        healkit trusts a database that it makes. Raises `DatabaseError` where your data folder cannot be written.
+        """
+        self.database.trust()
 
     @property
     def runs_dir(self) -> Path:
@@ -382,7 +393,8 @@ class Healkit:
             or self.learning_thread.problem,
             traces,
         )
-        return dataclasses.replace(found, requests=self.requests.waiting())
+        trust = self.database.why_trusted or f"no: {NO_AUTHORITY}"
+        return dataclasses.replace(found, requests=self.requests.waiting(), trust=trust)
 
     def doctor(self) -> DoctorReport:
         """Try what this machine can enforce, and report it."""
@@ -434,8 +446,25 @@ class Healkit:
 
     def _check_grants(self, grants: Grants) -> None:
         """Raise `ConfigError` for grants that no tool may have on this machine, or beside these records."""
-        keep_records_apart(grants, None, [self.runs.runs_dir, views_folder(self.path, self.url)])
-        check_grants(grants)
+        if grants != NO_GRANTS:
+            make_grants(grants)
+            records = (
+                *Spool(self.path or self.url).folders,
+                self.runs.runs_dir,
+                views_folder(self.path, self.url),
+            )
+            keep_records_apart(grants, self.path, records)
+            check_grants(grants)
+
+    def _grants_in_force(self, grants: Grants) -> Grants:
+        """Return a tool's grants, checked anew where they are used; those of an untrusted database count for nothing.
+
+        Raises `ConfigError` for grants that are not possible any more, or never were.
+        """
+        if not self.database.trusted:
+            return UNTRUSTED_GRANTS
+        self._check_grants(grants)
+        return grants
 
 
 def steps_of(manifest: RunManifest) -> StepOf | None:

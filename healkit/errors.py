@@ -10,7 +10,8 @@ HealkitError
 │   ├── DatabaseReadOnly           DB_READONLY
 │   ├── DatabaseFull               DB_FULL
 │   ├── DatabaseCorrupt            DB_CORRUPT
-│   └── DatabaseNewer              DB_NEWER
+│   ├── DatabaseNewer              DB_NEWER
+│   └── DatabaseNotTrusted         DB_NOT_TRUSTED
 ├── VaultError                     VAULT_ERROR
 │   ├── ToolNotFound               TOOL_NOT_FOUND
 │   │   └── ToolRemoved            TOOL_REMOVED
@@ -177,6 +178,12 @@ class DatabaseNewer(DatabaseError):
     """A newer healkit wrote this database; this one leaves it untouched."""
 
     code = "DB_NEWER"
+
+
+class DatabaseNotTrusted(DatabaseError):
+    """A database whose user has not said that they trust it, asked for what only a trusted one may do."""
+
+    code = "DB_NOT_TRUSTED"
 
 
 class VaultError(HealkitError):

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,12 @@ from tiers import Claims, add_markers, files_with_tests
 
 # Tests share two cores with each other's kernels; a start that takes six seconds there is not a failure.
 os.environ.setdefault("HEALKIT_START_TIMEOUT_S", "30")
+# What the tests trust is not kept in the data folder of who runs them; the processes of a parallel run share one.
+os.environ["XDG_DATA_HOME"] = os.environ.setdefault(
+    "HEALKIT_TESTS_DATA", tempfile.mkdtemp(prefix="healkit-tests-")
+)
+
+from trusted import trusted_copy
 
 from healkit import Healkit
 from healkit.store.database import Database
@@ -70,7 +77,7 @@ def new_database(
 ) -> Iterator[Callable[[str], str]]:
     """Make an empty database with current tables by a name of the test's choice; its URL. On each kind in turn."""
     if request.param == "sqlite":
-        yield lambda name="healkit": f"sqlite:///{shutil.copy(empty_database, tmp_path / f'{name}.db')}"
+        yield lambda name="healkit": f"sqlite:///{trusted_copy(empty_database, tmp_path / f'{name}.db')}"
         return
     on: Server = request.getfixturevalue("postgresql_server")
     with contextlib.ExitStack() as made:
@@ -80,7 +87,7 @@ def new_database(
 @pytest.fixture
 def healkit(tmp_path: Path, empty_database: Path) -> Iterator[Healkit]:
     """Lend an empty vault and log in a file of this test's own."""
-    with Healkit(shutil.copy(empty_database, tmp_path / "healkit.db")) as opened:
+    with Healkit(trusted_copy(empty_database, tmp_path / "healkit.db")) as opened:
         yield opened
 
 
@@ -140,6 +147,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     if (background := sys.modules.get("healkit.runtime.background")) is not None:
         background.shutdown()  # as at the interpreter's exit, which is yet to come
+    shutil.rmtree(os.environ["HEALKIT_TESTS_DATA"], ignore_errors=True)
     if left := leftovers():
         report = session.config.pluginmanager.get_plugin("terminalreporter")
         report.write_line("\nProcesses left behind by the tests:\n  " + "\n  ".join(left), red=True)

@@ -20,6 +20,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from healkit.plain_text import shown_url
+from healkit.store import trust
 from healkit.store.database import Database
 
 _ROLE = "healkit"
@@ -107,8 +109,11 @@ class Server:
         """Yield the URL of a new database, without tables if `empty`; it is gone at the end of the block."""
         name = f"test_{next(self._numbers)}"
         self._say("CREATE DATABASE {} TEMPLATE {}", name, "template1" if empty else "postgres")
+        url = self.url.replace("/postgres?", f"/{name}?")
+        if not empty:
+            trust.trust(shown_url(url), "")
         try:
-            yield self.url.replace("/postgres?", f"/{name}?")
+            yield url
         finally:
             self._say("DROP DATABASE {} WITH (FORCE)", name)
 

@@ -31,7 +31,18 @@ PARTS = {
     "mcp": ("connect", "connect_all", "disconnect", "servers"),
     "panels": ("browse", "patch_editor", "heal_panel", "timeline", "decide_panel", "audit_panel"),
 }
-OWN = ("export_cassette", "regress", "undo", "seed", "suggest", "summarize", "status", "doctor", "close")
+OWN = (
+    "export_cassette",
+    "regress",
+    "undo",
+    "seed",
+    "suggest",
+    "summarize",
+    "status",
+    "doctor",
+    "trust",
+    "close",
+)
 
 
 def test_a_method_of_the_face_is_that_of_the_part(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ _HOMES = {
     "collect": "cli.collect",
     "mcp": "cli.mcp",
     "status": "commands.reports",
+    "trust": "commands.trust",
     "summarize": "commands.reports",
     "graph": "commands.graph",
     "suggest": "commands.graph",

@@ -15,7 +15,7 @@ from healkit import options
 from healkit.cli.command import say
 from healkit.commands.table import DB, Answer, Command, open_healkit, wrong
 from healkit.config import Config
-from healkit.errors import ConfigError
+from healkit.errors import ConfigError, DatabaseMissing
 from healkit.options import Option
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def mcp(
         say(
             "Serving MCP on standard input, for a client that starts this; see --print-config. Stop with Ctrl-D."
         )
+    _require_trust(db)
     wire = None if http else Wire()
     # While the SDK loads: its thousands of classes stay, and looking at them again and again takes a tenth of a second.
     gc.disable()
@@ -88,6 +89,18 @@ def mcp(
             token = given_token(token_file, os.environ, _VARIABLE)
             asyncio.run(serve_http(served, Address(host, port), token, _announce))
     return Answer()
+
+
+def _require_trust(db: str | None) -> None:
+    """Refuse to serve an untrusted database before a client has connected, where its user sees why."""
+    from healkit.store.database import Database, resolve_url
+
+    with contextlib.suppress(DatabaseMissing):  # it is made by the first call
+        database = Database(resolve_url(db), create=False, only_read=True)
+        try:
+            database.require_trust("Agents cannot be served")
+        finally:
+            database.close()
 
 
 def _announce(where: str, made_up: str | None) -> None:

@@ -43,15 +43,19 @@ def doctor(db: Annotated[str | None, DB] = None) -> Answer:
     from healkit.plain_text import shown_url
     from healkit.rendering import listings
     from healkit.rendering.to_text import text_of
+    from healkit.store.locations import choice
 
     report = examine(Config.from_environment())
     try:
-        with open_healkit(db, create=False) as healkit:
+        url, chosen = choice(db)
+        with open_healkit(url, create=False) as healkit:
             found = healkit.status()
-        database = {"url": found.url, "problem": found.problem}
+        database = {"url": found.url, "chosen": chosen, "trusted": found.trust, "problem": found.problem}
+        said = found.problem or f"({chosen}; trusted: {found.trust})"
     except DatabaseError as error:
         database = {"url": shown_url(db or ""), "problem": str(error)}
-    line = " ".join(f"Database: {database['url']} {database['problem'] or '(in order)'}".split())
+        said = str(error)
+    line = " ".join(f"Database: {database['url']} {said}".split())
     return Answer(
         lambda: f"{text_of(listings.doctor(report))}\n{line}",
         lambda: {**dataclasses.asdict(report), "ok": report.ok, "database": database},

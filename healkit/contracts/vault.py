@@ -15,6 +15,8 @@ from healkit.contracts.tools import EntryRef
 from healkit.errors import ExamplesInvalid, did_you_mean
 
 NO_GRANTS = Grants()
+#: Those in force for a tool of an untrusted database, whatever is stored there.
+UNTRUSTED_GRANTS = Grants(calls=())
 #: The persona whose entry serves a persona that has none of its own.
 DEFAULT_PERSONA = "default"
 #: Characters of the first line of code in an entry's `repr`.

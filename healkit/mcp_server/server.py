@@ -110,7 +110,7 @@ class HealkitServer(Server[None]):
 class AgentServer:
     """Serves one Healkit to agents; `protocol` is what a transport runs.
 
-    opened: opens the Healkit, once; what it raises is the answer to each call.
+    opened: opens the Healkit, once; what it raises is the answer to each call, as is `DatabaseNotTrusted`.
     """
 
     def __init__(
@@ -150,6 +150,7 @@ class AgentServer:
         with self._opening:
             if (found := self._opened) is None:
                 hk = self._opener()
+                hk.database.require_trust("Agents cannot be served")
                 found = self._opened = hk, Consent(hk, through_client=self._options.through_client)
             return found
 

@@ -95,14 +95,14 @@ class CellOutput:
         return dataclasses.replace(cls.of(document, panel), failure=failure)
 
     @classmethod
-    def answered(cls, answer: Answer, healkit: Healkit) -> CellOutput:
-        """Show the answer of a command that a terminal has too."""
+    def answered(cls, answer: Answer, healkit: Healkit | None = None) -> CellOutput:
+        """Show the answer of a command that a terminal has too; `healkit` is for one with a panel."""
         if answer.said:
             return cls.done(answer.said)
         assert answer.shown is not None
         shown = answer.shown()
         document = Card(parts=(shown,)) if isinstance(shown, str) else shown
-        return cls.of(document, panel_of(healkit, *answer.panel) if answer.panel else None)
+        return cls.of(document, panel_of(healkit, *answer.panel) if answer.panel and healkit else None)
 
     @classmethod
     def done(cls, said: str, *parts: Part) -> CellOutput:

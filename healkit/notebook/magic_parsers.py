@@ -38,6 +38,7 @@ HEALKIT_COMMANDS: dict[str, str] = {
     "off": "show no cards; errors are raised as before",
     "keep": "NAME: save the cell that failed last (or --cell N) as a tool; the names it reads become arguments",
     "requests": "[accept|decline|show ID]: the patches waiting for approval, or a decision on one",
+    "trust": "[PATH]: trust a database that was made elsewhere, once; --show says what it would grant",
     "status": "which database, how many tools and executions, what is wrong if anything",
     "doctor": "what this machine can enforce, tried for real",
 }
@@ -295,13 +296,15 @@ _add(
 )
 _add(
     "%healkit",
-    "Switch healkit's cards on or off, keep a cell as a tool, decide on patches, or ask how it is.\n\n"
+    "Switch cards on or off, keep a cell as a tool, decide on patches, trust a database, or ask how healkit is.\n\n"
     + _listed(HEALKIT_COMMANDS.items()),
     "Python twin: hk.status(), hk.doctor(), hk.requests",
     _word("command", "one of the above (default: status)", default="status"),
-    _word("name", "for keep: the tool's name; for requests: accept, decline or show"),
+    _word("name", "for keep: the tool's name; for requests: accept, decline or show; for trust: a database"),
     _word("number", "for requests: the request's number", metavar="ID"),
     o.Option("cell", "for keep: the cell with the prompt In [N]", int, metavar="N"),
     *_for("keep", o.PERSONA),
     *_for("keep and requests decline", o.REASON),
+    _switch("--show", "for trust: say what the database would grant, and change nothing"),
+    _switch("--remove", "for trust: trust it no longer"),
 )

@@ -309,6 +309,8 @@ class HealkitMagics(Magics):
             self._show(vault_magics.keep(self.healkit, options, self.shell, self.cells))
         elif command == "requests":
             vault_magics.requests(self.healkit, options).show()
+        elif command == "trust":
+            vault_magics.trust(options).show()
         elif options.name is not None or options.cell is not None:
             raise UsageInvalid(f"%healkit {command} takes no name.", hint="Write %healkit keep NAME.")
         elif command in {"on", "off"}:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from healkit.commands import requests as requests_commands
+from healkit.commands import trust as trust_command
 from healkit.commands import vault as vault_commands
 from healkit.contracts.vault import CodeChange
 from healkit.errors import FixUndone, UsageInvalid
@@ -205,6 +206,12 @@ def requests(healkit: Healkit, options: Namespace) -> CellOutput:
         requests_commands.GROUP[word].answer_magic(healkit, words, {"reason": options.reason, "limit": 100}),
         healkit,
     )
+
+
+def trust(options: Namespace) -> CellOutput:
+    """Trust a database, or show what it would grant; it may be one that cannot be opened before."""
+    answer = trust_command.COMMANDS["trust"].function(options.name, options.show, options.remove)
+    return CellOutput.answered(answer)
 
 
 def _number(word: str, typed: str | None) -> int:

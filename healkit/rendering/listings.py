@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from healkit.contracts.data import DataView
-from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
+from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status, TrustReport
 from healkit.contracts.execution import (
     HEALING_ORIGINS,
     TRIED_COUNTED_MAX,
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 #: Columns that a narrow page shows without scrolling come first.
 _EXECUTIONS = ("row", "when", "tool", "status", "result", "took", "isolation")
+#: Names of a list that are written out.
+_NAMES_MAX = 12
 _STATES: dict[str, tuple[str, Tone]] = {"SUCCESS": ("✓", "good"), "FAILURE": ("✗", "bad")}
 
 
@@ -590,7 +592,7 @@ _TIERS = {
 
 def status(found: Status) -> Card:
     """Build the report on where the data is and what is in it."""
-    rows = [("database", found.url), ("isolation", found.tier or "none")]
+    rows = [("database", found.url), ("trusted", found.trust), ("isolation", found.tier or "none")]
     rows += [("tools", f"{found.tools:,}"), ("executions", f"{found.executions:,}")]
     rows += [("failures", f"{found.failures:,}")]
     rows += [("refused", f"{found.refused:,}")] if found.refused else []
@@ -615,6 +617,27 @@ def _trace_rows(found: Status) -> list[tuple[str, str]]:
     rows += found.settings.items()
     rows += [("parked", f"{count:,} for: {reason}") for reason, count in state.parked_for.items()]
     return [*rows, ("sending", state.problem)] if state.problem else rows
+
+
+def trust(report: TrustReport) -> Card:
+    """Build the report on what a database grants, or would."""
+    rows: list[tuple[str, Fact]] = [("database", report.place), ("trusted", report.why or "no")]
+    if report.strange:
+        rows += [("not ours", _some(report.strange)), ("", "Nothing else in it was read.")]
+    else:
+        rows.append(("tools", f"{report.tools:,}"))
+    granted = [
+        f"{label}: {', '.join(execution_card.grant_lines(own))}" for label, own in report.grants.items()
+    ]
+    rows += [("" if i else "grants", line) for i, line in enumerate(granted)]
+    rows += [("effects", _some(report.acting))] if report.acting else []
+    rows += [("requests", f"waiting for {_some(report.requests)}")] if report.requests else []
+    return Card(tone="info" if report.why else "warn", parts=(Facts(rows, indent=0),))
+
+
+def _some(names: Sequence[str]) -> str:
+    left = len(names) - _NAMES_MAX
+    return ", ".join(names[:_NAMES_MAX]) + (f", and {left:,} more" if left > 0 else "")
 
 
 def doctor(report: DoctorReport) -> Card:

@@ -34,7 +34,7 @@ from healkit.contracts.execution import (
 from healkit.contracts.failure import Failure
 from healkit.contracts.rpc import CELL_VALUE, ExecutionComplete, Init
 from healkit.contracts.tools import ToolDefinition
-from healkit.contracts.vault import VaultEntry
+from healkit.contracts.vault import UNTRUSTED_GRANTS, VaultEntry
 from healkit.crossing import regions, values
 from healkit.errors import (
     ArgumentsInvalid,
@@ -68,6 +68,7 @@ from healkit.sanitizer.cleaner import HEAD_CHARS, WHOLE_MAX_CHARS
 from healkit.store.arguments import PackedArguments, pack_arguments, validate_arguments
 from healkit.store.entries import EntryLookup, code_hash
 from healkit.store.sql_tools import READ_LOG, SqlFailed, run_sql
+from healkit.store.trust import WITHOUT_GRANTS
 from healkit.workers.process import library_of, off_loop, surely
 from healkit.workers.sandbox import Tier
 from healkit.workers.tiers import achieved_tier
@@ -136,7 +137,10 @@ class ExecutionRequest:
 
 @dataclasses.dataclass
 class _Call:
-    """A request with its record and what is needed to run it; `calls` are those it made, once it has ended."""
+    """A request with its record and what is needed to run it; `calls` are those it made, once it has ended.
+
+    untrusted: its database is, so that the tool runs without its grants.
+    """
 
     request: ExecutionRequest
     recording: Recording
@@ -145,6 +149,7 @@ class _Call:
     timeout_s: float
     mode: Mode
     calls: list[CallRecord] = dataclasses.field(default_factory=list)
+    untrusted: bool = False
 
     @property
     def prepared(self) -> Prepared:
@@ -153,7 +158,10 @@ class _Call:
 
 
 class Executor:
-    """Executes vault entries; one for each `Healkit`. `providers` may grow while it lives."""
+    """Executes vault entries; one for each `Healkit`. `providers` may grow while it lives.
+
+    grants_in_force: makes of a tool's stored grants those that count here and now; raises `ConfigError`.
+    """
 
     def __init__(
         self,
@@ -163,6 +171,7 @@ class Executor:
         database_url: str,
         pool: Callable[[], Pool],
         views: ViewKeeper,
+        grants_in_force: Callable[[Grants], Grants] = lambda stored: stored,
     ) -> None:
         self.providers: dict[str, Provider] = {}
         self._vault = vault
@@ -171,6 +180,7 @@ class Executor:
         self._database_url = database_url
         self._pool = pool
         self._views = views
+        self._grants_in_force = grants_in_force
         #: What the probe has found; None until the first execution has waited for it.
         self._tier: Tier | None = None
 
@@ -245,7 +255,8 @@ class Executor:
             grants=entry.grants,
         )
         caller = None if request.parent is None else request.parent.caller
-        grants, timeout_s = bounded(entry.grants, self._config, request.timeout_s, request.within, caller)
+        stored = entry.grants if request.alone else self._grants_in_force(entry.grants)
+        grants, timeout_s = bounded(stored, self._config, request.timeout_s, request.within, caller)
         if request.replay is not None:
             grants = grants.reading_only()
         if grants is not entry.grants:
@@ -265,6 +276,7 @@ class Executor:
             deadline=utc_now() + timedelta(seconds=timeout_s + self._config.start_timeout_s),
         )
         call = _Call(request, recording, entry, arguments, timeout_s, request.mode or self._config.mode)
+        call.untrusted = stored is UNTRUSTED_GRANTS
         # Without a tier, `_find_tier` records the rest, once it is known.
         recording.begin(None if recording.started.isolation is None else call.prepared)
         return call
@@ -425,6 +437,7 @@ class Executor:
                 recording.started,
                 recording.sink.problem,
                 _attempts_before(recording.sink.attempts) if recording.sink.attempts else "",
+                WITHOUT_GRANTS if call.untrusted else "",
                 "" if outcome.drained else _NOT_DRAINED,
                 _threads_left(result.threads) if result is not None and result.threads else "",
                 "" if call.request.replay is None else call.request.replay.warning,

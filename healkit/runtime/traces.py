@@ -33,7 +33,7 @@ class Traces:
         self._config = config
         self._database = database
         self._syncer: Syncer | None = None
-        if config.sync_url and not database.read_only:
+        if config.sync_url and not database.read_only and database.trusted:
             from healkit.tracing.delivery import Syncer
 
             self._syncer = Syncer(self._outbox, config)
@@ -74,6 +74,8 @@ class Traces:
 
         Raises `ConfigError` where no collector is configured.
         """
+        if self._config.sync_url:
+            self._database.require_trust("Its traces cannot be sent")
         if self._syncer is None:
             raise ConfigError(
                 "There is no collector to send traces to.",

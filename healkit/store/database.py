@@ -27,18 +27,24 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
+from healkit.contracts.doctor import TrustReport
+from healkit.contracts.execution import Grants
+from healkit.contracts.tools import revision_label
 from healkit.errors import (
     DatabaseCorrupt,
     DatabaseError,
     DatabaseFull,
     DatabaseLocked,
     DatabaseMissing,
+    DatabaseNotTrusted,
     DatabaseReadOnly,
     HealkitError,
     UsageInvalid,
 )
 from healkit.plain_text import shown_url
-from healkit.store import migrate
+from healkit.store import migrate, trust
 from healkit.store.locations import is_full, is_writable, resolve_url, server_engine, sqlite_path, sqlite_uri
 from healkit.store.statements import prepared, rows_of
 
@@ -68,7 +74,9 @@ class Database:
 
     url: a URL or a plain path (see `resolve_url`). wait_s: how long a write waits for another writer.
     synchronous: SQLite's setting for power cuts. create: whether a missing file or missing tables may be made (never a
-    folder). Raises `DatabaseMissing`, `DatabaseNewer`, `DatabaseCorrupt` and the other `DatabaseError`s on opening.
+    folder). only_read: opens it as it is, for looking at what it would grant. Raises `DatabaseMissing`,
+    `DatabaseNewer`, `DatabaseCorrupt`, `DatabaseNotTrusted` (for what `trust.strange_parts` finds) and the other
+    `DatabaseError`s on opening.
     """
 
     def __init__(
@@ -78,6 +86,7 @@ class Database:
         wait_s: float = 1.0,
         synchronous: Literal["NORMAL", "FULL"] = "NORMAL",
         create: bool = True,
+        only_read: bool = False,
     ) -> None:
         self.url = resolve_url(url)
         self.path = sqlite_path(self.url)
@@ -88,6 +97,11 @@ class Database:
         #: The URL as it may be shown, without a password; `where` is how a message names the database.
         self.shown_url = shown_url(self.url)
         self.where = repr(shown_url(str(self.path)) if self.path else self.shown_url)
+        #: Whether its triggers and tables may be another's; healkit's own triggers write to an FTS5 table, which SQLite
+        #: refuses to a schema that is not trusted.
+        self._is_unchecked = True
+        #: The file that was found to be trusted (the URL, for a server); None while none is.
+        self._trusted: Hashable = None
         self._engine: Engine | None = None
         self._making = threading.Lock()
         self._kept = KeptConnection(
@@ -97,6 +111,11 @@ class Database:
             made = self.path is not None and not self.path.exists()
             version = self._look_before_opening(create)
             try:
+                self.read_only |= only_read
+                if only_read and version is not None:
+                    return
+                self._refuse_strange(version)
+                self._is_unchecked = False
                 self._bring_up_to_date(version, create)
             except BaseException:
                 self.close()
@@ -143,6 +162,91 @@ class Database:
                 question = prepared(name, statement)
                 cursor.execute(question.sql, question.bind(values))
                 return rows_of(name, cursor)
+
+    # Trust: `store.trust` says what it is, and where it is kept.
+
+    @property
+    def trusted(self) -> bool:
+        """True where its user trusts it; the grants of an untrusted database count for nothing.
+
+        Who trusts it meanwhile need not open it again; who trusts it no longer must.
+        """
+        now = self.file_id() or self.url
+        if self._trusted != now:
+            self._trusted = now if self.why_trusted else None
+        return self._trusted is not None
+
+    @property
+    def why_trusted(self) -> str:
+        """Since when and why its user trusts it; "" where they do not."""
+        return trust.why_trusted(self.place, self.identity())
+
+    def trust_report(self) -> TrustReport:
+        """Say whether and why it is trusted, and what it grants then; nothing that others made is run or read."""
+        why, strange = self.why_trusted, self.strange_parts()
+        if strange:
+            return TrustReport(self.place, why, strange=tuple(strange))
+        tools = {
+            revision_label(row["tool_name"], row["target_persona"], row["active_revision"]): row
+            for row in self.fetch(trust.TOOLS)
+        }
+        grants = {label: msgspec.convert(row["grants"], Grants) for label, row in tools.items()}
+        asked = [
+            revision_label(row["tool_name"], row["target_persona"], row["parent"])
+            for row in self.fetch(trust.WAITING)
+        ]
+        return TrustReport(
+            self.place,
+            why,
+            len(tools),
+            {label: granted for label, granted in grants.items() if granted != Grants()},
+            tuple(label for label, row in tools.items() if row["flags"].get("side_effects")),
+            tuple(dict.fromkeys(asked)),
+        )
+
+    @property
+    def place(self) -> str:
+        """Where it is, as trust knows it: the file's real path, or the server's URL without its password."""
+        return self.shown_url if self._file is None else os.path.realpath(self._file)
+
+    def identity(self) -> str:
+        """Return the random id that was made with its tables; "" where it has none, or several."""
+        if self.path is None or not self.fetch(trust.HAS_IDENTITY):
+            return ""
+        rows = self.fetch(trust.READ_IDENTITY)
+        return str(rows[0]["chain"]) if len(rows) == 1 else ""
+
+    def require_trust(self, what: str) -> None:
+        """Raise `DatabaseNotTrusted` unless its user trusts it. what: what cannot be done, as a sentence."""
+        if not self.trusted:
+            raise DatabaseNotTrusted(
+                f"{what}: the database {self.where} is not trusted.",
+                hint=trust.hint(self.place),
+            )
+
+    def trust(self) -> None:
+        """Trust it, in every process of this user; raise `DatabaseError` where that cannot be written down."""
+        trust.trust(self.place, self.identity())
+
+    def strange_parts(self) -> list[str]:
+        """Name what in it is not healkit's own, and could run or be read in its place; nothing of it is run."""
+        if self.path is None:
+            return []
+        with mapped(self.where, self.path), self._kept.lent() as connection:
+            version = connection.execute(migrate.READ_VERSION).fetchone()
+            return trust.strange_parts(connection, str(version[0]))
+
+    def _refuse_strange(self, version: str | None) -> None:
+        """Raise `DatabaseNotTrusted` for an untrusted file with parts of others, before anything is written to it."""
+        if self.path is None or version is None:
+            return
+        strange = [] if self.trusted else self.strange_parts()
+        if strange:
+            raise DatabaseNotTrusted(
+                f"The database {self.where} is not trusted, and has parts that healkit did not make: "
+                f"{', '.join(strange[:5])}. It was not opened.",
+                hint=trust.hint(self.place),
+            )
 
     @contextmanager
     def write(self) -> Iterator[Session]:
@@ -195,6 +299,7 @@ class Database:
         self.read_only = not (is_writable(self.path) and is_writable(self.path.parent))
         uri = sqlite_uri(self.path, "ro")
         with closing(sqlite3.connect(uri, uri=True, timeout=MIGRATION_WAIT_S)) as probe:
+            probe.execute("PRAGMA trusted_schema = OFF")
             known = probe.execute(
                 "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (migrate.VERSION_TABLE,)
             ).fetchone()
@@ -309,6 +414,8 @@ class Database:
             check_same_thread=False,
         )
         with closed_on_error(connection):
+            if self._is_unchecked:
+                connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute(f"PRAGMA synchronous = {self.synchronous}")
             connection.execute("PRAGMA foreign_keys = ON")
         return connection
@@ -343,6 +450,8 @@ class Database:
                 migrate.upgrade(migrating, self.where)
         finally:
             engine.dispose()
+        if version is None:
+            trust.trust_own(self.place, self.identity())
 
     def _set_wal(self) -> None:
         """Set WAL mode; SQLite fails at once, timeout or not, if another process does the same."""

@@ -32,8 +32,7 @@ from healkit.errors import (
 from healkit.pysource import shapes
 from healkit.pysource.shapes import examples_in
 from healkit.store.database import Database
-from healkit.store.spool import Spool
-from healkit.store.statements import LOOKUP
+from healkit.store.statements import LOOKUP, unreadable
 
 if TYPE_CHECKING:
     from healkit.store.models import CodeVault, Revision, ToolRegistry
@@ -116,8 +115,15 @@ class EntryLookup:
 
 
 def entry_of(rows: EntryRows, kind: type[VaultEntry] = VaultEntry, *, check: bool = True) -> VaultEntry:
-    """Make the entry of its rows; raise `VaultTampered` where the code no longer has its hash."""
+    """Make the entry of its rows.
+
+    Raises `VaultTampered` where the code no longer has its hash, and `DatabaseCorrupt` for grants that are none.
+    """
     tool, revision, code = rows
+    try:
+        grants = msgspec.convert(tool.grants, Grants)
+    except msgspec.ValidationError:
+        raise unreadable("grants", tool.grants) from None
     entry = kind(
         tool_name=tool.tool_name,
         persona=tool.target_persona,
@@ -127,7 +133,7 @@ def entry_of(rows: EntryRows, kind: type[VaultEntry] = VaultEntry, *, check: boo
         type=code.type,
         description=tool.description,
         input_schema=tool.input_schema,
-        grants=msgspec.convert(tool.grants, Grants),
+        grants=grants,
         examples=tool.examples,
         flags=tool.flags,
         group=tool.group_name,
@@ -281,15 +287,13 @@ def make_grants(given: Grants | Mapping[str, Any]) -> Grants:
     return grants
 
 
-def checked_grants(changes: Mapping[str, Any], stored: Grants, database: Path | None, url: str) -> Grants:
-    """Check changed grants, together with those stored ones whose validity depends on them; raise `ConfigError`.
+def changed_grants(changes: Mapping[str, Any], stored: Grants) -> Grants:
+    """Return changed grants, with those stored ones whose validity depends on them; raise `ConfigError`.
 
     The other stored grants are left out: one that has gone stale must not block a change.
     """
     beside = {n: getattr(stored, n) for name in changes for n in _DEPENDENTS.get(name, ())}
-    grants = make_grants({**beside, **changes})
-    keep_records_apart(grants, database, Spool(database or url).folders)
-    return grants
+    return make_grants({**beside, **changes})
 
 
 def keep_records_apart(grants: Grants, database: Path | None, folders: Iterable[Path]) -> None:

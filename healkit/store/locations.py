@@ -15,7 +15,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -42,23 +42,45 @@ _IN_MEMORY |= {"sqlite+pysqlite:///", "sqlite+pysqlite:///:memory:"}
 def resolve_url(
     given: str | Path | None = None, environ: Mapping[str, str] | None = None, cwd: str | Path | None = None
 ) -> str:
-    """Return the URL of the argument, else of `HEALKIT_DB`, the nearest `healkit.db`, or the user's own.
+    """Return the URL of the database in use, as `choice` does, without the reason."""
+    return choice(given, environ, cwd)[0]
 
-    `given` and `HEALKIT_DB` are a URL or a plain path. The nearest file is looked for in `cwd` and upward;
-    the user's own is in the platform's folder for user data. Raises `DatabaseMissing` when that cannot be
-    made.
+
+def choice(
+    given: str | Path | None = None, environ: Mapping[str, str] | None = None, cwd: str | Path | None = None
+) -> tuple[str, str]:
+    """Return the URL of the database in use, and why it is this one.
+
+    `given` and `HEALKIT_DB` are a URL or a plain path. The nearest file is looked for in `cwd` and upward, up to the
+    home folder, and not in a folder above that another user owns; the user's own is in the platform's folder for user
+    data. Raises `DatabaseMissing` when that cannot be made.
     """
     environ = os.environ if environ is None else environ
     folder = Path(cwd) if cwd is not None else Path.cwd()
     if given is not None and str(given):
-        return _as_url(str(given), folder)
+        return _as_url(str(given), folder), "named"
     if wanted := environ.get("HEALKIT_DB"):
         # Every reader of the variable in this process gets the same database, in memory or not.
-        return _process_url() if _is_in_memory(wanted) else _as_url(wanted, folder)
-    for place in (folder.absolute(), *folder.absolute().parents):
+        return _process_url() if _is_in_memory(wanted) else _as_url(wanted, folder), "named by HEALKIT_DB"
+    for place in _upward(folder.absolute()):
         if (place / FILE_NAME).is_file():
-            return file_url(place / FILE_NAME)
-    return file_url(_user_data_folder() / FILE_NAME)
+            why = "in this folder" if place == folder.absolute() else "the nearest one in the folders above"
+            return file_url(place / FILE_NAME), why
+    return file_url(_user_data_folder() / FILE_NAME), "yours, for folders without one"
+
+
+def _upward(folder: Path) -> Iterator[Path]:
+    """Yield the folder, and those above it up to the home folder, as long as they are this user's own."""
+    home = os.path.expanduser("~")
+    for place in (folder, *folder.parents):
+        try:
+            if place != folder and place.stat().st_uid != os.geteuid():
+                return
+        except OSError:
+            return
+        yield place
+        if str(place) == home:
+            return
 
 
 def file_url(path: Path) -> str:

@@ -101,6 +101,29 @@ def upgrade(connection: Connection, where: str) -> bool:
     refuse_unknown(version, where)
     if version == head():
         return False
+    adopting = version is None and _set_aside(connection, where)
+    _migrate(connection, "head")
+    if adopting:
+        _bring_back(connection, where)
+    return True
+
+
+@cache
+def schema_of(version: str) -> dict[str, tuple[str, str | None]]:
+    """Return what healkit's own tables, indexes and triggers are on SQLite: kind and SQL by name."""
+    from sqlalchemy import create_engine
+
+    engine = create_engine("sqlite://")
+    try:
+        with engine.begin() as connection:
+            _migrate(connection, version)
+            made = connection.exec_driver_sql("SELECT name, type, sql FROM sqlite_master").all()
+    finally:
+        engine.dispose()
+    return {name: (kind, sql) for name, kind, sql in made}
+
+
+def _migrate(connection: Connection, version: str) -> None:
     from alembic import command
     from alembic.config import Config
 
@@ -108,11 +131,7 @@ def upgrade(connection: Connection, where: str) -> bool:
     config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
-    adopting = version is None and _set_aside(connection, where)
-    command.upgrade(config, "head")
-    if adopting:
-        _bring_back(connection, where)
-    return True
+    command.upgrade(config, version)
 
 
 def _set_aside(connection: Connection, where: str) -> bool:

@@ -127,8 +127,9 @@ class Requests:
 
         Raises `PatchRequestNotFound`, `PatchRequestDecided` for one that was declined, `VaultTampered`, and
         `RevisionConflict` with both sides where the tool has moved on since: the request is `overtaken` then, and says
-        the same each time.
+        the same each time. Raises `DatabaseNotTrusted` too: a request of an untrusted database cannot be accepted.
         """
+        self._database.require_trust(f"Request {number} cannot be accepted")
         with self._database.write() as session:
             row = _row(session, number)
             if row.state == "accepted":

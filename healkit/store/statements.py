@@ -29,7 +29,8 @@ from healkit.contracts.execution import (
     StoredTrace,
     summarize,
 )
-from healkit.errors import ConfigError
+from healkit.errors import ConfigError, DatabaseCorrupt
+from healkit.plain_text import one_line
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPICursor
@@ -204,7 +205,10 @@ def prepared(dialect_name: str, statement: str) -> Prepared:
 
 
 def rows_of(dialect_name: str, cursor: DBAPICursor) -> list[dict[str, Any]]:
-    """Read all rows of an answer as dicts by column, with times in UTC and JSON decoded."""
+    """Read all rows of an answer as dicts by column, with times in UTC and JSON decoded.
+
+    Raises `DatabaseCorrupt` for what is no time or no JSON where there should be one.
+    """
     names = list(map(itemgetter(0), cursor.description))
     readers = _READERS[dialect_name]
     special = [(name, read) for name in names if (read := readers.get(name)) is not None]
@@ -213,9 +217,20 @@ def rows_of(dialect_name: str, cursor: DBAPICursor) -> list[dict[str, Any]]:
         values = dict(zip(names, row, strict=True))
         for name, read in special:
             if values[name] is not None:
-                values[name] = read(values[name])
+                try:
+                    values[name] = read(values[name])
+                except (ValueError, TypeError, msgspec.MsgspecError):
+                    raise unreadable(name, values[name]) from None
         found.append(values)
     return found
+
+
+def unreadable(column: str, value: object) -> DatabaseCorrupt:
+    """Return the error for a value that healkit cannot have written into that column."""
+    return DatabaseCorrupt(
+        f"The database holds {one_line(repr(value), 60)} in a column {column!r}, which healkit did not write.",
+        hint="Restore the database from a copy, or move it away to start with a new one.",
+    )
 
 
 def read_column(dialect_name: str, name: str, value: object) -> Any:

@@ -33,10 +33,10 @@ from healkit.store.entries import (
     CodeType,
     EntryLookup,
     EntryRows,
+    changed_grants,
     check_names,
     check_same,
     check_untampered,
-    checked_grants,
     entry_of,
 )
 from healkit.store.models import CodeVault, ToolRegistry
@@ -392,7 +392,7 @@ class Vault:
         return entry_of(rows, self._entry_type)
 
     def _checked(self, changes: Mapping[str, Any], stored: Grants = Grants()) -> Grants:
-        grants = checked_grants(changes, stored, self._database.path, self._database.url)
+        grants = changed_grants(changes, stored)
         if self._check_grants is not None:
             self._check_grants(grants)
         return grants

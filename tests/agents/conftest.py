@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from trusted import trusted_copy
 
 from healkit import Healkit
 
@@ -14,7 +14,7 @@ from healkit import Healkit
 @pytest.fixture
 def db(tmp_path: Path, empty_database: Path) -> Path:
     """Copy an empty database into a folder of the test's own."""
-    return Path(shutil.copy(empty_database, tmp_path / "healkit.db"))
+    return Path(trusted_copy(empty_database, tmp_path / "healkit.db"))
 
 
 @pytest.fixture

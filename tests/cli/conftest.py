@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cli_samples import Done, call
+from trusted import trusted_copy
 from waiting import WITHIN_S
 
 Cli = Callable[..., Done]
@@ -56,7 +56,7 @@ def cli_process(environment: dict[str, str], tmp_path: Path) -> CliProcess:
 @pytest.fixture
 def fibonacci(cli: Cli, environment: dict[str, str], empty_database: Path) -> Cli:
     """`cli` with a broken fibonacci in the vault."""
-    shutil.copy(empty_database, environment["HEALKIT_DB"])
+    trusted_copy(empty_database, environment["HEALKIT_DB"])
     code = "def fibonacci(n: int):\n    print('working on', n)\n    return n / 0\n"
     assert cli("vault", "add", "fibonacci", "-", stdin=code).stdout == "fibonacci v1 saved\n"
     return cli

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
+from trusted import trusted_copy
 
 from healkit import Healkit
 
@@ -16,7 +16,7 @@ from healkit import Healkit
 @pytest.fixture
 def audited(cli, environment: dict[str, str], empty_database: Path):
     """`cli` with three entries in the audit."""
-    shutil.copy(empty_database, environment["HEALKIT_DB"])
+    trusted_copy(empty_database, environment["HEALKIT_DB"])
     with Healkit(environment["HEALKIT_DB"]) as healkit:
         for choice, success in (("gather_info", True), ("execute_data_op", False), ("finalize", True)):
             metadata = {"success": success, "durationMs": 2.5}

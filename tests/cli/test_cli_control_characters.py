@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 
 import pytest
+from trusted import trusted_copy
 
 from healkit.errors import HealkitError
 from healkit.plain_text import drawn
@@ -38,7 +38,7 @@ def outcome(done):
 @pytest.fixture
 def hostile(cli, environment, empty_database):
     """`cli` with a tool that fails with such a text once, and returns it once."""
-    shutil.copy(empty_database, environment["HEALKIT_DB"])
+    trusted_copy(empty_database, environment["HEALKIT_DB"])
     assert cli("vault", "add", "hostile", "-", stdin=CODE.split("\n\n\n")[0]).returncode == 0
     return cli
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from model_server import SECRET_KEY, ModelServer, calls, fails, model_server
+from trusted import trusted_copy
 from waiting import WITHIN_S
 
 from healkit import Healkit
@@ -41,7 +41,7 @@ def server() -> Iterator[ModelServer]:
 @pytest.fixture
 def deciding(cli: Any, environment: dict[str, str], empty_database: Path, tmp_path: Path) -> Any:
     """Return `cli` with a tool in the vault, a file, a view and a plan."""
-    shutil.copy(empty_database, environment["HEALKIT_DB"])
+    trusted_copy(empty_database, environment["HEALKIT_DB"])
     with Healkit(environment["HEALKIT_DB"]) as healkit:
         healkit.vault.add("totals", TOTALS)
         healkit.views.put(FRAME, "kept")

@@ -16,6 +16,7 @@ import pytest
 import typer
 from cli_samples import Done, call
 from tiers import slow_but
+from trusted import trusted_copy
 from typed_lines import PARSER, PYTHON, split, typed_in
 
 from healkit import Healkit
@@ -68,7 +69,7 @@ COMMANDS = dict(commands())
 def seeded(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Path:
     """Make a folder in which there is one of everything: a tool, a failed run, a request, a view, an audit."""
     folder = tmp_path_factory.mktemp("seeded")
-    shutil.copy(empty_database, folder / "healkit.db")
+    trusted_copy(empty_database, folder / "healkit.db")
     with Healkit(folder / "healkit.db") as healkit:
         healkit.vault.add("ratio", RATIO, examples=[{"arguments": {"wins": 3, "games": 0}, "result": 0.0}])
         healkit.execute("ratio", arguments={"wins": 3, "games": 0}, record=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from model_server import ModelServer, model_server
+from trusted import trusted_copy
 
 from healkit import Healkit
 
@@ -30,7 +31,7 @@ TOOLS = {
 
 @pytest.fixture(scope="session")
 def deciding_database(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Path:
-    path = Path(shutil.copy(empty_database, tmp_path_factory.mktemp("deciding") / "healkit.db"))
+    path = Path(trusted_copy(empty_database, tmp_path_factory.mktemp("deciding") / "healkit.db"))
     with Healkit(path) as opened:
         for name, code in TOOLS.items():
             opened.vault.add(name, code)

@@ -6,7 +6,6 @@ those that differ by what crosses to a worker and back: frames of each data set,
 
 from __future__ import annotations
 
-import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from decide_samples import Scripted, end, op
 from decide_tasks import TASKS, load
 from test_operations_tasks import check_output
 from tiers import slow_but
+from trusted import trusted_copy
 
 from healkit import Healkit
 from healkit.contracts.audit import AuditEntry
@@ -47,7 +47,7 @@ BREAKING = (
 
 @pytest.fixture(scope="module")
 def equipped(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Healkit]:
-    path = shutil.copy(empty_database, tmp_path_factory.mktemp("equipped") / "healkit.db")
+    path = trusted_copy(empty_database, tmp_path_factory.mktemp("equipped") / "healkit.db")
     with Healkit(path) as opened:
         install(opened)
         opened.vault.add("add_up", BREAKING, group="decide")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import sqlite3
 from pathlib import Path
 
 import msgspec
 import pytest
 from healing_samples import FIXED, SILENT, WRONG, Idea
+from trusted import trusted_copy
 
 from healkit import Config, Healkit
 from healkit.errors import RevisionConflict
@@ -132,7 +132,7 @@ def test_a_tool_that_is_kept_off_the_record_leaves_no_arguments_in_the_audit(hea
 def test_raw_traces_leave_no_secret_in_the_audit(tmp_path: Path, failing_database: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     config = Config(trace_raw=True)
-    with Healkit(shutil.copy(failing_database, tmp_path / "healkit.db"), config=config) as healing:
+    with Healkit(trusted_copy(failing_database, tmp_path / "healkit.db"), config=config) as healing:
         healing.vault.add("first", "def first(text):\n    return text[9000]")
         healing.execute("first", arguments={"text": secret})
         report = healing.heal("first", advisors=[Idea("def first(text):\n    return text[0]")])

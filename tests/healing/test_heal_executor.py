@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trusted import trusted_copy
 
 from healkit import Healkit
 from healkit.healing.report import HealReport
@@ -80,8 +80,8 @@ def told(report: HealReport) -> dict[str, Any]:
 def test_a_healing_reports_the_same_in_processes(
     tmp_path: Path, empty_database: Path, processes: Executor
 ) -> None:
-    here = healed(shutil.copy(empty_database, tmp_path / "here.db"))
-    away = healed(shutil.copy(empty_database, tmp_path / "away.db"), executor=processes)
+    here = healed(trusted_copy(empty_database, tmp_path / "here.db"))
+    away = healed(trusted_copy(empty_database, tmp_path / "away.db"), executor=processes)
     assert here.best is not None
     assert "abs(number)" in here.best.patch.code
     assert told(away) == told(here)

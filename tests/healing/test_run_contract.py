@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 from contract_features import FEATURES, RawRun, Written
 from healing_samples import BROKEN, FIXED, STEP, STEP_EXAMPLES, TREACHEROUS, WRONG, Idea
+from trusted import trusted_copy
 from waiting import wait_until
 
 from healkit import Config, Healkit
@@ -123,7 +123,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, failing_database: Path) ->
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_STATE_HOME", str(folder / "state"))
         patched.setenv("HEALKIT_SANITIZER_RULES", str(folder / "rules.toml"))
-        database = Path(shutil.copy(failing_database, folder / "healkit.db"))
+        database = Path(trusted_copy(failing_database, folder / "healkit.db"))
         with Healkit(database, config=Config.from_environment(os.environ)) as healkit:
             healkit.vault.add("share", SHARE)
             healkit.vault.add("other", "def other():\n    return 1\n")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from trusted import trusted_copy
 from typed_lines import PARSER, typed_in
 
 from healkit import Healkit
@@ -54,7 +55,7 @@ WRONG = ("--nonsense", "nonsense", "nonsense nonsense nonsense", "'never closed"
 def seeded(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Path:
     """Make a folder in which there is one of everything."""
     folder = tmp_path_factory.mktemp("seeded")
-    shutil.copy(empty_database, folder / "healkit.db")
+    trusted_copy(empty_database, folder / "healkit.db")
     with Healkit(folder / "healkit.db") as healkit:
         healkit.vault.add("ratio", RATIO, examples=[{"arguments": {"wins": 3, "games": 0}, "result": 0.0}])
         healkit.vault.add("total", TOTAL)

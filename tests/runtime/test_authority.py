@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from trusted import trusted_copy
 
 from healkit import Config, Healkit
 from healkit.contracts.execution import Grants
@@ -30,7 +30,7 @@ def asks(tool: str, arguments: dict) -> str:
 def healkit(tmp_path: Path, empty_database: Path) -> Iterator[Healkit]:
     """Return an empty vault and log; a nested call on a busy machine takes longer than its default limit."""
     config = Config(rpc_timeout_s=60, timeout_s=90, start_timeout_s=60)
-    with Healkit(shutil.copy(empty_database, tmp_path / "healkit.db"), config=config) as opened:
+    with Healkit(trusted_copy(empty_database, tmp_path / "healkit.db"), config=config) as opened:
         yield opened
 
 

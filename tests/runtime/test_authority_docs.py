@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from trusted import trusted_copy
 
 from healkit import Config, Healkit
 from healkit.contracts.execution import Grants
@@ -93,7 +93,7 @@ def healkit_of(
 
         @functools.cache
         def of(tier: Any) -> Healkit:
-            path = shutil.copy(empty_database, tmp_path_factory.mktemp(tier) / "healkit.db")
+            path = trusted_copy(empty_database, tmp_path_factory.mktemp(tier) / "healkit.db")
             config = Config(isolation=tier, start_timeout_s=60, rpc_timeout_s=60, timeout_s=90)
             healkit = opened.enter_context(Healkit(path, config=config))
             healkit.provide(lambda: 1, "one")

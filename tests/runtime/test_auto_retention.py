@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from pathlib import Path
 
 import pytest
+from trusted import trusted_copy
 from waiting import wait_until
 
 from healkit import Config, Healkit
@@ -18,7 +18,7 @@ from healkit.store.log_writer import LogWriter
 @pytest.fixture
 def database(tmp_path: Path, empty_database: Path) -> Path:
     """Return a database with twenty finished executions."""
-    path = Path(shutil.copy(empty_database, tmp_path / "healkit.db"))
+    path = Path(trusted_copy(empty_database, tmp_path / "healkit.db"))
     opened = Database(str(path))
     writer = LogWriter(opened)
     for _ in range(20):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 
 import pytest
+from trusted import trusted_copy
 
 from healkit import Config, Healkit
 from healkit.config import Mode
@@ -119,7 +119,7 @@ def test_a_name_is_provided_once_unless_it_is_replaced(healkit: Healkit) -> None
 @pytest.mark.requirement("WORK-12")
 def test_the_default_mode_is_a_setting(tmp_path: Path, empty_database: Path) -> None:
     """C3: each call had to say `subprocess`."""
-    path = shutil.copy(empty_database, tmp_path / "healkit.db")
+    path = trusted_copy(empty_database, tmp_path / "healkit.db")
     kernel = "import sys\ndef run():\n    return 'ipykernel' in sys.modules\n"
     with Healkit(path, config=Config(mode="subprocess", start_timeout_s=60)) as healkit:
         healkit.vault.add("kernel", kernel)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from trusted import trusted_copy
 from waiting import wait_until
 
 from healkit import Execution, Healkit
@@ -110,7 +110,7 @@ def test_a_call_under_way_when_its_worker_ends_fails_and_what_came_of_it_is_adde
 
 def test_an_answer_after_the_healkit_was_closed_is_on_record(tmp_path: Path, empty_database: Path) -> None:
     """C1: it went into a file beside the database, which only another start of healkit brought in."""
-    database = shutil.copy(empty_database, tmp_path / "healkit.db")
+    database = trusted_copy(empty_database, tmp_path / "healkit.db")
     with Healkit(database) as healkit:
         slow = Slow(healkit)
         healkit.vault.add("tool", tool("mcp.host.slow()"))
@@ -153,7 +153,7 @@ healkit.execute("tool")
 @pytest.mark.requirement("LOG-2", "WORK-8")
 def test_a_call_under_way_when_its_host_dies_fails_with_it(tmp_path: Path, empty_database: Path) -> None:
     """C1: the next start ended the execution and its trace, and left its call as it was."""
-    database = shutil.copy(empty_database, tmp_path / "healkit.db")
+    database = trusted_copy(empty_database, tmp_path / "healkit.db")
     with subprocess.Popen([sys.executable, "-c", HOST, database], stdout=subprocess.PIPE, text=True) as host:
         assert host.stdout.readline() == "begun\n"
         host.send_signal(signal.SIGKILL)

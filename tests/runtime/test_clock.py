@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import shutil
 import sqlite3
 import sys
 import threading
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "store"))  # the store's samples are these tests' too
 from store_samples import failed, started, succeeded
+from trusted import trusted_copy
 
 from healkit import Config, Healkit
 from healkit.contracts.execution import utc_now
@@ -123,7 +123,7 @@ def test_a_row_that_waits_for_its_database_has_its_place_in_the_order(
 ) -> None:
     """R5: an execution that began while the log was locked is newer than the rows of then, also by a late clock."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    path = shutil.copy(empty_database, tmp_path / "healkit.db")
+    path = trusted_copy(empty_database, tmp_path / "healkit.db")
     with (
         contextlib.closing(Database(path)) as database,
         contextlib.closing(Recorder(database, Config(log_wait_s=0.05))) as recorder,

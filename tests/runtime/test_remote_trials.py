@@ -6,7 +6,6 @@ import base64
 import multiprocessing.spawn
 import os
 import pickle
-import shutil
 import signal
 import sys
 import threading
@@ -19,6 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 from trial_server_samples import children_of_trial_servers
+from trusted import trusted_copy
 from waiting import wait_until
 
 from healkit import Config, Healkit
@@ -65,7 +65,7 @@ def test_the_types_of_a_result_come_back_from_a_worker_elsewhere(healkit: Healki
 def test_a_worker_is_sent_what_its_trials_need_and_nothing_else(tmp_path: Path, empty_database: Path) -> None:
     config = Config(heal_model_url="https://model.example", sync_token="a-token-of-mine", start_timeout_s=30)
     executor = OnTheSpot()
-    with Healkit(shutil.copy(empty_database, tmp_path / "mine.db"), config=config) as healkit:
+    with Healkit(trusted_copy(empty_database, tmp_path / "mine.db"), config=config) as healkit:
         results = healkit.trials(doubles(9), executor=executor, parallel=1)
     assert [result.value for result in results] == [2 * n for n in range(9)]
     sent = b"".join(executor.given)
@@ -109,7 +109,7 @@ FORGED = {
 @pytest.mark.requirement("SCALE-2")
 @pytest.mark.parametrize("kind", FORGED)
 def test_a_forged_reply_is_no_result(tmp_path: Path, empty_database: Path, kind: str) -> None:
-    database = shutil.copy(empty_database, tmp_path / "healkit.db")
+    database = trusted_copy(empty_database, tmp_path / "healkit.db")
     with Healkit(database, config=Config(result_max_bytes=1_000_000)) as healkit:
         results = healkit.trials(doubles(2), executor=OnTheSpot(lambda _: FORGED[kind]), parallel=1)
         assert [result.lost for result in results] == [True, True]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from trusted import trusted_copy
 
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter
@@ -36,7 +36,7 @@ def database(_own_folders: None, new_database: Callable[[str], str]) -> Iterator
 @pytest.fixture
 def sqlite_database(_own_folders: None, tmp_path: Path, empty_database: Path) -> Iterator[Database]:
     """Open a new database in a file, for what is about that file or about SQLite."""
-    opened = Database(shutil.copy(empty_database, tmp_path / "healkit.db"), wait_s=0.2)
+    opened = Database(trusted_copy(empty_database, tmp_path / "healkit.db"), wait_s=0.2)
     yield opened
     opened.close()
 

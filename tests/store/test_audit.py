@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import sqlite3
 import uuid
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from audit_samples import audit_of, filled, head_at, unguarded
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from side_by_side import Forked, Meet, at_once
+from trusted import trusted_copy
 from waiting import wait_until
 
 from healkit import Healkit
@@ -383,7 +383,7 @@ def verified_after(
 ) -> AuditVerification:
     """Verify a copy of the audit after these statements."""
     path, anchor = seeded
-    with contextlib.closing(Database(shutil.copy(path, path.with_name(f"{uuid.uuid4()}.db")))) as copy:
+    with contextlib.closing(Database(trusted_copy(path, path.with_name(f"{uuid.uuid4()}.db")))) as copy:
         with unguarded(copy) as connection:
             for statement, values in statements:
                 connection.execute(statement, values)

@@ -7,7 +7,6 @@ import gc
 import json
 import os
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -35,6 +34,7 @@ from store_samples import (
     started,
     succeeded,
 )
+from trusted import trusted_copy
 from waiting import WITHIN_S, wait_until
 
 from healkit import Healkit
@@ -583,7 +583,7 @@ def test_a_read_is_of_the_file_that_is_there_now(sqlite_database: Database) -> N
 def test_a_database_that_is_closed_or_dropped_leaves_none_of_its_files_open(
     tmp_path: Path, empty_database: Path
 ) -> None:
-    path = Path(shutil.copy(empty_database, tmp_path / "healkit.db"))
+    path = Path(trusted_copy(empty_database, tmp_path / "healkit.db"))
     database = Database(path)
     database.fetch(NEWEST, limit=1)
     assert files_open(path) > 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import socket
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trusted import trusted_copy
 from waiting import WITHIN_S
 
 from healkit.errors import SqlNotAllowed
@@ -195,7 +195,7 @@ def test_no_statement_reads_a_table_of_healkits_own(
     empty_database: Path, tmp_path: Path, log_of: str
 ) -> None:
     """S1: a SQL tool without grants read every table of the log and the vault, whatever it called them."""
-    path = Path(shutil.copy(empty_database, tmp_path / "own.db"))
+    path = Path(trusted_copy(empty_database, tmp_path / "own.db"))
     with contextlib.closing(sqlite3.connect(path)) as connection:
         tables = [
             name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from misbehaving import Collector, collecting
 from tracing_samples import QUICK, Sender
 from trip_samples import opened
+from trusted import trusted_copy
 
 from healkit import Healkit
 from healkit.config import Config
@@ -27,7 +27,7 @@ def sender(
 ) -> Iterator[Sender]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     made = Sender(
-        shutil.copy(empty_database, tmp_path / "healkit.db"), Config(sync_url=collector.url, **QUICK)
+        trusted_copy(empty_database, tmp_path / "healkit.db"), Config(sync_url=collector.url, **QUICK)
     )
     yield made
     made.close()

@@ -1,0 +1,19 @@
+"""Databases that are copied to save their migrations, and trusted as if they had been made at their new place."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from healkit.store.database import Database
+
+
+def trusted_copy(database: Path | str, to: Path | str) -> str:
+    """Copy a database and trust the copy; return its path."""
+    copy = str(shutil.copy(database, to))
+    opened = Database(copy, create=False, only_read=True)
+    try:
+        opened.trust()
+    finally:
+        opened.close()
+    return copy
