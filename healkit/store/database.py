@@ -45,7 +45,15 @@ from healkit.errors import (
 )
 from healkit.plain_text import shown_url
 from healkit.store import migrate, trust
-from healkit.store.locations import is_full, is_writable, resolve_url, server_engine, sqlite_path, sqlite_uri
+from healkit.store.locations import (
+    is_full,
+    is_temporary,
+    is_writable,
+    resolve_url,
+    server_engine,
+    sqlite_path,
+    sqlite_uri,
+)
 from healkit.store.statements import prepared, rows_of
 
 if TYPE_CHECKING:
@@ -451,7 +459,7 @@ class Database:
         finally:
             engine.dispose()
         if version is None:
-            trust.trust_own(self.place, self.identity())
+            trust.trust_own(self.place, self.identity(), lasting=not is_temporary(self.path))
 
     def _set_wal(self) -> None:
         """Set WAL mode; SQLite fails at once, timeout or not, if another process does the same."""

@@ -208,8 +208,18 @@ def _process_url() -> str:
     return _temporary_url()
 
 
+#: Databases in memory, which end with this process.
+_temporary: set[Path] = set()
+
+
+def is_temporary(path: Path | None) -> bool:
+    """Return True for the file that stands for a database in memory."""
+    return path in _temporary
+
+
 def _temporary_url() -> str:
     folder, owner = new_temporary_folder("healkit-"), os.getpid()
+    _temporary.add(folder / FILE_NAME)
 
     def remove() -> None:
         if os.getpid() == owner:  # a forked child ends too, and must leave its parent's database alone

@@ -43,7 +43,7 @@ NO_AUTHORITY = "its tools run without grants and calls, and no request can be ac
 WITHOUT_GRANTS = (
     "This database is not trusted, so the tool ran without grants and calls: healkit trust --show says more."
 )
-_SESSION = "made by this process, which could not write that down"
+_SESSION = "made by you, in this process"
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class _Record(msgspec.Struct, frozen=True):
     since: datetime
 
 
-#: What this process made where nothing can be written down: trusted until the process ends.
+#: What this process made in memory, or where nothing can be written down: trusted until the process ends.
 _unwritten: set[tuple[str, str]] = set()
 
 #: Differences in the text of a table's definition that mean nothing.
@@ -100,12 +100,13 @@ def trust(place: str, identity: str, *, own: bool = False) -> None:
         ) from None
 
 
-def trust_own(place: str, identity: str) -> None:
-    """Trust a database that this process has made; for this process alone where that cannot be written down."""
-    try:
-        trust(place, identity, own=True)
-    except DatabaseError:
-        _unwritten.add((place, identity))
+def trust_own(place: str, identity: str, *, lasting: bool) -> None:
+    """Trust a database that this process has made: for this process alone unless it lasts and that can be written."""
+    if lasting:
+        with suppress(DatabaseError):
+            return trust(place, identity, own=True)
+    _unwritten.add((place, identity))
+    return None
 
 
 def distrust(place: str) -> bool:

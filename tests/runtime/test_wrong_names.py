@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from trusted import trusted_copy
 
 from healkit import Healkit
 from healkit.errors import DatabaseError, HealkitError, VaultError
@@ -23,9 +24,7 @@ NO_NAMES = (None, 3, 3.5, True, b"half", ["half"], {"name": "half"}, object(), F
 @pytest.fixture(scope="module")
 def hk(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Healkit]:
     """Lend a Healkit with one tool and one view."""
-    path = tmp_path_factory.mktemp("names") / "healkit.db"
-    path.write_bytes(empty_database.read_bytes())
-    with Healkit(path) as healkit:
+    with Healkit(trusted_copy(empty_database, tmp_path_factory.mktemp("names") / "healkit.db")) as healkit:
         healkit.vault.add("half", CODE)
         healkit.views.put(FRAME, "sales")
         yield healkit
