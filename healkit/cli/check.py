@@ -13,7 +13,6 @@ from healkit.commands.table import CODE, DB, FAILED, OK, Answer, Command, open_h
 from healkit.errors import DatabaseMissing
 from healkit.options import Option, word
 from healkit.plain_text import untick
-from healkit.workers.sandbox import passing_folder
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -75,15 +74,14 @@ def check(
 
 @contextlib.contextmanager
 def _opened(db: str | None) -> Iterator[Healkit]:
-    """Open the database; where there is none, as on a machine for tests, one that goes with the command."""
+    """Open the database; where there is none, as on a machine for tests, one in memory."""
     with contextlib.ExitStack() as stack:
         try:
             healkit = open_healkit(db, create=False)
         except DatabaseMissing:
             if db is not None:
                 raise
-            folder = stack.enter_context(passing_folder())
-            healkit = open_healkit(str(folder / "healkit.db"), create=True)
+            healkit = open_healkit("sqlite://", create=True)
         yield stack.enter_context(healkit)
 
 
