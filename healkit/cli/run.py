@@ -39,6 +39,7 @@ def run(
     timeout: Annotated[float | None, options.TIMEOUT] = None,
     mcp: Annotated[Path | None, _MCP] = None,
     record: Annotated[bool, _RECORD] = False,
+    retry: Annotated[bool, options.RETRY] = False,
     db: Annotated[str | None, DB] = None,
     *,
     as_json: bool,
@@ -61,6 +62,7 @@ def run(
                 origin="cli",
                 on_output=outputs.show,
                 record=record or None,
+                retry=retry,
             )
         except ArgumentsInvalid as error:
             entry = healkit.vault.get(name, in_label or persona)

@@ -198,7 +198,7 @@ _add(
     "Examples: %run_tool fibonacci n=10\n          value = %run_tool fibonacci n=limit\n"
     "Python twin: hk.execute_tool(name, persona, arguments)",
     _word("name", "the tool's name; key=value arguments follow", nargs=None),
-    *(o.PERSONA, o.ARGS, o.TIMEOUT, o.RECORD),
+    *(o.PERSONA, o.ARGS, o.TIMEOUT, o.RECORD, o.RETRY),
     example="%run_tool NAME key=value …; %vault lists the tools",
 )
 _add(

@@ -218,7 +218,7 @@ class HealkitMagics(Magics):
     def run_tool(self, options: Namespace) -> Any:
         """Run a tool in a restricted worker; returns its value."""
         arguments = given_arguments(options.args, options.given)
-        return self._run(options.name, options.persona, arguments, options.timeout, record=options.record)
+        return self._run(options.name, options.persona, arguments, options.timeout, record=options.record, retry=options.retry)
 
     @_magic(line_magic)
     def trace_last_error(self, options: Namespace) -> None:
@@ -328,6 +328,7 @@ class HealkitMagics(Magics):
         timeout: float | None,
         *,
         record: bool = False,
+        retry: bool = False,
     ) -> Any:
         """Run, and return the value or raise: nbclient and papermill must see a failure."""
         self._warn(name, persona, arguments)
@@ -340,6 +341,7 @@ class HealkitMagics(Magics):
                 origin="magic",
                 on_output=_show_live,
                 record=record or None,
+                retry=retry,
             )
         except ArgumentsInvalid as error:
             entry = self.healkit.vault.get(name, persona)
