@@ -15,6 +15,7 @@ pandas. Only these two: they are the host's own, and a tool cannot change them.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import contextvars
 import dataclasses
@@ -194,9 +195,30 @@ def spawn(sandbox: Sandbox, command: list[str], fds: tuple[int, ...], environmen
             pass_fds=fds,
             start_new_session=True,
         )
+    _running.add(popen)
     process = Process(popen.pid, os.pidfd_open(popen.pid), may_fork=sandbox.tier == "process")
-    _when_readable(process.pidfd, lambda: process.ended(_unwrapped(sandbox, popen.wait())))
+
+    def ended() -> None:
+        process.ended(_unwrapped(sandbox, popen.wait()))
+        _running.discard(popen)
+
+    _when_readable(process.pidfd, ended)
     return process
+
+
+#: Processes that were started and have not been waited for. Killed on a busy machine, one may end later than the loop
+#: that would hear of it; forgotten while it runs, it would be a `ResourceWarning`.
+_running: set[subprocess.Popen[bytes]] = set()
+_owner = os.getpid()
+
+
+@atexit.register
+def _reap() -> None:
+    """Wait for what no loop has waited for, killed at the latest now; called by the interpreter as it ends."""
+    if os.getpid() == _owner:  # a forked child has its parent's
+        for popen in list(_running):
+            popen.kill()
+            popen.wait()
 
 
 def _unwrapped(sandbox: Sandbox, status: int) -> int:
