@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from healkit.contracts.data import Bound, ColumnSummary, Counted, Found, FrameSummary, TextSummary
 from healkit.plain_text import count, one_line
 from healkit.rendering.document import Card, Cell, Facts, Line, Part, Span, Table
@@ -40,9 +42,15 @@ def _bundle(summary: TextSummary | FrameSummary, **_: object) -> dict[str, str]:
     return {"text/plain": _text(summary), "text/html": html_of(card(summary))}
 
 
+def _json(summary: TextSummary | FrameSummary) -> str:
+    """Return the summary as JSON; the same value always has the same text."""
+    return msgspec.json.encode(summary).decode()
+
+
 class ShownTextSummary(TextSummary, frozen=True):
     """Summary of a text that a notebook shows as a card; `hk.summarize` returns these."""
 
+    to_json = _json
     __str__ = _text
     _repr_mimebundle_ = _bundle
 
@@ -50,6 +58,7 @@ class ShownTextSummary(TextSummary, frozen=True):
 class ShownFrameSummary(FrameSummary, frozen=True):
     """Summary of a frame that a notebook shows as a card; `hk.summarize` returns these."""
 
+    to_json = _json
     __str__ = _text
     _repr_mimebundle_ = _bundle
 

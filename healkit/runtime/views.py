@@ -294,10 +294,10 @@ class Views:
         """Return whether an execution for that persona was given the view or returned it, or a user named it."""
         return self._keeper.views.is_open_to(view, persona)
 
-    def list(self, limit: int = 100) -> ViewList:
-        """Return the views, newest first."""
+    def list(self, limit: int = 100, kind: str | None = None) -> ViewList:
+        """Return the views, newest first; only those of a kind where one is given, such as `DataFrame`."""
         self._keeper.wait()
-        return ViewList(self._keeper.views.list(limit))
+        return ViewList(self._keeper.views.list(limit, kind))
 
     def load(self, name: str) -> Any:
         """Return the data, equal to what was kept and of the same type.

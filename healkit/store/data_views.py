@@ -160,11 +160,12 @@ class DataViews:
             hint=did_you_mean(name, names).strip() or f"{known}hk.views.list() lists them all.",
         )
 
-    def list(self, limit: int = 100) -> builtins.list[DataView]:
-        """Return the views, newest first."""
+    def list(self, limit: int = 100, kind: str | None = None) -> builtins.list[DataView]:
+        """Return the views, newest first; only those of a kind where one is given, such as `DataFrame`."""
         check_whole("limit", limit)
+        wanted = () if kind is None else (VIEWS.c.kind == kind,)
         with self._database.read() as session:
-            return self._select(session, limit=limit)
+            return self._select(session, *wanted, limit=limit)
 
     def load(self, view: DataView) -> Any:
         """Return a view's value, equal to what was kept and of the same type.
