@@ -16,7 +16,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [
     pytest.param("decisions.md", 26, marks=pytest.mark.requirement("DECIDE-1", "DECIDE-4", "DECIDE-5")),
     pytest.param("operations.md", 18, marks=[pytest.mark.slow, pytest.mark.timeout(240)]),
-    pytest.param("summaries.md", 10, marks=pytest.mark.requirement("DECIDE-7")),
+    pytest.param("summaries.md", 11, marks=pytest.mark.requirement("DECIDE-7")),
 ]
 
 
