@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from healkit.contracts.cassette import Cassette
-from healkit.contracts.tools import EntryRef, revision_label
+from healkit.contracts.tools import EntryRef, Withheld, revision_label
 
 #: Origin of a check: an example that the tool's owner declared, an answer to a question of the loop, a recorded
 #: run that passed and must stay equal, or the recorded failure.
@@ -432,7 +432,8 @@ class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
     """Part of a search that stays the same for all candidates; `every` goes on after the first failed check.
 
     as_code: where a check's right answer is unknown, the code's own result there is right, a value or an exception;
-    where the code does not end, any value is. cassette: answers the candidates' calls.
+    where the code does not end, any value is. cassette: answers the candidates' calls. withheld: the files that end a
+    run which asks for one.
     """
 
     entry: EntryRef
@@ -444,6 +445,7 @@ class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
     output_max_bytes: int
     as_code: bool = False
     cassette: Cassette = Cassette()
+    withheld: Withheld = Withheld()
 
 
 class Share(msgspec.Struct, frozen=True, tag="share"):

@@ -85,7 +85,7 @@ def _heal_cell(
     healkit: Healkit, number: int | None, options: Namespace, names: list[str] | None
 ) -> CellReport | None:
     """Heal a cell of the notebook's own; with `--apply`, this cell becomes the fixed one."""
-    of_tools = ("panel", "dock", "auto", "later", "log_id", "live")
+    of_tools = ("panel", "dock", "auto", "later", "log_id", "live", "files")
     refuse(
         options, of_tools, "is for tools; a cell is healed without it", "Leave it out; %heal shows the fix."
     )
@@ -108,6 +108,7 @@ def _panel(healkit: Healkit, tool: str, options: Namespace, names: list[str] | N
     """Open a panel, in which nothing is done without a click; it has an editor for a person."""
     alone = ("apply", "auto", "dry_run", "later")
     refuse(options, alone, "cannot be combined with --panel", "The panel asks before anything is kept.")
+    refuse(options, ("live", "files"), "is not for the panel", "Leave out --panel: %heal asks here.")
     if not live_page():
         raise UsageInvalid("There is no page to open a panel in.", hint="Leave --panel out: %heal asks here.")
     if names is not None:
@@ -126,6 +127,7 @@ def _ask_others(healkit: Healkit, tool: str, options: Namespace, names: list[str
         log_id=options.log_id,
         dry_run=options.dry_run,
         live=split_commas(options.live or ""),
+        files=split_commas(options.files or ""),
         ask=_ask,
         confirm=None if options.later else _confirm,
         progress=lambda sentence: print(f"· {untick(sentence)}"),  # noqa: T201 - a magic's progress, in its cell

@@ -14,6 +14,7 @@ import dataclasses
 import fnmatch
 import itertools
 import math
+import os
 import re
 import threading
 import time
@@ -617,6 +618,27 @@ def effective(own: Grants, caller: Grants, config: Config) -> Grants:
         packages=_packages(own, caller),
         python=own.python,
     )
+
+
+def unaccepted(own: Grants, files: Iterable[str] = ()) -> Grants:
+    """Return the grants in force for code that nobody has accepted, in the place of a tool with its `own` grants.
+
+    It has no folder, no file and no other interpreter, but those that a person has named: `files` are paths, or
+    patterns of granted ones. What it may write, it may only read.
+    """
+    granted = (*own.read, *own.write)
+    named = [path for one in files for path in _named(one, (*granted, own.python or ""))]
+    python = own.python if own.python in named else None
+    return msgspec.structs.replace(
+        own, read=_paths(granted, named), write=(), python=python, own_grants=False
+    )
+
+
+def _named(path: str, granted: Iterable[str]) -> Iterable[str]:
+    """Return the granted paths that a pattern fits; any other path is itself."""
+    if not _WILDCARDS & set(path):
+        return (os.path.realpath(os.path.expanduser(path)),)
+    return [one for one in granted if fnmatch.fnmatchcase(one, path)]
 
 
 def bounded(
