@@ -62,7 +62,7 @@ from healkit.healing.chance import (
     on_record,
 )
 from healkit.healing.checks import Validator, execute_check, missing_grant, result_of, why_not
-from healkit.healing.consent import decide
+from healkit.healing.consent import decide, denied
 from healkit.healing.options import HealOptions
 from healkit.healing.questions import Answer, Question, answered_check, question_on
 from healkit.healing.record import HealRecord, heal_steps
@@ -709,7 +709,7 @@ class Healing:
         """Decide on the likeliest patch: the policy first, then the person."""
         best, options = self._best, self._options
         if best is None:
-            return Ending("not_cured", self._nothing_cures())
+            return self._left_to_a_person() or Ending("not_cured", self._nothing_cures())
         if options.dry_run:
             return Ending("shown", "It is shown only, as was asked for; nothing was kept.")
         tool, step = self._entry.tool_name, best.step_id or ""
@@ -747,6 +747,25 @@ class Healing:
             self._record.decided(step, "declined")
             return Ending("declined", "The patch was declined; nothing was changed.")
         return self._apply(best, request)
+
+    def _left_to_a_person(self) -> Ending | None:
+        """Leave an agent's patch that nothing speaks against as a request: it cannot name what its checks need."""
+        undecided = (
+            one for one in self._case.attempts if one.verdict == "undecided" and one.patch.author == "agent"
+        )
+        if (attempt := next(undecided, None)) is None or self._options.dry_run:
+            return None
+        tool, options = self._entry.tool_name, self._options
+        if denied(tool, self._hk.config, self._entry.persona, options.client):
+            return None
+        request = self._request(attempt)
+        self._record.decided(attempt.step_id or "", request.state, request_id=request.id)
+        if request.state != "pending":
+            reason = f"The same patch was {request.state} before, as request {request.id}."
+            return Ending("declined", reason, request_id=request.id)
+        return Ending(
+            "pending", f"Request {request.id} waits: a person has to decide it.", request_id=request.id
+        )
 
     def _apply(self, best: Attempt, request: PatchRequest | None = None) -> Ending:
         """Make the patch a revision, with the answers as examples; take it back if it fails on the execution path."""

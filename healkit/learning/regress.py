@@ -110,7 +110,7 @@ class RegressReport:
         }
         said = [f"{counts[outcome]:,} {text}" for outcome, text in words.items() if counts[outcome]]  # type: ignore[index]  # outcomes
         said += (
-            [f"{counts['undecided']:,} undecided: a call is not on record, or a file withheld"]
+            [f"{counts['undecided']:,} undecided: a call or a file is not there"]
             if counts["undecided"]
             else []
         )
