@@ -358,6 +358,8 @@ def told_apart(check: Check, result: CheckResult, code: str) -> str:
         return f"{gives} where {check.raises} is right"
     if not check.known:
         return gives
+    if _is_number(check.expected) and not result.failure and _is_number(result.value):
+        return "gives another number"
     wanted = _size(check.expected)
     return (
         f"gives another value, {wanted} too"
@@ -371,6 +373,10 @@ def _exception_name(failure: str, code: str) -> str:
     kind = getattr(builtins, name, None)
     known = isinstance(kind, type) and issubclass(kind, BaseException)
     return name if known or re.search(rf"\b{re.escape(name)}\b", code) else "an exception"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def article(name: str) -> str:

@@ -179,11 +179,9 @@ class AgentCall:
             other.tool_name, code, persona=other.persona, advisor=self.client.name,
             reason=f"written by {self.client.label} for {self.persona}",
         )  # fmt: skip
-        said = f"{other.label} serves this session by that name, and is not replaced. The code waits as request {request.id}."
+        said = f"{other.label} serves this session by that name; the code waits as request {request.id}."
         told = {"saved": False, "note": said, "request_id": request.id, "code_hash": request.code_hash}
-        answer = data_answer(
-            told | {"next": "Take another name, or wait for a person's consent (apply_patch)."}
-        )
+        answer = data_answer(told | {"next": "Take another name, or wait for a person's consent (apply_patch)."})
         answer.is_error = True
         return answer
 
