@@ -122,7 +122,7 @@ class Validator:
         """
         code = self._entry.code
         for check, was, bare in zip(checks, base, self._run(code, checks, accepted=False), strict=True):
-            if _ending(was) != _ending(bare):
+            if (was.outcome, was.failure) != (bare.outcome, bare.failure):
                 paths = (*self._entry.grants.read, *self._entry.grants.write)
                 lacks = bare.failure if missing_grant(bare) else f"NotOnRecord: {not_read(paths[0])}"
                 self._lacking[_key(check)] = lacks
@@ -134,7 +134,7 @@ class Validator:
 
     def _undecided(self, check: Check, result: CheckResult) -> CheckResult:
         lacks = self._lacking.get(_key(check))
-        if lacks is None or result.outcome not in ("wrong", "raised"):
+        if lacks is None or result.outcome == "passed":
             return result
         return msgspec.structs.replace(result, outcome="not_on_record", failure=lacks)
 
@@ -199,11 +199,6 @@ def missing_grant(result: CheckResult) -> tuple[str, str] | None:
     """Return the grant that was not named, as an option and its value: `("files", "/data/rates.txt")`."""
     found = LACKS.search(result.failure) if result.outcome == "not_on_record" else None
     return None if found is None else (found["option"], found["name"][1:-1])
-
-
-def _ending(result: CheckResult) -> tuple[str, str]:
-    """Return how a check ended, without what chance may change in it."""
-    return result.outcome, result.failure.partition(":")[0]
 
 
 def is_light(entry: VaultEntry) -> bool:

@@ -181,7 +181,9 @@ class AgentCall:
         )  # fmt: skip
         said = f"{other.label} serves this session by that name; the code waits as request {request.id}."
         told = {"saved": False, "note": said, "request_id": request.id, "code_hash": request.code_hash}
-        answer = data_answer(told | {"next": "Take another name, or wait for a person's consent (apply_patch)."})
+        answer = data_answer(
+            told | {"next": "Take another name, or wait for a person's consent (apply_patch)."}
+        )
         answer.is_error = True
         return answer
 

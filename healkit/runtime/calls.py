@@ -627,18 +627,11 @@ def unaccepted(own: Grants, files: Iterable[str] = ()) -> Grants:
     patterns of granted ones. What it may write, it may only read.
     """
     granted = (*own.read, *own.write)
-    named = [path for one in files for path in _named(one, (*granted, own.python or ""))]
-    python = own.python if own.python in named else None
-    return msgspec.structs.replace(
-        own, read=_paths(granted, named), write=(), python=python, own_grants=False
-    )
-
-
-def _named(path: str, granted: Iterable[str]) -> Iterable[str]:
-    """Return the granted paths that a pattern fits; any other path is itself."""
-    if not _WILDCARDS & set(path):
-        return (os.path.realpath(os.path.expanduser(path)),)
-    return [one for one in granted if fnmatch.fnmatchcase(one, path)]
+    asked = [os.path.abspath(os.path.expanduser(one)) if one[:1] in "~./" else one for one in files]
+    fitting = [path for path in granted if any(fnmatch.fnmatchcase(path, one) for one in asked)]
+    named = _paths(granted, [*fitting, *map(os.path.realpath, asked)])
+    python = own.python if any(fnmatch.fnmatchcase(own.python or "", one) for one in asked) else None
+    return msgspec.structs.replace(own, read=named, write=(), python=python, own_grants=False)
 
 
 def bounded(

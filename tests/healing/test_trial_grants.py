@@ -160,11 +160,12 @@ def test_another_interpreter_is_named_in_files_too(healkit: Healkit, folder: Pat
 
 
 def test_a_nested_tool_that_reads_is_called_only_where_it_is_named(healkit: Healkit, folder: Path) -> None:
-    rate = f"def rate() -> int:\n    return int(open({str(folder / 'rates.txt')!r}).read())\n"
+    rate = f"def rate(k: int) -> int:\n    return int(open({str(folder / 'rates.txt')!r}).read())\n"
     healkit.vault.add("rate", rate, grants={"read": [str(folder)], "own_grants": True})
-    code = "def bill(n: int) -> int:\n    return mcp.vault.rate() + n\n"
-    healkit.vault.add("bill", code, examples=EXAMPLES)
-    right = code.replace("+", "*")
+    code = "def bill(n: int) -> int:\n    return mcp.vault.rate(k=0) + n\n"
+    healkit.vault.add("bill", code, examples=EXAMPLES[:1])
+    assert healkit.execute_tool("bill", arguments={"n": 3}) == 7
+    right = code.replace("+ n", "* n * mcp.vault.rate(k=1) // 4")
     assert healkit.heal("bill", advisors=[Idea(right)]).attempts[0].verdict == "undecided"
     report = healkit.heal("bill", advisors=[Idea(right)], auto=True, live=["vault.rate"])
     assert (report.verdict_code, report.calls_live > 0) == ("cured", True)
@@ -174,7 +175,12 @@ def test_a_sql_patch_reads_the_log_only_where_that_is_named(healkit: Healkit) ->
     healkit.vault.add("bill", "def bill(n: int) -> int:\n    return n\n")
     healkit.execute("bill", arguments={"n": 3})
     sql = "SELECT count(*) AS n FROM executionlog WHERE tool_name = :tool"
-    examples = [{"arguments": {"tool": "bill"}, "result": [{"n": 2}]}]
+    examples = [
+        {
+            "arguments": {"tool": "bill"},
+            "result": {"columns": ["n"], "rows": [[2]], "row_count": 1, "truncated": False},
+        }
+    ]
     healkit.vault.add("runs", sql, type="sql", examples=examples, grants={"calls": ["healkit.*"]})
     right = sql.replace("count(*)", "1 + count(*)")
     report = healkit.heal("runs", advisors=[Idea(right)])

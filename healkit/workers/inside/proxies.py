@@ -354,9 +354,12 @@ class FileWatch:
         if event not in _READING or self._looks or not arguments:
             return
         place = arguments[0]
-        if not isinstance(place, str | bytes | os.PathLike) or not self._withheld.has(
-            path := os.path.abspath(os.fsdecode(place))
-        ):
+        if not isinstance(place, str | bytes | os.PathLike):
+            return
+        path = os.path.abspath(
+            os.fsdecode(place).removeprefix("file:").partition("?")[0]
+        )  # SQLite takes a URI too
+        if not self._withheld.has(path):
             return
         self._looks = True
         try:
