@@ -22,7 +22,8 @@ from healkit.contracts.tools import EntryRef, Withheld, revision_label
 #: run that passed and must stay equal, or the recorded failure.
 CheckOrigin = Literal["declared", "answered", "passing", "failing"]
 #: Outcome of a check: the tool did what it has to, returned something else, raised, did not end in time, took its
-#: process with it, was not run, or made a call that is not on record and so was ended there.
+#: process with it, was not run, or made a call that is not on record, or asked for a file that is withheld, and so was
+#: ended there.
 CheckOutcome = Literal["passed", "wrong", "raised", "timeout", "died", "not_run", "not_on_record"]
 #: `cured`: regression-free, and the failing input is known to give what is right. `unproven`: it no longer fails, but
 #: no example says what is right there, or not which of several plausible patches is. `silenced`: it no longer fails
@@ -64,11 +65,11 @@ VERDICTS: dict[Verdict, VerdictText] = {
         "Check whether that is right.",
     ),
     "undecided": VerdictText(
-        "not decided, a call is not on record",
+        "not decided, a call or a file is missing",
         "?",
         "warn",
-        "It makes a call that no recorded execution made, and a healing makes none by itself.",
-        "Allow the call by name (live=…), or decide yourself.",
+        "It makes a call that no recorded execution made, or reads a file that only accepted code may read.",
+        "Allow it by name (live=…, files=…), or decide yourself.",
     ),
     "not_cured": VerdictText("does not fix it", "✗", "bad"),
 }
