@@ -108,12 +108,11 @@ def _panel(healkit: Healkit, tool: str, options: Namespace, names: list[str] | N
     """Open a panel, in which nothing is done without a click; it has an editor for a person."""
     alone = ("apply", "auto", "dry_run", "later")
     refuse(options, alone, "cannot be combined with --panel", "The panel asks before anything is kept.")
-    refuse(options, ("live", "files"), "is not for the panel", "Leave out --panel: %heal asks here.")
     if not live_page():
         raise UsageInvalid("There is no page to open a panel in.", hint="Leave --panel out: %heal asks here.")
     if names is not None:
         names = [name for name in names if name != PERSON] or None
-    chosen = {"advisors": names, "budget_s": options.budget, "log_id": options.log_id}
+    chosen = {"advisors": names, "budget_s": options.budget, "log_id": options.log_id, **_allowed(options)}
     return healkit.heal_panel(tool, options.persona, **chosen, dock=options.dock)
 
 
@@ -126,12 +125,16 @@ def _ask_others(healkit: Healkit, tool: str, options: Namespace, names: list[str
         budget_s=options.budget,
         log_id=options.log_id,
         dry_run=options.dry_run,
-        live=split_commas(options.live or ""),
-        files=split_commas(options.files or ""),
+        **_allowed(options),
         ask=_ask,
         confirm=None if options.later else _confirm,
         progress=lambda sentence: print(f"· {untick(sentence)}"),  # noqa: T201 - a magic's progress, in its cell
     )
+
+
+def _allowed(options: Namespace) -> dict[str, Any]:
+    """Return what checks may call and read by name."""
+    return {"live": split_commas(options.live or ""), "files": split_commas(options.files or "")}
 
 
 def _ask(question: Question) -> Answer | None:
