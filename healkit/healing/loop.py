@@ -325,6 +325,8 @@ class Healing:
         source = chance_in(self._entry.code) if self._entry.type == "python" else ""
         for check, was in zip(case.checks, case.base, strict=True):
             chance = self._chance_of(check, was, source)
+            if chance is not None and case.discreet:
+                chance = dataclasses.replace(chance, failure="")
             if chance is None:
                 kept.append((check, was))
             elif check.origin != "passing":
