@@ -170,7 +170,11 @@ class Healing:
             self._notes.append(self._blamed.sentence)
         failed = None if self._log_id is None else hk.log.get(self._log_id)
         self._failed_at = None if failed is None else failed.timestamp
-        self._entry = entry = self._case.entry
+        entry = self._case.entry
+        if not self._is_cell:  # a trial has no executor to ask for what counts of them
+            entry = dataclasses.replace(entry, grants=hk.executor.grants_in_force(entry.grants))
+            self._case = dataclasses.replace(self._case, entry=entry)
+        self._entry = entry
         tape = Tape(cassette_of(hk.log, self._recorded_runs(), entry, hk.executor.providers, options.live))
         self._case = dataclasses.replace(self._case, answers=tape.answers())
         read, named = (*entry.grants.read, *entry.grants.write), unaccepted(entry.grants, options.files).read

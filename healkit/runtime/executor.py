@@ -196,7 +196,7 @@ class Executor:
         self._database_url = database_url
         self._pool = pool
         self._views = views
-        self._grants_in_force = grants_in_force
+        self.grants_in_force = grants_in_force
         #: What the probe has found; None until the first execution has waited for it.
         self._tier: Tier | None = None
 
@@ -273,7 +273,7 @@ class Executor:
             grants=entry.grants,
         )
         caller = None if request.parent is None else request.parent.caller
-        stored = entry.grants if request.alone else self._grants_in_force(entry.grants)
+        stored = entry.grants if request.alone else self.grants_in_force(entry.grants)
         grants, timeout_s = bounded(stored, self._config, request.timeout_s, request.within, caller)
         if request.replay is not None:
             grants = grants.reading_only()

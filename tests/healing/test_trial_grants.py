@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -262,3 +263,18 @@ def test_recorded_runs_are_run_again_with_other_code_without_grants(hk: Healkit,
     assert report.counts == {"undecided": 1}
     assert CANARY not in str(report)
     assert hk.regress("bill", code_of(hk) + "\n", files=[folder]).counts == {"same": 1}
+
+
+@pytest.mark.requirement("TRUST-2")
+def test_a_healing_in_an_untrusted_database_reads_nothing_that_it_grants(
+    hk: Healkit, folder: Path, tmp_path: Path
+) -> None:
+    """A light trial asks no executor, and the note on granted files read them in this process."""
+    hk.execute("bill", arguments={"n": 3})
+    hk.close()
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    with Healkit(shutil.move(tmp_path / "healkit.db", ours / "healkit.db")) as foreign:
+        report = foreign.heal("bill", advisors=["search"], files=["*"], budget_s=5)
+    assert report.best is None
+    assert not any("rates.txt" in note or "secret.txt" in note for note in report.notes)
