@@ -337,19 +337,27 @@ class Healkit:
         return write_reproduction(found, path, self.traces.tracer.sanitizer, overwrite=overwrite)
 
     def regress(
-        self, tool: str, code: str | None = None, persona: str = "default", *, budget_s: float = 30.0
+        self,
+        tool: str,
+        code: str | None = None,
+        persona: str = "default",
+        *,
+        budget_s: float = 30.0,
+        files: Sequence[str | Path] = (),
     ) -> RegressReport:
         """Run a tool's recorded runs again with other code, most telling first, until the budget is spent.
 
         code: by default the active code. Calls are answered from the record, and none is made. The report says which
-        runs differ from the record, and after how many re-runs that was seen. budget_s: seconds of wall time.
+        runs differ from the record, and after how many re-runs that was seen. budget_s: seconds of wall time. files:
+        granted files that other code may read, as in `heal`; a run that needs another one is undecided.
 
         Raises `ConfigError` for a budget that is none, as `vault.lookup` does, and as `try_code` does for the code.
         """
         from healkit.learning.regress import Regression
 
         entry = self.vault.lookup(tool, persona)
-        return Regression(self.runner, self.log, entry, self.executor.providers, persona).report(
+        named = tuple(map(str, files))
+        return Regression(self.runner, self.log, entry, self.executor.providers, persona, named).report(
             code, budget_s
         )
 

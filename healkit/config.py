@@ -270,7 +270,8 @@ class Config:
         100_000, "what one request may hold of code, failure and examples"
     )
     heal_model_values: bool = setting(
-        False, "send the failed run's local variables with their values, cleaned, and not only their types"
+        False,
+        "send values, cleaned, and not only types: of the failed run's variables, and of what patches gave",
     )
 
     def __post_init__(self) -> None:

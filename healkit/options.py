@@ -169,6 +169,11 @@ LIVE = Option(
     "calls to make where they are not on record: host.price,fs.*; others are never made",
     metavar="CALLS",
 )
+FILES = Option(
+    "files",
+    "granted files that a patch may read in its checks: /data/rates.csv, or * for all; otherwise none",
+    metavar="PATHS",
+)
 BUDGET = Option("budget", "time limit for the healing", float, metavar="SECONDS")
 AUTO = Option("auto", "keep a fix with no regressions without asking", bool, default=False)
 DRY_RUN = Option("dry_run", "show the best patch, save nothing", bool, default=False)

@@ -41,6 +41,7 @@ def heal(
     dry_run: Annotated[bool, options.DRY_RUN] = False,
     log_id: Annotated[int | None, options.LOG_ID] = None,
     live: Annotated[str | None, options.LIVE] = None,
+    files: Annotated[str | None, options.FILES] = None,
     *,
     as_json: bool,
 ) -> Answer:
@@ -55,6 +56,7 @@ def heal(
         log_id=log_id,
         dry_run=dry_run,
         live=split_commas(live or ""),
+        files=split_commas(files or ""),
         ask=None if alone else _ask,
         confirm=None if alone else _confirm,
         progress=None if as_json else lambda sentence: say(f"· {untick(sentence)}"),

@@ -8,6 +8,7 @@ Used on both sides of the border: a trial is answered in its own process, a repl
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -170,6 +171,23 @@ def not_on_record(missing: str) -> str:
     """Say that a call was not made (`Playback.missing`)."""
     name, _, why = missing.partition(": ")
     return f"the call of mcp.{name} is not on record{f' ({why})' if why else ''}, so it was not made"
+
+
+#: Next step where tried code would need a grant of the tool's.
+NAME_IT_HINT = "Name it (files=…), or accept the code first."
+_ACCEPTED_ONLY = "is granted to the tool's accepted code only"
+#: What the two functions below say, to be read again.
+LACKS = re.compile(rf"(?P<name>'[^\n]*'|\"[^\n]*\") {_ACCEPTED_ONLY}, so .*: name it in (?P<option>\w+)=…")
+
+
+def not_read(path: str) -> str:
+    """Say that a file was not read (`Withheld`)."""
+    return f"{path!r} {_ACCEPTED_ONLY}, so it was not read: name it in files=…"
+
+
+def not_run(what: str, name: str, option: str) -> str:
+    """Say that nothing was run: the code needs a grant that has to be named in an option."""
+    return f"{what} {name!r} {_ACCEPTED_ONLY}, so nothing was run: name it in {option}=…"
 
 
 def key_of(server: str, tool: str, arguments: bytes | msgspec.Raw) -> _Key:

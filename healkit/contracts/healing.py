@@ -16,13 +16,14 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from healkit.contracts.cassette import Cassette
-from healkit.contracts.tools import EntryRef, revision_label
+from healkit.contracts.tools import EntryRef, Withheld, revision_label
 
 #: Origin of a check: an example that the tool's owner declared, an answer to a question of the loop, a recorded
 #: run that passed and must stay equal, or the recorded failure.
 CheckOrigin = Literal["declared", "answered", "passing", "failing"]
 #: Outcome of a check: the tool did what it has to, returned something else, raised, did not end in time, took its
-#: process with it, was not run, or made a call that is not on record and so was ended there.
+#: process with it, was not run, or made a call that is not on record, or asked for a file that is withheld, and so was
+#: ended there.
 CheckOutcome = Literal["passed", "wrong", "raised", "timeout", "died", "not_run", "not_on_record"]
 #: `cured`: regression-free, and the failing input is known to give what is right. `unproven`: it no longer fails, but
 #: no example says what is right there, or not which of several plausible patches is. `silenced`: it no longer fails
@@ -64,11 +65,11 @@ VERDICTS: dict[Verdict, VerdictText] = {
         "Check whether that is right.",
     ),
     "undecided": VerdictText(
-        "not decided, a call is not on record",
+        "not decided, a call or a file is missing",
         "?",
         "warn",
-        "It makes a call that no recorded execution made, and a healing makes none by itself.",
-        "Allow the call by name (live=…), or decide yourself.",
+        "It makes a call that no recorded execution made, or reads a file that only accepted code may read.",
+        "Allow it by name (live=…, files=…), or decide yourself.",
     ),
     "not_cured": VerdictText("does not fix it", "✗", "bad"),
 }
@@ -432,7 +433,8 @@ class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
     """Part of a search that stays the same for all candidates; `every` goes on after the first failed check.
 
     as_code: where a check's right answer is unknown, the code's own result there is right, a value or an exception;
-    where the code does not end, any value is. cassette: answers the candidates' calls.
+    where the code does not end, any value is. cassette: answers the candidates' calls. withheld: the files that end a
+    run which asks for one.
     """
 
     entry: EntryRef
@@ -444,6 +446,7 @@ class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
     output_max_bytes: int
     as_code: bool = False
     cassette: Cassette = Cassette()
+    withheld: Withheld = Withheld()
 
 
 class Share(msgspec.Struct, frozen=True, tag="share"):

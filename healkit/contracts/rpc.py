@@ -18,7 +18,7 @@ import msgspec
 from healkit.contracts import claims
 from healkit.contracts.encoding import NOTE_MAX_CHARS, NOTES_MAX
 from healkit.contracts.failure import Failure
-from healkit.contracts.tools import EntryRef, ToolDefinition
+from healkit.contracts.tools import EntryRef, ToolDefinition, Withheld
 
 #: The parent of everything a kernel worker displays while its tool runs (Jupyter's `msg_id`).
 RUN_ID = "healkit-run"
@@ -77,7 +77,7 @@ class Init(msgspec.Struct, frozen=True, tag="init"):
     arrays are in the region that comes with the message. `data_max_bytes` is how much the frames and arrays of the
     result may take in the host. `cassette` answers its calls, where it may make none, as those of the execution `run`
     were (`contracts.cassette`). `setup` is Python source run before the code, in its namespace; the code is that of a
-    notebook's cell then.
+    notebook's cell then. `withheld` are the files that end the run where the code asks for one.
     """
 
     entry: EntryRef
@@ -98,6 +98,7 @@ class Init(msgspec.Struct, frozen=True, tag="init"):
     cassette: msgspec.Raw = NO_CASSETTE
     run: str = ""
     setup: str = ""
+    withheld: Withheld = Withheld()
 
 
 class RpcCall(msgspec.Struct, frozen=True, tag="rpc_call", forbid_unknown_fields=True):

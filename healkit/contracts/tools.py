@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -28,6 +29,21 @@ class ToolDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     description: str = ""
     input_schema: dict[str, Json] = {}
     read_only: bool = False
+
+
+class Withheld(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Files of a tool that its accepted code may read, and code that is only tried may not: `paths` without `named`."""
+
+    paths: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+
+    def has(self, path: str) -> bool:
+        """Return whether that absolute path is one of them, or in a folder of theirs."""
+        return _lies_in(path, self.paths) and not _lies_in(path, self.named)
+
+
+def _lies_in(path: str, places: Sequence[str]) -> bool:
+    return any(path == one or path.startswith(f"{one.rstrip('/')}/") for one in places)
 
 
 class EntryRef(msgspec.Struct, frozen=True):

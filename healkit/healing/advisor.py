@@ -55,7 +55,7 @@ class Case:
     without one. untried: no check has the input of the recorded failure. base: each check's result with the code as
     it is; empty until it was run. answers: what the recorded runs' calls gave, as JSON, each once. given: what a
     notebook's cell finds defined, name → value; None for a tool. memory: the vault's past fixes, where they were
-    asked for.
+    asked for. discreet: an agent is told of it, so no sentence holds what a check gave.
     """
 
     entry: VaultEntry
@@ -69,6 +69,7 @@ class Case:
     answers: tuple[Any, ...] = ()
     given: Mapping[str, Any] | None = None
     memory: Recollection | None = None
+    discreet: bool = False
 
     @property
     def fingerprint(self) -> str:
@@ -129,11 +130,16 @@ class Workbench(Protocol):
         ...
 
     def run(
-        self, codes: Sequence[str], checks: Sequence[Check], *, limit_s: float | None = None
+        self,
+        codes: Sequence[str],
+        checks: Sequence[Check],
+        *,
+        limit_s: float | None = None,
+        accepted: bool = True,
     ) -> list[list[CheckResult]]:
         """Run each code with each check, every pair in a fresh restricted process, and return the values.
 
-        limit_s: as in `score`.
+        limit_s: as in `score`. accepted: False runs the tool's own code without its grants, as any other.
         """
         ...
 

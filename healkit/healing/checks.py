@@ -8,23 +8,25 @@ checks keep their order and share nothing.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from healkit.config import Mode
-from healkit.contracts.cassette import Tape
+from healkit.contracts.cassette import LACKS, Tape, not_read
 from healkit.contracts.encoding import is_beyond_json, to_jsonable, type_outline
 from healkit.contracts.healing import Check, CheckResult
 from healkit.contracts.vault import NO_GRANTS, VaultEntry
 from healkit.crossing import values
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
+from healkit.plain_text import count
 from healkit.pysource.reach import called_by
 from healkit.runtime.background import Stop
 from healkit.runtime.cassette import Replay
@@ -46,7 +48,8 @@ class Validator:
     """Runs codes on the checks of one tool; stop: ends what is running when it is set.
 
     Calls are answered from `tape`. What is not on record there is called only where `live` allows it, or where it
-    changes nothing. `answered` and `made` count the calls of all runs.
+    changes nothing. `answered` and `made` count the calls of all runs. Only an `accepted` code has the tool's grants;
+    any other may read what `files` names. A check with source of its own is no accepted code's.
     """
 
     def __init__(
@@ -57,9 +60,13 @@ class Validator:
         stop: threading.Event,
         tape: Tape,
         live: tuple[str, ...] = (),
+        files: tuple[str, ...] = (),
+        accepted: Container[str] = (),
     ) -> None:
         self._hk, self._entry, self._bench, self._stop = hk, entry, bench, stop
-        self._tape, self._live = tape, live
+        self._tape, self._live, self._files, self._accepted = tape, live, files, accepted
+        #: Checks that the tool as it is cannot do without its grants → what it lacks.
+        self._lacking: dict[bytes, str] = {}
         self.answered = self.made = 0
         #: True if a light trial is enough for this tool.
         self.light = is_light(entry)
@@ -78,20 +85,58 @@ class Validator:
         """Run the checks; raise `BudgetSpent`, and `HealkitError` for code that cannot be run as this tool."""
         if not checks:
             return []
-        if self.light:
-            results = self._bench.run([code], checks)[0]
-            if self._bench.may_call:  # what is missing may be called, which a light trial cannot
-                results = [
-                    self.in_worker(code, check) if self._may_be_made(code, check, was) else was
-                    for check, was in zip(checks, results, strict=True)
-                ]
-        else:
-            results = [self.in_worker(code, check) for check in checks]
+        results = self._run(code, checks)
+        if code not in self._accepted and self._lacking:
+            results = [self._undecided(*both) for both in zip(checks, results, strict=True)]
         if self._entry.grants.write:
             results = [_without_writing(result) for result in results]
         self.answered += sum(result.answered for result in results)
         self.made += sum(result.live for result in results)
         return results
+
+    def _run(self, code: str, checks: Sequence[Check], *, accepted: bool = True) -> list[CheckResult]:
+        """Run the checks; accepted: False runs accepted code without its grants too."""
+        if self.light:
+            with_source = [bool(check.call) for check in checks]
+            if accepted and code in self._accepted and len(set(with_source)) > 1:
+                parts = [
+                    iter(self._run(code, [c for c in checks if bool(c.call) is kind]))
+                    for kind in (False, True)
+                ]
+                return [next(parts[kind]) for kind in with_source]
+            results = self._bench.run([code], checks, accepted=accepted)[0]
+            if self._bench.may_call:  # what is missing may be called, which a light trial cannot
+                results = [
+                    self.in_worker(code, check, accepted=accepted)
+                    if self._may_be_made(code, check, was)
+                    else was
+                    for check, was in zip(checks, results, strict=True)
+                ]
+            return results
+        return [self.in_worker(code, check, accepted=accepted) for check in checks]
+
+    def find_lacking(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> None:
+        """Find the checks that the tool as it is cannot do as other code has to: without what it is granted.
+
+        base: their results with its grants. Such a check says nothing of other code that fails it.
+        """
+        code = self._entry.code
+        for check, was, bare in zip(checks, base, self._run(code, checks, accepted=False), strict=True):
+            if (was.outcome, was.failure) != (bare.outcome, bare.failure):
+                paths = (*self._entry.grants.read, *self._entry.grants.write)
+                lacks = bare.failure if missing_grant(bare) else f"NotOnRecord: {not_read(paths[0])}"
+                self._lacking[_key(check)] = lacks
+
+    def bare(self, checks: Sequence[Check]) -> list[CheckResult]:
+        """Return what is known of checks that other code cannot be decided by: those that need the tool's grants."""
+        found = (self._lacking.get(_key(check), "") for check in checks)
+        return [CheckResult(outcome="not_on_record" if one else "not_run", failure=one) for one in found]
+
+    def _undecided(self, check: Check, result: CheckResult) -> CheckResult:
+        lacks = self._lacking.get(_key(check))
+        if lacks is None or result.outcome == "passed":
+            return result
+        return msgspec.structs.replace(result, outcome="not_on_record", failure=lacks)
 
     def repeat(self, code: str, check: Check, times: int, *, fresh: bool = False) -> list[CheckResult]:
         """Run one check so often; fresh: each in an interpreter of its own, in which a set has another order."""
@@ -115,7 +160,9 @@ class Validator:
         missing = missing_call(result)
         return any(map(self.replay(check).may_make, [missing] if missing else filter(None, called_by(code))))
 
-    def in_worker(self, code: str, check: Check, mode: Mode = "worker") -> CheckResult:
+    def in_worker(
+        self, code: str, check: Check, mode: Mode = "worker", *, accepted: bool = True
+    ) -> CheckResult:
         """Run one check on the path of any execution; raise `BudgetSpent`."""
         if self._bench.left_s <= 0:
             raise BudgetSpent("The healing's time is up.", hint="Give it more: budget_s=….")
@@ -123,7 +170,8 @@ class Validator:
         replay = self.replay(check)
         try:
             with _stopped_by(self._stop):
-                execution = execute_check(self._hk, self._entry, check, replay, code, mode)
+                files = None if accepted and code in self._accepted else self._files
+                execution = execute_check(self._hk, self._entry, check, replay, code, mode, files)
         except HealkitError as error:
             return CheckResult(outcome="raised", failure=str(error.message), error_code=str(error.code))
         result = result_of(check, execution, time.perf_counter() - started)
@@ -147,6 +195,12 @@ def missing_call(result: CheckResult) -> str:
     return found[1] if found and result.outcome == "not_on_record" else ""
 
 
+def missing_grant(result: CheckResult) -> tuple[str, str] | None:
+    """Return the grant that was not named, as an option and its value: `("files", "/data/rates.txt")`."""
+    found = LACKS.search(result.failure) if result.outcome == "not_on_record" else None
+    return None if found is None else (found["option"], found["name"][1:-1])
+
+
 def is_light(entry: VaultEntry) -> bool:
     """Return True if trials in the light mode find all that the tool needs; their calls are always answered."""
     grants = msgspec.structs.replace(entry.grants, read=(), write=(), calls=None, own_grants=False)
@@ -160,10 +214,12 @@ def execute_check(
     replay: Replay,
     code: str | None = None,
     mode: Mode = "worker",
+    files: tuple[str, ...] | None = None,
 ) -> Execution:
     """Run a tool on the execution path with a check's arguments; raise as `Healkit.execute` does.
 
-    replay: answers its calls. code: other code, as a trial: what it does is no failure of the tool's. The check of a
+    replay: answers its calls. code: other code, as a trial: what it does is no failure of the tool's. files: as
+    `ExecutionRequest` takes them. The check of a
     recorded execution is run for its persona, because the new row holds the same arguments, and with the grants of a
     nested one, because its arguments were its caller's choice.
     """
@@ -186,6 +242,7 @@ def execute_check(
             within=nested_grants(row),
             record=False,
             replay=replay,
+            files=files,
         )
     )
 
@@ -242,12 +299,98 @@ def _as_json(value: object) -> object:
     return to_jsonable(value)[0]
 
 
-def why_not(checks: Sequence[Check], results: Sequence[CheckResult]) -> str:
-    """Say which check a patch fails first; empty if it passes all."""
+def why_not(
+    checks: Sequence[Check], results: Sequence[CheckResult], *, discreet_about: str | None = None
+) -> str:
+    """Say which check a patch fails first; empty if it passes all.
+
+    discreet_about: the patch's code, where no value may be told (`told_apart`).
+    """
     for check, result in zip(checks, results, strict=True):
         if result.outcome != "passed":
-            return f"{describe(check)}: {_outcome_text(check, result)}"
+            said = (
+                _outcome_text(check, result)
+                if discreet_about is None
+                else told_apart(check, result, discreet_about)
+            )
+            return f"{describe(check)}: {said}"
     return ""
+
+
+# What whoever wrote the code is told of a check, where that is an agent or a model: how it ended, and of a value its
+# type and size. What a check gave may have been read by the tool's grants, or be another's.
+
+#: Endings that say nothing of a value.
+_ENDINGS = {
+    "timeout": "does not end in time", "died": "takes its process with it", "not_run": "was not run",
+}  # fmt: skip
+
+
+def told_apart(check: Check, result: CheckResult, code: str) -> str:
+    """Say how a check ended without any value: what is equal, or the difference in type and size.
+
+    code: what was run. Of an exception, only a name of Python's own, or one that stands in the code, is told.
+    """
+    if result.outcome == "passed":
+        return "equal"
+    if result.outcome == "not_on_record":
+        grant = missing_grant(result)
+        if grant is not None:
+            return (
+                f"cannot be told: it needs a grant of the tool's, which a person has to name ({grant[0]}=…)"
+            )
+        called = missing_call(result)
+        named = f" of mcp.{called}" if called and called.rpartition(".")[2] in code else ""
+        return f"cannot be told: a call{named} is not on record (live=…)"
+    if result.outcome in _ENDINGS:
+        return _ENDINGS[result.outcome]
+    gives = (
+        f"raises {_exception_name(result.failure, code)}"
+        if result.failure
+        else f"gives {_size(result.value)}"
+    )
+    if check.raises:
+        return f"{gives} where {check.raises} is right"
+    if not check.known:
+        return gives
+    if _is_number(check.expected) and not result.failure and _is_number(result.value):
+        return "gives another number"
+    wanted = _size(check.expected)
+    return (
+        f"gives another value, {wanted} too"
+        if gives == f"gives {wanted}"
+        else f"{gives} where {wanted} is right"
+    )
+
+
+def _exception_name(failure: str, code: str) -> str:
+    name = failure.partition(":")[0].rpartition(".")[2]
+    kind = getattr(builtins, name, None)
+    known = isinstance(kind, type) and issubclass(kind, BaseException)
+    return name if known or re.search(rf"\b{re.escape(name)}\b", code) else "an exception"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def article(name: str) -> str:
+    """Return a type's name with its article: `an int`."""
+    if name == "NoneType":
+        return "None"
+    return f"an {name}" if name[:1] in "aeiou" else f"a {name}"
+
+
+def _size(plain: object) -> str:
+    """Return type and size of a kept value: `a list of 3 items`, `a DataFrame of shape (3, 2)`, `an int`."""
+    value = values.remade(plain)
+    name = type(value).__name__
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return f"{article(name)} of shape {shape}"
+    if isinstance(value, str | bytes):
+        return f"{article(name)} of {count(len(value), 'character')}"
+    return f"{article(name)} of {count(len(value), 'item')}" if isinstance(value, Sized) else article(name)
 
 
 def describe(check: Check) -> str:
@@ -275,8 +418,7 @@ def _outcome_text(check: Check, result: CheckResult) -> str:
         return f"cannot be told: {_short_text(result.failure.removeprefix('NotOnRecord: '), 200)}"
     if result.error_code == "TOOL_OUT_OF_MEMORY":
         return "needs more memory than its limit allows"
-    said = {"timeout": "does not end in time", "died": "takes its process with it", "not_run": "was not run"}
-    return said.get(result.outcome) or f"raises {_short_text(result.failure, 200)}"
+    return _ENDINGS.get(result.outcome) or f"raises {_short_text(result.failure, 200)}"
 
 
 def _short(value: object) -> str:

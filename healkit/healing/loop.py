@@ -28,6 +28,7 @@ from healkit.contracts.healing import (
     PatchRequest,
 )
 from healkit.contracts.runs import ExecutionMode
+from healkit.contracts.tools import Withheld
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
 from healkit.errors import (
@@ -60,8 +61,8 @@ from healkit.healing.chance import (
     chance_of,
     on_record,
 )
-from healkit.healing.checks import Validator, execute_check
-from healkit.healing.consent import decide
+from healkit.healing.checks import Validator, execute_check, missing_grant, result_of, why_not
+from healkit.healing.consent import decide, denied
 from healkit.healing.options import HealOptions
 from healkit.healing.questions import Answer, Question, answered_check, question_on
 from healkit.healing.record import HealRecord, heal_steps
@@ -85,6 +86,7 @@ from healkit.learning.memory import FixMemory
 from healkit.pysource.reach import declares_effects
 from healkit.rendering import plain
 from healkit.runtime import background, views
+from healkit.runtime.calls import unaccepted
 from healkit.runtime.cassette import cassette_of
 from healkit.runtime.execution import nested_grants
 from healkit.runtime.runs import OpenRun
@@ -163,20 +165,29 @@ class Healing:
             self._case = dataclasses.replace(self._case, memory=recalled)
             if not recalled.known:  # nothing to say of it, unless it alone was asked
                 self._advisors = [one for one in self._advisors if one.name != "memory"] or self._advisors
+        self._case = dataclasses.replace(self._case, discreet=bool(options.client))
         if self._blamed is not None:
             self._notes.append(self._blamed.sentence)
         failed = None if self._log_id is None else hk.log.get(self._log_id)
         self._failed_at = None if failed is None else failed.timestamp
-        self._entry = entry = self._case.entry
+        entry = self._case.entry
+        if not self._is_cell:  # a trial has no executor to ask for what counts of them
+            entry = dataclasses.replace(entry, grants=hk.executor.grants_in_force(entry.grants))
+            self._case = dataclasses.replace(self._case, entry=entry)
+        self._entry = entry
         tape = Tape(cassette_of(hk.log, self._recorded_runs(), entry, hk.executor.providers, options.live))
         self._case = dataclasses.replace(self._case, answers=tape.answers())
-        read = (*entry.grants.read, *entry.grants.write)
+        read, named = (*entry.grants.read, *entry.grants.write), unaccepted(entry.grants, options.files).read
         # What a caller chose as arguments gets no more than the caller had: only a worker can be given that.
         as_called = bool(read) and any(map(self._is_nested, self._case.checks))
         self._watched = not self._is_cell and declares_effects(
             entry, lambda name: hk.vault.lookup(name, entry.persona)
         )
         self._started = time.monotonic()
+        found = Fixture(tape.cassette, () if as_called else named, Withheld(read, named))
+        #: Codes that have the tool's grants: its own, and what a person writes in an editor meanwhile.
+        self._whole = whole = Fixture(tape.cassette, () if as_called else read)
+        self._accepted = {} if self._is_cell or entry.draft else {entry.code: whole}
         self._bench = Bench(
             Searches(hk.recorder, hk.config if cell is None else cell.config),
             entry.ref,
@@ -185,13 +196,17 @@ class Healing:
             self._has_tried,
             executor=options.executor,
             off_record=not entry.logged,
-            fixture=Fixture(tape.cassette, () if as_called else read) if cell is None else cell.fixture,
+            fixture=found if cell is None else cell.fixture,
+            accepted=self._accepted,
         )
         if self._case.failure is not None and self._case.failure.code == "TOOL_TIMEOUT":
             self._bench.expect_hanging(self._case.failing)
         # With more time: a patch that is found in the last moment must still be validated.
         beside = self._bench.beside(_VALIDATION_S)
-        self._validator = Validator(hk, entry, beside, options.stop, tape, options.live)
+        self._validator = Validator(
+            hk, entry, beside, options.stop, tape, options.live, options.files, self._accepted
+        )
+        self._lacks_grants = set(read) != set(named) and not self._is_cell
         if as_called:
             self._validator.use_workers()
         self._isolation = achieved_tier(hk.config)
@@ -274,7 +289,8 @@ class Healing:
         if self._blamed is not None:
             self._say(self._blamed.sentence)
         self._say(self._diagnosis.sentence)
-        self._notes += granted_files(self._entry.grants, self._failed_at)
+        if not self._case.discreet:
+            self._notes += granted_files(self._entry.grants, self._failed_at)
         if not self._diagnosis.fixable and not self._options.improves:
             return Ending("not_mendable", self._diagnosis.why_not)
         if not unseen:
@@ -313,6 +329,8 @@ class Healing:
         source = chance_in(self._entry.code) if self._entry.type == "python" else ""
         for check, was in zip(case.checks, case.base, strict=True):
             chance = self._chance_of(check, was, source)
+            if chance is not None and case.discreet:
+                chance = dataclasses.replace(chance, failure="")
             if chance is None:
                 kept.append((check, was))
             elif check.origin != "passing":
@@ -435,6 +453,8 @@ class Healing:
             checks = [check for check in checks if self._validator.fits(check)]
             base = self._validator.run(self._entry.code, checks)
         base = [self._told_as_memory(check, was) for check, was in zip(checks, base, strict=True)]
+        if self._lacks_grants:
+            self._validator.find_lacking(checks, base)
         again = [self._rerun(check, was) for check, was in zip(checks, base, strict=True)]
         kept = settled(checks, base, again)
         self._note_missing(checks, base)
@@ -532,6 +552,8 @@ class Healing:
         case = self._case
         step = self._record.proposed(patch)
         self._tried.add(patch.code)
+        if patch.author == "person" and not self._is_cell:
+            self._accepted[patch.code] = self._whole
         if self._options.before_patch is not None:
             with self._bench.off_the_clock():
                 self._options.before_patch(case, patch)
@@ -641,9 +663,9 @@ class Healing:
             self._questions.append(Answered(question.call, choices, said or None))
             self._record.replied(question.call, said, time.monotonic() - asked_at)
         if answer is None:
-            said = " or ".join(choices)
+            said = "" if self._case.discreet else f": {' or '.join(choices)}"
             self._notes.append(
-                f"Plausible patches disagree on {question.call}: {said}. None of them is known to be right."
+                f"Plausible patches disagree on {question.call}{said}. None of them is known to be right."
             )
         return answer
 
@@ -677,7 +699,8 @@ class Healing:
         self._say_silenced()
         for attempt in self._record.concluded(self._case.attempts):
             found = VERDICTS[attempt.verdict].words.capitalize()
-            self._say(f"{attempt.patch.advisor}: {attempt.patch.reason} {found}: {attempt.patch.doubt}")
+            doubt = "" if self._case.discreet else f": {attempt.patch.doubt}"  # it may name what was returned
+            self._say(f"{attempt.patch.advisor}: {attempt.patch.reason} {found}{doubt}")
         self._keep_attempts(self._ranked())
 
     # The decision.
@@ -692,7 +715,7 @@ class Healing:
         """Decide on the likeliest patch: the policy first, then the person."""
         best, options = self._best, self._options
         if best is None:
-            return Ending("not_cured", self._nothing_cures())
+            return self._left_to_a_person() or Ending("not_cured", self._nothing_cures())
         if options.dry_run:
             return Ending("shown", "It is shown only, as was asked for; nothing was kept.")
         tool, step = self._entry.tool_name, best.step_id or ""
@@ -730,6 +753,25 @@ class Healing:
             self._record.decided(step, "declined")
             return Ending("declined", "The patch was declined; nothing was changed.")
         return self._apply(best, request)
+
+    def _left_to_a_person(self) -> Ending | None:
+        """Leave an agent's patch that nothing speaks against as a request: it cannot name what its checks need."""
+        undecided = (
+            one for one in self._case.attempts if one.verdict == "undecided" and one.patch.author == "agent"
+        )
+        if (attempt := next(undecided, None)) is None or self._options.dry_run:
+            return None
+        tool, options = self._entry.tool_name, self._options
+        if denied(tool, self._hk.config, self._entry.persona, options.client):
+            return None
+        request = self._request(attempt)
+        self._record.decided(attempt.step_id or "", request.state, request_id=request.id)
+        if request.state != "pending":
+            reason = f"The same patch was {request.state} before, as request {request.id}."
+            return Ending("declined", reason, request_id=request.id)
+        return Ending(
+            "pending", f"Request {request.id} waits: a person has to decide it.", request_id=request.id
+        )
 
     def _apply(self, best: Attempt, request: PatchRequest | None = None) -> Ending:
         """Make the patch a revision, with the answers as examples; take it back if it fails on the execution path."""
@@ -810,6 +852,8 @@ class Healing:
             return error.message
         finally:
             self._validator.count(replay)
+        if self._case.discreet:
+            return why_not([chosen], [result_of(chosen, execution, 0.0)], discreet_about=kept.code)
         if execution.failure is not None:
             return execution.failure.summary
         if chosen.known and not values.meets(chosen.expected, execution.value):
@@ -841,7 +885,12 @@ class Healing:
             revision=ending.revision,
             request_id=ending.request_id,
             questions=tuple(self._questions),
-            notes=(*self._notes, *self._calls_note(), *([run.problem] if run.problem else ())),
+            notes=(
+                *self._notes,
+                *self._grants_note(),
+                *self._calls_note(),
+                *([run.problem] if run.problem else ()),
+            ),
             cost=total_cost(case.attempts, self._advisors),
             calls_answered=self._validator.answered,
             calls_live=self._validator.made,
@@ -854,6 +903,24 @@ class Healing:
         if not answered and not made and "mcp" not in self._entry.code:
             return []
         return [f"{plain.count(answered, 'call')} answered from the record, {made} live."]
+
+    def _grants_note(self) -> list[str]:
+        """Say which checks no patch could be decided by, for want of a grant that was not named."""
+        checks, attempts = self._case.checks, self._case.attempts
+        tried = [one.results for one in attempts] or [self._validator.bare(checks)]
+        lacking = [(at, name) for row in tried for at, one in enumerate(row) if (name := missing_grant(one))]
+        if not lacking:
+            return []
+        many = plain.count(len({at for at, _ in lacking}), "check")
+        names = " and ".join(dict.fromkeys(self._as_granted(*name) for _, name in lacking))
+        said = f"{many} of {len(checks):,} not decided for new code, which has no grants of the tool's: allow {names}."
+        return [said]
+
+    def _as_granted(self, option: str, name: str) -> str:
+        """Return what a person has to name: of a file, the grant that it lies in."""
+        grants = self._entry.grants
+        places = [path for path in (*grants.read, *grants.write) if Withheld((path,)).has(name)]
+        return f"{option}=[{(places[0] if places and option == 'files' else name)!r}]"
 
     def _nothing_cures(self) -> str:
         spent = self._spent or self._bench.left_s <= 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from healkit.contracts.cells import CellReportData
 from healkit.contracts.healing import Attempt, HealReportData
 from healkit.healing.advisor import Advisor, Case
-from healkit.healing.checks import missing_call, why_not
+from healkit.healing.checks import missing_call, missing_grant, why_not
 from healkit.rendering import healing, plain
 from healkit.rendering.to_html import html_of
 from healkit.rendering.to_text import text_of
@@ -53,13 +53,16 @@ def nothing_cures(case: Case, tried: int, spent_s: float | None, *, searched: bo
     tried: the number of candidates. spent_s: the budget that is used up; None where nothing was left to try.
     searched: whether the search was asked.
     """
-    unmet = why_not(case.checks, case.base) if case.base else ""
+    told_of = case.entry.code if case.discreet else None
+    unmet = why_not(case.checks, case.base, discreet_about=told_of) if case.base else ""
     still = f" Still failing: {unmet}." if unmet else ""
     undecided = [attempt for attempt in case.attempts if attempt.verdict == "undecided"]
     if undecided:
-        missing = [missing_call(result) for attempt in undecided for result in attempt.results]
-        live = ", ".join(f'"{name}"' for name in dict.fromkeys(filter(None, missing))) or "…"
-        still += f" Not decided: {plain.count(len(undecided), 'attempt')}. Allow the calls: live=[{live}]."
+        results = [result for attempt in undecided for result in attempt.results]
+        live = ", ".join(f'"{name}"' for name in dict.fromkeys(filter(None, map(missing_call, results))))
+        still += f" Not decided: {plain.count(len(undecided), 'attempt')}."
+        if live or not any(map(missing_grant, results)):
+            still += f" Allow the calls: live=[{live or '…'}]."
     if spent_s is None:
         ended = (
             f"{plain.count(tried, 'candidate')}, nothing left to try" if tried else "no advisor had a patch"

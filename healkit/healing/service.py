@@ -51,6 +51,7 @@ class HealService:
         dry_run: bool = False,
         executor: concurrent.futures.Executor | None = None,
         live: Sequence[str] = (),
+        files: Sequence[str | Path] = (),
     ) -> HealReport:
         """Look for patches of a failing tool, run its checks on each, and keep the best with your consent.
 
@@ -66,7 +67,11 @@ class HealService:
         policy: the caps of the run; over one of them it ends. dry_run: show the best patch, and keep nothing.
         executor: any `concurrent.futures.Executor`; its workers then try the search's candidates.
         live: calls that checks may make where they are not on record, `["host.price"]`. All others are answered from
-            the record of earlier executions, or not at all; a tool that its provider calls read-only needs no mention.
+            the record of earlier executions, or not at all; a host function that was provided as read-only, and a vault
+            tool that only calculates, need no mention.
+        files: granted files and folders that patches may read while they are checked, `["/data/rates.csv"]`, or
+            patterns of them, `["*"]`; another interpreter that the tool runs in is one of them. Without, only the
+            tool's accepted code reads them, and a check in which a patch asks for one is not decided.
 
         Raises `HealError` where nothing says that the tool fails, `ConfigError` for an unknown advisor or an
         executor that cannot be used, and as `vault.lookup` does. An advisor's or a patch's error is never raised.
@@ -92,6 +97,7 @@ class HealService:
             dry_run=dry_run,
             executor=executor,
             live=tuple(live),
+            files=tuple(map(str, files)),
         )
         return Healing(self._hk, options).report()
 

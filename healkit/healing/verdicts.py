@@ -32,7 +32,7 @@ from healkit.contracts.vault import VaultEntry, unified_diff
 from healkit.crossing import values
 from healkit.errors import HealkitError
 from healkit.healing.advisor import Case, Workbench
-from healkit.healing.checks import why_not
+from healkit.healing.checks import article, why_not
 from healkit.healing.inputs import accepted, edges, known_inputs, one_change_away, variants
 from healkit.pysource.nodes import Function, Jump
 from healkit.pysource.reach import added_reach, told_reach
@@ -64,7 +64,7 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
     results = (
         [_as_seen(was, now) for was, now in zip(case.base, results, strict=False)] if case.base else results
     )
-    why = why or why_not(case.checks, results)
+    why = why or why_not(case.checks, results, discreet_about=patch.code if case.discreet else None)
     verdict: Verdict = "undecided" if _is_undecided(results) else "not_cured"
     if not why:
         rows = list(zip(case.checks, case.base, results, strict=True))
@@ -145,7 +145,7 @@ def rejudged(case: Case, attempt: Attempt, result: CheckResult) -> Attempt:
     return msgspec.structs.replace(
         attempt,
         results=results,
-        why=why_not(case.checks, results),
+        why=why_not(case.checks, results, discreet_about=attempt.patch.code if case.discreet else None),
         verdict=_verdict(case, attempt.patch, results),
         passed=sum(result.outcome == "passed" for result in results),
         total=len(results),
@@ -510,7 +510,7 @@ def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:
     for _, was, now in returned:
         old, new = type_name(was), type_name(now)
         if was.outcome == "passed" and old != new and not (asks_float and {old, new} == {"int", "float"}):
-            return f"It returns {_a(new)} where the tool returned {_a(old)}."
+            return f"It returns {article(new)} where the tool returned {article(old)}."
     for check, was, now in returned:
         if check.binding and was.outcome != "passed" and _has_int_for_float(check.expected, now.value):
             return "It returns an int where the example has a float."
@@ -519,11 +519,11 @@ def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:
         if was.outcome == "passed":
             continue
         if fitting and not check.binding and outer not in fitting:
-            return f"It returns {_a(new)}, which its annotation does not allow."
+            return f"It returns {article(new)}, which its annotation does not allow."
         if known == {"list"} and outer in ("tuple", *_UNORDERED):
-            return f"It returns {_a(new)} where the tool returned a list for other inputs."
+            return f"It returns {article(new)} where the tool returned a list for other inputs."
         if outer in _UNORDERED and outer not in known | fitting:
-            return f"It returns {_a(new)}, which has no order."
+            return f"It returns {article(new)}, which has no order."
     return ""
 
 
@@ -641,12 +641,6 @@ def _has_float(value: object) -> bool:
     if isinstance(value, list | dict):
         return any(map(_has_float, value.values() if isinstance(value, dict) else value))
     return isinstance(value, float)
-
-
-def _a(name: str) -> str:
-    if name == "NoneType":
-        return "None"
-    return f"an {name}" if name[:1] in "aeiou" else f"a {name}"
 
 
 # Changes of results that no check asks for.

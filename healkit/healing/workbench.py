@@ -12,7 +12,7 @@ import dataclasses
 import queue
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from itertools import chain, islice
 from typing import Any, TypeVar
@@ -54,7 +54,7 @@ class Bench:
     from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
     candidates tried so far. executor: its workers score candidates, instead of this machine's processors. off_record:
     arguments and results go on no record (the rows of scores and observations never hold any). fixture: what the code
-    finds besides its arguments.
+    finds besides its arguments. accepted: codes that somebody has accepted, with what they find instead.
     """
 
     def __init__(
@@ -68,9 +68,11 @@ class Bench:
         executor: Executor | None = None,
         off_record: bool = False,
         fixture: Fixture = Fixture(),
+        accepted: Mapping[str, Fixture] | None = None,
     ) -> None:
         self._off_record = off_record
         self._fixture = fixture
+        self._accepted = {} if accepted is None else accepted
         self._searches, self._entry = searches, entry
         self._deadline = time.monotonic() + budget_s
         self._budget_s = budget_s
@@ -109,6 +111,7 @@ class Bench:
             executor=self._executor,
             off_record=self._off_record,
             fixture=self._fixture,
+            accepted=self._accepted,
         )
         other._limits, other._think_time = self._limits, self._think_time
         return other
@@ -186,21 +189,28 @@ class Bench:
             _WATCH_HANGING_S if self._limits.hangs(check) else min(limit_s * SLOW_TIMES, _WATCH_S)
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
         ]
-        return self._wait(self._searches.observe(Held(self._entry, code, checks, limits_s, self._fixture)))
+        held = Held(self._entry, code, checks, limits_s, self._fixture_of([code], checks))
+        return self._wait(self._searches.observe(held))
 
     def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
         """Do as `Workbench.values`."""
         return self._wait(self._time(code, checks, [limit_s] * len(checks)))
 
     def run(
-        self, codes: Sequence[str], checks: Sequence[Check], *, limit_s: float | None = None
+        self,
+        codes: Sequence[str],
+        checks: Sequence[Check],
+        *,
+        limit_s: float | None = None,
+        accepted: bool = True,
     ) -> list[list[CheckResult]]:
-        """Do as `Workbench.run`; each run is on record as a trial.
+        """Do as `Workbench.run`; each run is on record as a trial. accepted: False runs accepted code as any other.
 
         A run has the slow lane's time, or the time that a candidate once got. One code with only unknown checks is the
         code as it is, so their limits are measured with it.
         """
         base = codes[0] if codes else ""
+        fixture = self._fixture_of(codes, checks) if accepted else self._fixture
         if len(codes) == 1 and limit_s is None and not any(check in self._limits for check in checks):
             results = self._timed(base, checks, self._run_code)
             self._limits.learn(checks, results)
@@ -210,9 +220,14 @@ class Bench:
             limits_s = self._limits.lengthened(checks, limits_s)
         return self._wait(
             self._searches.run(
-                self._entry, codes, checks, limits_s, off_record=self._off_record, fixture=self._fixture
+                self._entry, codes, checks, limits_s, off_record=self._off_record, fixture=fixture
             )
         )
+
+    def _fixture_of(self, codes: Sequence[str], checks: Sequence[Check]) -> Fixture:
+        """Return what these codes find in these checks; a check with source of its own runs more than the code."""
+        own = self._accepted.get(codes[0]) if len(codes) == 1 else None
+        return self._fixture if own is None or any(check.call for check in checks) else own
 
     def _limits_of(self, code: str, checks: Sequence[Check], limit_s: float | None = None) -> list[float]:
         """Return each check's time limit: the given one, or one measured once by running the code as it is."""
@@ -224,15 +239,16 @@ class Bench:
         return [self._limits[check] for check in checks]
 
     async def _time(self, code: str, checks: Sequence[Check], limits_s: Sequence[float]) -> list[CheckResult]:
-        held = Held(self._entry, code, checks, limits_s, self._fixture)
+        held = Held(self._entry, code, checks, limits_s, self._fixture_of([code], checks))
         return [one.result for one in await self._searches.observe(held, watch=False)]
 
     async def _run_code(
         self, code: str, checks: Sequence[Check], limits_s: Sequence[float]
     ) -> list[CheckResult]:
         run = self._searches.run(
-            self._entry, [code], checks, limits_s, off_record=self._off_record, fixture=self._fixture
-        )
+            self._entry, [code], checks, limits_s, off_record=self._off_record,
+            fixture=self._fixture_of([code], checks),
+        )  # fmt: skip
         return (await run)[0]
 
     def _timed(self, code: str, checks: Sequence[Check], run: _Run) -> list[CheckResult]:

@@ -45,7 +45,7 @@ _SHOWN_MAX = 20
 
 #: `same`; `fixed`: it failed then, and returns now; `differs`: another value, another exception, or it fails now;
 #: `as_active`: it differs from the record as the active code does too, so not by this code (chance, or an earlier fix);
-#: `undecided`: it made a call that is not on record, or would write.
+#: `undecided`: it made a call that is not on record, would write, or would read a file that was not named.
 Outcome = Literal["same", "fixed", "differs", "as_active", "undecided"]
 
 
@@ -109,7 +109,11 @@ class RegressReport:
             "as_active": "differ with the active code too",
         }
         said = [f"{counts[outcome]:,} {text}" for outcome, text in words.items() if counts[outcome]]  # type: ignore[index]  # outcomes
-        said += [f"{counts['undecided']:,} undecided: a call is not on record"] if counts["undecided"] else []
+        said += (
+            [f"{counts['undecided']:,} undecided: a call or a file is not there"]
+            if counts["undecided"]
+            else []
+        )
         said += [f"first difference after {self.first_fault_after}"] if faults else []
         said += [f"{len(self.not_reached):,} not reached"] if self.not_reached else []
         said += [f"{self.left_out:,} not recorded whole"] if self.left_out else []
@@ -138,8 +142,9 @@ class Regression:
         entry: VaultEntry,
         providers: Mapping[str, Provider],
         persona: str,
+        files: tuple[str, ...] = (),
     ) -> None:
-        self._runner, self._entry, self._persona = runner, entry, persona
+        self._runner, self._entry, self._persona, self._files = runner, entry, persona, files
         page = log.query(tool=entry.tool_name, persona=persona, tried=False, refused=False, limit=_ROWS_MAX)
         self._left_out = 0
         different: dict[str, ExecutionLog] = {}
@@ -202,6 +207,7 @@ class Regression:
                 within=nested_grants(row),
                 record=False,
                 replay=Replay.of(self._tape, str(row.id)),
+                files=None if code in (None, self._entry.code) else self._files,
             )
         )
 

@@ -20,13 +20,12 @@ import msgspec
 from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 
 from healkit.config import HEAL_BUDGET_S
-from healkit.contracts.execution import RUN_CODE
+from healkit.contracts.execution import RUN_CODE, TRIED_ORIGINS
 from healkit.contracts.healing import Attempt, Patch, PatchRequest
 from healkit.contracts.vault import VaultEntry
-from healkit.crossing.values import text_of
 from healkit.decisions.choosers import told
-from healkit.errors import AgentRefused, ArgumentsInvalid
-from healkit.healing.checks import describe
+from healkit.errors import AgentRefused, ArgumentsInvalid, PersonaNotFound, ToolNotFound
+from healkit.healing.checks import describe, told_apart
 from healkit.healing.loop import Healing
 from healkit.healing.options import HealOptions
 from healkit.mcp_server import answers, resources
@@ -157,11 +156,36 @@ class AgentCall:
         self, name: str, code: str, description: str = "", examples: list[Json] | None = None
     ) -> CallToolResult:
         """Save a new tool: a Python function `name`. Examples: {"arguments": {…}, "result": …}."""
+        if (other := self._shadowed(name)) is not None:
+            return self._asked_instead(other, code)
         entry = self.hk.vault.add(
             name, code, persona=self.persona, description=description, examples=examples or (), author="agent",
             reason=f"written by {self.client.label}",
         )  # fmt: skip
         return data_answer(self._entry(entry), exact=("code",))
+
+    def _shadowed(self, name: str) -> VaultEntry | None:
+        """Return another persona's tool that serves this session by that name; a new one would take its place."""
+        try:
+            found = self.hk.vault.active(name, self.persona)
+        except (ToolNotFound, PersonaNotFound):
+            return None
+        return None if found.persona == self.persona else found
+
+    def _asked_instead(self, other: VaultEntry, code: str) -> CallToolResult:
+        """Ask for the code as a patch of that tool, which stays as it is until a person accepts."""
+        self.consent.check_allowed(other.tool_name, other.persona, self.client)
+        request = self.hk.requests.add(
+            other.tool_name, code, persona=other.persona, advisor=self.client.name,
+            reason=f"written by {self.client.label} for {self.persona}",
+        )  # fmt: skip
+        said = f"{other.label} serves this session by that name; the code waits as request {request.id}."
+        told = {"saved": False, "note": said, "request_id": request.id, "code_hash": request.code_hash}
+        answer = data_answer(
+            told | {"next": "Take another name, or wait for a person's consent (apply_patch)."}
+        )
+        answer.is_error = True
+        return answer
 
     def inspect_tool(self, name: str, revision: int | None = None) -> CallToolResult:
         """Show a tool: code, schema, examples, grants, revisions, callers."""
@@ -197,6 +221,10 @@ class AgentCall:
         before_id: int | None = None,
     ) -> CallToolResult:
         """List executions on record, newest first. since: 2h, 3d or a date; text: words of the traceback."""
+        if origin in TRIED_ORIGINS:
+            raise AgentRefused(
+                "What a patch gave in its checks is not listed.", hint="propose_patch tells how they ended."
+            )
         rows = self.hk.executions(
             tool=tool, status=status, origin=origin, text=text, persona=self.persona,
             since=parse_since(since) if since else None, limit=max(1, min(limit, _ROWS_MAX)), before_id=before_id,
@@ -392,13 +420,16 @@ class AgentCall:
 
 
 def _checks(report: HealReport, attempt: Attempt) -> Iterator[Json]:
-    """Yield each check of an attempt: the call, how it ended, what it gave and what was expected."""
+    """Yield each check of an attempt: the call, how it ended, and the difference in type and size, never a value.
+
+    The input is what the record and the examples hold, which the session can read; what came of it is not.
+    """
     for check, result in zip(report.checks, attempt.results, strict=False):
         told: Json = {"call": describe(check), "from": check.origin, "outcome": result.outcome}
         if result.outcome != "passed":
-            told["got"] = result.failure or text_of(result.value)
-            if check.raises or check.known:
-                told["expected"] = check.raises or text_of(check.expected)
+            told["difference"] = told_apart(check, result, attempt.patch.code)
+        if check.log_id is not None:
+            told["log_id"] = check.log_id
         yield told
 
 

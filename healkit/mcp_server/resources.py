@@ -23,6 +23,7 @@ from mcp_types import (
 )
 
 from healkit.commands.log import execution_json
+from healkit.contracts.execution import TRIED_ORIGINS
 from healkit.crossing.values import preview
 from healkit.errors import AgentRefused, RunNotFound, UsageInvalid, ViewNotFound
 from healkit.mcp_server.answers import uri
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 #: Bytes of one resource, and digits of a row's number.
 _MAX_BYTES, _DIGITS_MAX = 1024 * 1024, 18
+#: What a check gave, in an event of a healing.
+_GIVEN = ("got", "wanted", "error")
 #: Rows of a run that are looked at for whose they are.
 _ROWS_MAX = 1000
 _ADDRESS = re.compile(r"healkit://(executions|tools|views|runs)/([^/]+)(?:/(trace\.jsonl))?")
@@ -98,9 +101,13 @@ def _contents(address: str, text: str, mime_type: str | None) -> ReadResourceRes
 
 
 def execution_of(hk: Healkit, persona: str, log_id: int) -> Execution:
-    """Return an execution of that persona's; raise `UsageInvalid` where it has none of that number."""
+    """Return an execution of that persona's; raise `UsageInvalid` where it has none of that number.
+
+    What was only tried is not the session's to read: a person may have allowed its code what the session may not see.
+    """
     found = hk.execution(log_id)
-    if found is None or found.persona != persona:  # no word on whether another persona has it
+    # No word on whether another persona has it.
+    if found is None or found.persona != persona or found.origin in TRIED_ORIGINS:
         raise UsageInvalid(f"There is no log row {log_id}.", hint="list_executions lists the newest.")
     return found
 
@@ -145,7 +152,16 @@ def _run(hk: Healkit, persona: str, own: OwnResults, run_id: str) -> str:
         text = opened.read(_MAX_BYTES + 1).decode(errors="replace")
     if len(text) > _MAX_BYTES:
         text = text[: text.rindex("\n", 0, _MAX_BYTES) + 1]  # whole lines
-    return str(cleaning.text(text))
+    return str(cleaning.text("".join(map(_without_values, text.splitlines(keepends=True)))))
+
+
+def _without_values(line: str) -> str:
+    """Return a line of a trace without what a check gave; the inputs and how it ended stay."""
+    event = msgspec.json.decode(line)
+    if event["event_type"] != "assert_checked":
+        return line
+    event["result"] = {name: value for name, value in event["result"].items() if name not in _GIVEN}
+    return f"{msgspec.json.encode(event).decode()}\n"
 
 
 def _number(text: str) -> int:

@@ -85,7 +85,7 @@ def _heal_cell(
     healkit: Healkit, number: int | None, options: Namespace, names: list[str] | None
 ) -> CellReport | None:
     """Heal a cell of the notebook's own; with `--apply`, this cell becomes the fixed one."""
-    of_tools = ("panel", "dock", "auto", "later", "log_id", "live")
+    of_tools = ("panel", "dock", "auto", "later", "log_id", "live", "files")
     refuse(
         options, of_tools, "is for tools; a cell is healed without it", "Leave it out; %heal shows the fix."
     )
@@ -112,7 +112,7 @@ def _panel(healkit: Healkit, tool: str, options: Namespace, names: list[str] | N
         raise UsageInvalid("There is no page to open a panel in.", hint="Leave --panel out: %heal asks here.")
     if names is not None:
         names = [name for name in names if name != PERSON] or None
-    chosen = {"advisors": names, "budget_s": options.budget, "log_id": options.log_id}
+    chosen = {"advisors": names, "budget_s": options.budget, "log_id": options.log_id, **_allowed(options)}
     return healkit.heal_panel(tool, options.persona, **chosen, dock=options.dock)
 
 
@@ -125,11 +125,16 @@ def _ask_others(healkit: Healkit, tool: str, options: Namespace, names: list[str
         budget_s=options.budget,
         log_id=options.log_id,
         dry_run=options.dry_run,
-        live=split_commas(options.live or ""),
+        **_allowed(options),
         ask=_ask,
         confirm=None if options.later else _confirm,
         progress=lambda sentence: print(f"· {untick(sentence)}"),  # noqa: T201 - a magic's progress, in its cell
     )
+
+
+def _allowed(options: Namespace) -> dict[str, Any]:
+    """Return what checks may call and read by name."""
+    return {"live": split_commas(options.live or ""), "files": split_commas(options.files or "")}
 
 
 def _ask(question: Question) -> Answer | None:

@@ -14,6 +14,7 @@ import dataclasses
 import fnmatch
 import itertools
 import math
+import os
 import re
 import threading
 import time
@@ -617,6 +618,20 @@ def effective(own: Grants, caller: Grants, config: Config) -> Grants:
         packages=_packages(own, caller),
         python=own.python,
     )
+
+
+def unaccepted(own: Grants, files: Iterable[str] = ()) -> Grants:
+    """Return the grants in force for code that nobody has accepted, in the place of a tool with its `own` grants.
+
+    It has no folder, no file and no other interpreter, but those that a person has named: `files` are paths, or
+    patterns of granted ones. What it may write, it may only read.
+    """
+    granted = (*own.read, *own.write)
+    asked = [os.path.abspath(os.path.expanduser(one)) if one[:1] in "~./" else one for one in files]
+    fitting = [path for path in granted if any(fnmatch.fnmatchcase(path, one) for one in asked)]
+    named = _paths(granted, [*fitting, *map(os.path.realpath, asked)])
+    python = own.python if any(fnmatch.fnmatchcase(own.python or "", one) for one in asked) else None
+    return msgspec.structs.replace(own, read=named, write=(), python=python, own_grants=False)
 
 
 def bounded(

@@ -24,7 +24,7 @@ from healkit.contracts.cassette import (
     Tape,
     not_on_record,
 )
-from healkit.contracts.execution import NOT_KEPT_VALUE, CallRecord
+from healkit.contracts.execution import DEFAULT_CALLS, NOT_KEPT_VALUE, CallRecord
 from healkit.contracts.failure import Failure
 from healkit.contracts.tools import ToolDefinition
 from healkit.contracts.vault import VaultEntry
@@ -145,8 +145,9 @@ def cassette_of(
         if (was_there or call.server not in listed) and (call.server, call.tool) not in known:
             known.add((call.server, call.tool))
             definitions.append(_definition_from(call))
-    names = [f"{one.server}.{one.name}" for one in definitions if one.read_only]
-    names += [name for one in definitions if allows(live, name := f"{one.server}.{one.name}")]
+    named = [(f"{one.server}.{one.name}", one.read_only) for one in definitions]
+    # What a server of others calls read-only is its own word, and a grant of the tool's: a person has to name it.
+    names = [name for name, looks in named if allows(live, name) or (looks and allows(DEFAULT_CALLS, name))]
     return Cassette(definitions, listed, calls, runs, names)
 
 

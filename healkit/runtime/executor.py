@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 
 from healkit.config import MIB, Config, Mode
+from healkit.contracts.cassette import NAME_IT_HINT, not_run
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.execution import (
     CallRecord,
@@ -33,7 +34,7 @@ from healkit.contracts.execution import (
 )
 from healkit.contracts.failure import Failure
 from healkit.contracts.rpc import CELL_VALUE, ExecutionComplete, Init
-from healkit.contracts.tools import ToolDefinition
+from healkit.contracts.tools import ToolDefinition, Withheld
 from healkit.contracts.vault import UNTRUSTED_GRANTS, VaultEntry
 from healkit.crossing import regions, values
 from healkit.errors import (
@@ -48,7 +49,16 @@ from healkit.errors import (
 )
 from healkit.plain_text import count
 from healkit.pysource.shapes import parse
-from healkit.runtime.calls import CALLS_MAX, CallContext, Caller, CallRouter, Provider, allows, bounded
+from healkit.runtime.calls import (
+    CALLS_MAX,
+    CallContext,
+    Caller,
+    CallRouter,
+    Provider,
+    allows,
+    bounded,
+    unaccepted,
+)
 from healkit.runtime.events import (
     UNRECORDED,
     Acted,
@@ -99,9 +109,10 @@ class ExecutionRequest:
     each call begins and ends. code: is run in the place of the stored one, as a candidate that is not saved.
     within: the grants that a nested execution had, where its call is repeated. parent: the execution that makes a
     nested call; it bounds what the tool may do. record, kind, earlier, retry: as `Runs.step` takes them. replay:
-    answers its calls from a record; a folder that it may write can only be read then. client: the MCP client that asks,
-    for the record. alone: the code is run as a notebook's cell is, in no tool's place; its value is that of its last
-    expression.
+    answers its calls from a record; a folder that it may write can only be read then. files: nobody has accepted the
+    code, so of what the tool is granted it may read these paths only; None for code with all of its grants. foreign:
+    the tool that the code is of, where it is none of the vault's. client: the MCP client that asks, for the record.
+    alone: the code is run as a notebook's cell is, in no tool's place; its value is that of its last expression.
 
     Raises `ConfigError` for a mode or a time that cannot be, `UsageInvalid` for a name or a persona that is no text.
     """
@@ -122,6 +133,8 @@ class ExecutionRequest:
     earlier: Finished | None = None
     retry: bool | PolicyDefaults = False
     replay: Replay | None = None
+    files: tuple[str, ...] | None = None
+    foreign: VaultEntry | None = None
     client: str | None = None
     alone: bool = False
 
@@ -139,7 +152,8 @@ class ExecutionRequest:
 class _Call:
     """A request with its record and what is needed to run it; `calls` are those it made, once it has ended.
 
-    untrusted: its database is, so that the tool runs without its grants.
+    granted: what the tool may do, where code that nobody has accepted is run in its place, with less. withheld: the
+    files among that. untrusted: its database is, so that the tool runs without its grants.
     """
 
     request: ExecutionRequest
@@ -148,6 +162,8 @@ class _Call:
     arguments: PackedArguments
     timeout_s: float
     mode: Mode
+    granted: Grants
+    withheld: Withheld
     calls: list[CallRecord] = dataclasses.field(default_factory=list)
     untrusted: bool = False
 
@@ -180,7 +196,7 @@ class Executor:
         self._database_url = database_url
         self._pool = pool
         self._views = views
-        self._grants_in_force = grants_in_force
+        self.grants_in_force = grants_in_force
         #: What the probe has found; None until the first execution has waited for it.
         self._tier: Tier | None = None
 
@@ -213,6 +229,8 @@ class Executor:
                 loading = asyncio.create_task(asyncio.to_thread(_load_workers))
                 await surely(self._find_tier, call)
                 await loading
+            if (failure := self._not_run(call)) is not None:
+                return await self._conclude(call, Outcome("complete"), None, failure)
             run = self._run_sql(call) if call.entry.type == "sql" else self._run_python(call, on_output, stop)
             return await self._conclude(call, *await run)
         except HealkitError as error:  # the call was wrong, or no worker could be started
@@ -255,10 +273,14 @@ class Executor:
             grants=entry.grants,
         )
         caller = None if request.parent is None else request.parent.caller
-        stored = entry.grants if request.alone else self._grants_in_force(entry.grants)
+        stored = entry.grants if request.alone else self.grants_in_force(entry.grants)
         grants, timeout_s = bounded(stored, self._config, request.timeout_s, request.within, caller)
         if request.replay is not None:
             grants = grants.reading_only()
+        whole, withheld = grants, Withheld()
+        if request.files is not None:
+            grants = unaccepted(whole, request.files)
+            withheld = Withheld((*whole.read, *whole.write), grants.read)
         if grants is not entry.grants:
             entry = dataclasses.replace(entry, grants=grants)
             recording.add(grants=grants)
@@ -275,7 +297,8 @@ class Executor:
             isolation=SQL_ISOLATION if entry.type == "sql" else self._tier,
             deadline=utc_now() + timedelta(seconds=timeout_s + self._config.start_timeout_s),
         )
-        call = _Call(request, recording, entry, arguments, timeout_s, request.mode or self._config.mode)
+        mode = request.mode or self._config.mode
+        call = _Call(request, recording, entry, arguments, timeout_s, mode, whole, withheld)
         call.untrusted = stored is UNTRUSTED_GRANTS
         # Without a tier, `_find_tier` records the rest, once it is known.
         recording.begin(None if recording.started.isolation is None else call.prepared)
@@ -297,7 +320,7 @@ class Executor:
             entry = VaultEntry(request.tool_name, request.persona, 0, request.code, code_hash(request.code))
             parse(request.code, entry.label)
             return entry
-        entry = self._vault.lookup(request.tool_name, request.persona)
+        entry = request.foreign or self._vault.lookup(request.tool_name, request.persona)
         if request.code is None:
             return entry
         recording.emit(Proposed(entry, request.code))
@@ -308,6 +331,29 @@ class Executor:
             raise
         recording.emit(Judged(None))
         return entry
+
+    def _not_run(self, call: _Call) -> Failure | None:
+        """Return why code that nobody has accepted is not run at all: it needs what only its tool is granted."""
+        request, granted = call.request, call.granted
+        if request.files is None:
+            return None
+        if granted.python != call.entry.grants.python:
+            said = not_run("the interpreter", str(granted.python), "files")
+        elif (
+            call.entry.type == "sql"
+            and allows(granted.call_patterns, READ_LOG)
+            and not self._may_read_log(call)
+        ):
+            said = not_run("the log", READ_LOG, "live")
+        else:
+            return None
+        return Failure("CALL_NOT_ON_RECORD", "NotOnRecord", said, f"NotOnRecord: {said}", hint=NAME_IT_HINT)
+
+    def _may_read_log(self, call: _Call) -> bool:
+        """Return whether a SQL tool may read its persona's rows of the log."""
+        request = call.request
+        named = request.files is None or (request.replay is not None and request.replay.may_make(READ_LOG))
+        return named and allows(call.entry.grants.call_patterns, READ_LOG)
 
     async def _run_python(
         self, call: _Call, on_output: OnOutput | None, stop: asyncio.Event | None
@@ -382,7 +428,7 @@ class Executor:
                 msgspec.json.decode(call.arguments.sent),
                 row_limit=self._config.sql_row_limit,
                 timeout_s=call.timeout_s,
-                log_of=call.request.persona if allows(entry.grants.call_patterns, READ_LOG) else None,
+                log_of=call.request.persona if self._may_read_log(call) else None,
             )
         except HealkitError as error:
             text = f"{error.message}\n\n{entry.ref.filename}\n{entry.code}"
@@ -528,4 +574,5 @@ def _init(call: _Call, definitions: list[ToolDefinition], config: Config) -> Ini
         data_max_bytes=config.memory_mb * MIB,
         call=CELL_VALUE if call.request.alone else "",
         setup="pass" if call.request.alone else "",
+        withheld=call.withheld,
     )

@@ -212,9 +212,14 @@ def _observed(code: str, ename: str, message: str, hint: str, outcome: Outcome, 
 
 def _claimed(failure: Failure, init: Init) -> Failure:
     """Return the worker's account, with its code checked and its size capped."""
-    played = failure.code == CallNotOnRecord.code and init.cassette != rpc.NO_CASSETTE
+    played = failure.code == CallNotOnRecord.code and is_played(init)
     code = failure.code if failure.code in _CLAIMABLE or played else "TOOL_EXCEPTION"
     return msgspec.structs.replace(capped(failure), code=code)
+
+
+def is_played(init: Init) -> bool:
+    """Return whether a worker with that work may say that a call is not on record, or a file withheld."""
+    return init.cassette != rpc.NO_CASSETTE or bool(init.withheld.paths)
 
 
 def capped(failure: Failure) -> Failure:

@@ -68,17 +68,20 @@ class Panels:
         advisors: Sequence[Any] | None = None,
         budget_s: float | None = None,
         log_id: int | None = None,
+        live: Sequence[str] = (),
+        files: Sequence[str | Path] = (),
         dock: bool = False,
     ) -> Any:
         """Return a live panel that heals a tool: Start, Stop, questions, consent, the report, Undo.
 
         It heals as `heal` does, in a thread of its own, and nothing happens before Start is pressed.
         advisors, budget_s: what is chosen when it opens; by default as the configuration says. log_id: the failure that
-            is meant, instead of the newest. dock: open it at the right-hand side of the window, as `browse` does.
+            is meant, instead of the newest. live, files: what checks may call and read, as in `heal`. dock: open it at
+            the right-hand side of the window, as `browse` does.
 
         Raises as `vault.get` does.
         """
-        chosen = {"advisors": advisors, "budget_s": budget_s, "log_id": log_id}
+        chosen = {"advisors": advisors, "budget_s": budget_s, "log_id": log_id, "live": live, "files": files}
         panel = find("HealPanel")(self._healkit, tool_name, persona, **chosen)
         return panel.docked() if dock else panel
 

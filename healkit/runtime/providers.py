@@ -140,7 +140,15 @@ class VaultTools:
         return list(found.values())
 
     def _only_looks(self, entry: VaultEntry) -> bool:
-        return not effects_of(entry, lambda name: self._vault().lookup(name, entry.persona))
+        """Return whether it only calculates, and so does each tool that it calls: none is granted anything to read."""
+        met = [entry]
+
+        def lookup(name: str) -> VaultEntry:
+            met.append(self._vault().lookup(name, entry.persona))
+            return met[-1]
+
+        granted = (one.grants for one in met)
+        return not effects_of(entry, lookup) and not any(one.read or one.python for one in granted)
 
     def expect(self, tool: str) -> None:
         """Refuse nothing: an execution of a tool that is not there is on record too; called by the router."""

@@ -19,6 +19,7 @@ import msgspec
 from healkit.config import Config, Mode
 from healkit.contracts.cassette import Tape
 from healkit.contracts.runs import PolicyDefaults
+from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
 from healkit.errors import HealkitError, ToolExecutionError, check_whole
 from healkit.runtime import background
@@ -29,6 +30,7 @@ from healkit.runtime.executor import ExecutionRequest, Executor
 from healkit.runtime.runs import OpenRun, Runs
 from healkit.runtime.shares import TrialResult
 from healkit.runtime.trials import Trial, Trials
+from healkit.store.entries import NO_REVISION, check_names, code_hash
 from healkit.workers.worker import OnOutput
 
 if TYPE_CHECKING:
@@ -211,11 +213,11 @@ class Runner:
         """Run a recorded execution again without making a call: each is answered as it was then.
 
         what: the execution's row in the log, or a file that `export_cassette` has written. It runs with the code that
-        it had, and so ends as it did, unless chance or time decides; then it can be healed or shown without the servers
-        that it called. A folder that it may write can only be read.
+        it had, and so ends as it did, unless chance or time decides; then it can be shown without the servers that it
+        called. A folder that it may write can only be read. A file's code is its writer's: it has no grants, whatever
+        the vault has of that name, and the vault stays as it is.
         active: run the tool's active revision instead: whether it is fixed by now. live: calls that may be made where
-        they are not on record, as patterns (`["host.price"]`). Of a file, a tool that the vault does not have is added
-        to it, without grants.
+        they are not on record, as patterns (`["host.price"]`).
 
         Like a trial, it counts neither as a run of the tool nor as a failure of its. A call that is not on record ends
         it with `CALL_NOT_ON_RECORD`.
@@ -228,14 +230,19 @@ class Runner:
         vault, providers = self._vault(), self._executor.providers
         if not isinstance(what, str | Path):
             check_whole("what", what)
+        row = self._log().get(what) if isinstance(what, int) else None
         if isinstance(what, int):
             found = reproduction_of(self._log(), vault, what, providers)
         else:
             found = read_reproduction(what)
-            if found.tool_name not in vault.names():
-                reason = f"from the cassette {Path(what).name}"
-                vault.add(found.tool_name, found.code, persona=found.persona, type=found.type, reason=reason)
-        entry = vault.lookup(found.tool_name, found.persona)
+        foreign = None
+        if row is None and not active:
+            check_names(found.tool_name, found.persona)
+            named = found.tool_name, found.persona, NO_REVISION, found.code, code_hash(found.code), found.type
+            foreign = VaultEntry(*named, flags={"derived": ["input_schema"]})
+        entry = foreign or vault.lookup(found.tool_name, found.persona)
+        # What a revision did was somebody's to accept; what was only tried was not.
+        tried = row is not None and row.revision is None and entry.code != found.code
         # A replay makes no call but those that `live` allows here: neither a file nor a provider's word adds any.
         cassette = msgspec.structs.replace(found.cassette, live=[])
         return self.perform(
@@ -246,10 +253,12 @@ class Runner:
                 timeout_s=timeout,
                 origin="trial",
                 on_output=on_output,
-                code=None if active or entry.code == found.code else found.code,
-                within=nested_grants(self._log().get(what)) if isinstance(what, int) else None,
+                code=None if active or (entry.code == found.code and foreign is None) else found.code,
+                within=None if row is None else nested_grants(row),
                 kind="rerun",
                 replay=Replay.of(Tape(cassette), found.run, live),
+                files=() if tried and not active else None,
+                foreign=foreign,
             )
         )
 
@@ -266,6 +275,8 @@ class Runner:
         record: bool | OpenRun | None = None,
     ) -> Execution:
         """Run other code in a tool's place, with its grants, before anything of it is saved.
+
+        That you type it, or press Try, is your word for it; code that an agent or a model proposes is never run so.
 
         It is on record like any execution, under no revision. Raises `CodeDoesNotParse`, `ToolShapeError` or
         `SqlNotAllowed` for code that could not be saved either, and as `execute` does.

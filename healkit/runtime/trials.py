@@ -36,7 +36,7 @@ from healkit.contracts.execution import (
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import PASSED, Batch, BatchCheck, Check, CheckResult, Observed
 from healkit.contracts.rpc import NO_CASSETTE, OUTLINE_MAX_CHARS, REPORT_EXTRA_BYTES, Init, raw
-from healkit.contracts.tools import EntryRef
+from healkit.contracts.tools import EntryRef, Withheld
 from healkit.crossing import values
 from healkit.errors import CallNotOnRecord, HealkitError, InternalError, WorkerNotRestricted, is_refused
 from healkit.runtime import background
@@ -48,6 +48,7 @@ from healkit.runtime.outcomes import (
     fault_of,
     interruption_of,
     is_exact,
+    is_played,
     is_typed,
     judged,
     outline_of,
@@ -74,7 +75,7 @@ from healkit.workers.tiers import achieved_tier
 from healkit.workers.trialserver import Draw, Scores, TrialServers, run_batch, run_trials
 from healkit.workers.worker import LAST_CHARS
 
-_EMPTY = Cassette()
+_EMPTY, _NONE = Cassette(), Withheld()
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -85,7 +86,7 @@ class Trial(msgspec.Struct, frozen=True):
     counts; the code need not have the shape of a tool then. Arguments that hold more than plain JSON arrive as they
     are, and so does the result then; `exact` asks for that too where they are plain. Where there is a `cassette`, its
     calls are answered from that, as those of the execution `run` were. `setup` is source to run before the code, which
-    is that of a notebook's cell then.
+    is that of a notebook's cell then. `withheld` are files whose reading ends it.
     """
 
     code: str
@@ -97,6 +98,7 @@ class Trial(msgspec.Struct, frozen=True):
     cassette: Cassette | None = None
     run: str = ""
     setup: str = ""
+    withheld: Withheld = Withheld()
 
 
 def _started(trial: Trial, logged: bytes, config: Config, tier: Tier, ahead_s: float) -> Started:
@@ -191,6 +193,7 @@ class Trials:
                 sent,
                 exact=exact,
                 cassette=tapes[id(trial.cassette)],
+                withheld=trial.withheld,
             )
             for trial, (sent, _, exact) in zip(chosen, packed, strict=True)
         ]
@@ -300,7 +303,7 @@ def _read_trials(asked: Sequence[tuple[str, Init]], reply: Reply, took_s: float)
 
 def _bounded(trace_id: str, init: Init, claim: bytes, took_s: float) -> TrialResult:
     said = decode_trial(claim, init)
-    possible = {CallNotOnRecord.code} if init.cassette != NO_CASSETTE else set()
+    possible = {CallNotOnRecord.code} if is_played(init) else set()
     if said.failure is not None and is_refused(said.failure.code) and said.failure.code not in possible:
         raise BadClaim(f"no failure is of the kind {said.failure.code[:50]!r}")
     duration_ms = min(max(said.duration_ms, 0.0), took_s * 1000)
@@ -338,6 +341,7 @@ def _init(
     exact: bool,
     watch: bool = False,
     cassette: msgspec.Raw = NO_CASSETTE,
+    withheld: Withheld = Withheld(),
 ) -> Init:
     """Return the work of one trial, with the configuration's limits; arguments: as they are sent."""
     return Init(
@@ -358,6 +362,7 @@ def _init(
         cassette=cassette,
         run=trial.run,
         setup=trial.setup,
+        withheld=withheld,
     )
 
 
@@ -413,10 +418,14 @@ _observation = msgspec.json.Decoder(_Observation | None).decode
 
 @dataclasses.dataclass(frozen=True)
 class Fixture:
-    """Surroundings of tried code: a cassette that answers its calls, and folders that it may read."""
+    """Surroundings of tried code: a cassette that answers its calls, and folders that it may read.
+
+    withheld: those that it may not, though its tool may.
+    """
 
     cassette: Cassette = _EMPTY
     read: tuple[str, ...] = ()
+    withheld: Withheld = _NONE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -472,6 +481,7 @@ class Searches:
             output_max_bytes=self._config.result_max_bytes,
             as_code=as_code,
             cassette=held.fixture.cassette,
+            withheld=held.fixture.withheld,
         )
         executor = None if held.fixture.read else executor  # other machines do not have those files
         slots = 0 if executor is None else await slots_of(executor, parallel)
@@ -506,6 +516,7 @@ class Searches:
                 exact=is_exact(check),
                 watch=watch,
                 cassette=cassette,
+                withheld=held.fixture.withheld,
             )
             for check, limit_s in held.limited()
         ]
@@ -556,6 +567,7 @@ class Searches:
                 fixture.cassette,
                 run_of(check),
                 check.setup,
+                fixture.withheld,
             )
             for code in codes
             for check, limit_s in zip(checks, limits_s, strict=True)

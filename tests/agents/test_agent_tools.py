@@ -76,7 +76,7 @@ def test_a_patch_is_validated_before_it_is_offered_and_applied_only_with_consent
             assert refused.is_error
             assert refused.structured_content is not None
             (failing,) = [one for one in refused.structured_content["checks"] if one["outcome"] != "passed"]
-            assert (failing["got"], failing["expected"]) == ("0.5", "2")
+            assert failing["difference"] == "gives another number"
             assert beside.requests.pending() == []
             asked = {"name": "mean", "code": FIXED, "reason": "the name is xs"}
             proposed = data_of(await client.call_tool("propose_patch", asked))

@@ -194,13 +194,13 @@ def test_granted_files_are_read_and_never_written(shop: Shop, tmp_path: Path) ->
         {"arguments": {"n": 3}, "result": 12}, {"arguments": {"n": 5}, "result": 20},
     ])  # fmt: skip
     shop.healkit.vault.set_grants("bill", write=[str(folder)])
-    report = shop.heal()
+    report = shop.heal(files=[str(folder)])
     assert (report.outcome, report.verdict_code) == ("kept", "cured")
     digest = hashlib.sha256(b"4").hexdigest()[:12]
     assert f"Granted files as they are now: rates.txt (SHA-256 {digest}…)." in report.notes
     worse = code.replace("return", f"open('{folder}/rates.txt', 'w').write('9'); return")
     shop.healkit.vault.patch("bill", code)
-    attempt = shop.heal(worse).attempts[0]
+    attempt = shop.heal(worse, files=["*"]).attempts[0]
     assert attempt.verdict == "undecided"
     assert attempt.why.endswith("cannot be told: what the tool writes to a granted folder is not repeated")
     assert (folder / "rates.txt").read_text() == "4"
@@ -288,7 +288,8 @@ def test_a_cassette_is_replayed_where_the_servers_are_not(recorded: Shop, tmp_pa
         assert failed.failure is not None
         assert again.failure.summary == failed.failure.summary
         assert again.failure.frames[-1].lineno == failed.failure.frames[-1].lineno
-        elsewhere.vault.patch("bill", "def bill(product: str, n: int) -> float:\n    return 1.0\n")
+        assert elsewhere.vault.names() == []
+        elsewhere.vault.add("bill", "def bill(product: str, n: int) -> float:\n    return 1.0\n")
         assert elsewhere.replay(file, active=True).value == 1.0
 
 

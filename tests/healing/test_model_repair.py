@@ -75,7 +75,7 @@ def test_the_model_learns_why_it_failed(
     assert "fibonacci.previous: int\n" in first
     assert "What was tried" not in first
     assert "by model: does not fix it" in second
-    assert 'called with {"n":10} it returned' in second
+    assert 'called with {"n":10} it gives another number' in second
     assert "+        growth = current / (previous or 1)" in second
     assert SECRET_KEY not in f"{report!r} {report} {said}"
     assert_nowhere(SECRET_KEY, tmp_path)

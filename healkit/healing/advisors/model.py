@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 from healkit.config import Config
 from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult, Patch
+from healkit.contracts.healing import VERDICTS, Attempt, Check, Patch
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
@@ -36,6 +36,7 @@ from healkit.errors import (
 )
 from healkit.healing.advisor import Case, Peer, Workbench
 from healkit.healing.case import diagnose
+from healkit.healing.checks import told_apart
 from healkit.language_models.model_endpoint import Availability, find_endpoint
 from healkit.language_models.protocols import Progress, Prompt, Reply
 from healkit.pysource import shapes
@@ -357,6 +358,7 @@ class Briefing:
         max_bytes: int,
     ) -> None:
         self._case, self._secret_map, self._max_bytes = case, secret_map, max_bytes
+        self._values = values
         self._nonce = secrets.token_hex(4)
         sql = case.entry.type == "sql"
         language, fence = ("SQL", "sql") if sql else ("Python", "python")
@@ -395,8 +397,8 @@ class Briefing:
         words = VERDICTS[attempt.verdict].words
         lines = [
             f"by {attempt.patch.advisor}: {words}, {attempt.passed} of {attempt.total} passed",
-            *([f"why: {attempt.why}"] if attempt.why else []),
-            *self._results(attempt.results),
+            *([f"why: {attempt.why}"] if attempt.why and (self._values or not attempt.results) else []),
+            *self._results(attempt),
             cut_text(self._secret_map.text(attempt.diff or attempt.patch.code), _DIFF_MAX_CHARS),
         ]
         return self._data("attempt", self._secret_map.text("\n".join(lines)))
@@ -487,13 +489,20 @@ class Briefing:
         shown = f"{what}: {self._line(peer.label)}\n{cut_text(code.rstrip(), _PEER_MAX_CHARS)}"
         return self._data("other code", shown)
 
-    def _results(self, results: Sequence[CheckResult]) -> list[str]:
-        """Write the wrong results of the first failed checks; results stand in the order of the checks."""
-        if len(results) != len(self._case.checks):
+    def _results(self, attempt: Attempt) -> list[str]:
+        """Write how the first failed checks ended; results stand in the order of the checks.
+
+        What they gave is told by type and size, or as it is where the user allows values: it is the model's own code
+        that ran, on files that it may have been allowed.
+        """
+        if len(attempt.results) != len(self._case.checks):
             return []
         told = []
-        for check, result in zip(self._case.checks, results, strict=True):
-            if result.outcome == "wrong":
+        for check, result in zip(self._case.checks, attempt.results, strict=True):
+            if not self._values:
+                if result.outcome not in {"passed", "not_run"}:
+                    told.append(f"{self._call(check)} {told_apart(check, result, attempt.patch.code)}")
+            elif result.outcome == "wrong":
                 found = self._secret_map.value(result.value, _VALUE_MAX_BYTES)
                 told.append(f"{self._call(check)} returned {found}")
             elif result.outcome not in {"passed", "not_run"}:

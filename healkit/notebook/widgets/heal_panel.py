@@ -61,10 +61,15 @@ _GOES_ON = "It goes on. The report stands here once there is one; when the kerne
 _KEEPING = "The patch was accepted, and is run once more. The report stands here once there is one."
 
 
+#: What checks may call and read by name, as `heal` takes it: `live` and `files`.
+Allowed = dict[str, Any]
+
+
 class Healings(Operations):
     """Healings as a page asks for them, of any tool that it shows; `send` gets their changes.
 
-    advisors and budget_s: what is chosen when the panel opens; by default as the configuration says.
+    advisors and budget_s: what is chosen when the panel opens; by default as the configuration says. allowed: `live`
+    and `files` for each of them; the page cannot name any.
     """
 
     PREFIX = "heal_"
@@ -77,9 +82,10 @@ class Healings(Operations):
         send: Send,
         advisors: Sequence[str | Advisor] | None = None,
         budget_s: float | None = None,
+        allowed: Allowed | None = None,
     ) -> None:
         super().__init__(healkit, recorded)
-        self._send = send
+        self._send, self._allowed = send, allowed or {}
         chosen = healkit.config.heal_advisors if advisors is None else advisors
         self._chosen = {one if isinstance(one, str) else one.name: one for one in chosen}
         self._named = advisors is not None
@@ -121,7 +127,7 @@ class Healings(Operations):
         if not isinstance(budget_s, int | float) or not 0 < budget_s <= 86_400:
             raise UsageInvalid("The budget is a number of seconds, greater than 0 and up to a day.")
         asked = [self._chosen.get(name, name) for name in advisors]
-        return self.session(tool, persona).start(asked, float(budget_s), log_id)
+        return self.session(tool, persona).start(asked, float(budget_s), log_id, self._allowed)
 
     def stop(self, tool: str, persona: str) -> None:
         """End it, with what was found."""
@@ -218,7 +224,8 @@ class Healings(Operations):
 class HealPanel(CardedPanel):
     """Healing of one tool: Start, progress and Stop, questions, consent, the report, and Undo.
 
-    advisors and budget_s: what is chosen when it opens. log_id: the failure that is meant. Raises as `vault.get`.
+    advisors and budget_s: what is chosen when it opens. log_id: the failure that is meant. live, files: as `heal` takes
+    them. Raises as `vault.get`.
     """
 
     KIND = "HealPanel"
@@ -232,11 +239,14 @@ class HealPanel(CardedPanel):
         advisors: Sequence[str | Advisor] | None = None,
         budget_s: float | None = None,
         log_id: int | None = None,
+        live: Sequence[str] = (),
+        files: Sequence[str] = (),
     ) -> None:
         self._entry = healkit.vault.get(tool, persona)
         super().__init__(healkit, {"tool": tool, "persona": persona, "log_id": log_id})
         self.title = f"Healing of {plain.one_line(self._entry.tool_name, _TITLE_MAX_CHARS)}"
-        healings = Healings(healkit, self.recorded, self._send_news, advisors, budget_s)
+        allowed: Allowed = {"live": live, "files": files}
+        healings = Healings(healkit, self.recorded, self._send_news, advisors, budget_s, allowed)
         self.operations |= Patching(healkit, self.recorded).operations
         self.operations |= healings.operations
         self.endings = (healings.close,)
@@ -356,7 +366,11 @@ class HealSession:
             }
 
     def start(
-        self, advisors: Sequence[str | Advisor], budget_s: float, log_id: int | None = None
+        self,
+        advisors: Sequence[str | Advisor],
+        budget_s: float,
+        log_id: int | None = None,
+        allowed: Allowed | None = None,
     ) -> dict[str, Any]:
         """Begin to heal, unless that goes on already; the state then."""
         with self._changed:
@@ -365,7 +379,7 @@ class HealSession:
             self._stop, self._stop_runs = threading.Event(), Stop()
             self._begin(budget_s)
             self.phase = "working"
-            self._thread = begin("healkit-heal", self._heal, tuple(advisors), budget_s, log_id)
+            self._thread = begin("healkit-heal", self._heal, tuple(advisors), budget_s, log_id, allowed or {})
         self._tell()
         return self.state()
 
@@ -474,7 +488,9 @@ class HealSession:
         now = self._waits_since or time.monotonic()
         return now - self._began - self._waited_s
 
-    def _heal(self, advisors: tuple[str | Advisor, ...], budget_s: float, log_id: int | None) -> None:
+    def _heal(
+        self, advisors: tuple[str | Advisor, ...], budget_s: float, log_id: int | None, allowed: Allowed
+    ) -> None:
         try:
             with self._stop_runs.heard():
                 report = self.healkit.heal(
@@ -488,6 +504,7 @@ class HealSession:
                     progress=self._heard,
                     on_tried=self._counted,
                     stop=self._stop,
+                    **allowed,
                 )
             report = cleaned(report, self._recorded)
             with self._changed:

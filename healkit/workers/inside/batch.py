@@ -54,6 +54,7 @@ from healkit.contracts.healing import (
     apply_edits,
     same_value,
 )
+from healkit.contracts.tools import Withheld
 from healkit.crossing import values
 from healkit.errors import HealkitError
 from healkit.pysource.shapes import Shape, parse, read_shape
@@ -70,7 +71,7 @@ from healkit.workers.inside.capture import (
     waited_s,
 )
 from healkit.workers.inside.cleanup import empty_folder
-from healkit.workers.inside.proxies import RecordedEndpoint, Trace, build_servers
+from healkit.workers.inside.proxies import FileWatch, RecordedEndpoint, Trace, build_servers
 from healkit.workers.inside.tool_runner import (
     CELL_FLAGS,
     SETUP_FILENAME,
@@ -276,7 +277,7 @@ class Candidates:
         limits_s = sum(check.timeout_s for check in self._checks) * len(candidates)
         lockdown.limit_tool(self._batch.memory_bytes, int(2 * limits_s) + 10)
         alarm = Alarm()
-        process = ProcessState(self._batch.output_max_bytes, self._folder, self._tape)
+        process = ProcessState(self._batch.output_max_bytes, self._folder, self._tape, self._batch.withheld)
         self._look_first(alarm, process)
         for check in self._checks:
             check.read()
@@ -363,7 +364,8 @@ class Candidates:
             alarm.stop()
             letter = TIMED_OUT
         namespace.clear()
-        if (check.unknowable or process.endpoint.playback.missing) and letter in (PASSED, WRONG, RAISED):
+        missing = process.endpoint.playback.missing or process.files.missing
+        if (check.unknowable or missing) and letter in (PASSED, WRONG, RAISED):
             letter = NOT_ON_RECORD  # whatever the code made of it
         return letter, fit
 
@@ -494,12 +496,13 @@ class Silence(PlainStream):
 class ProcessState:
     """State of this process, as each check is to find it."""
 
-    def __init__(self, output_max_bytes: int, folder: str, tape: Tape) -> None:
+    def __init__(self, output_max_bytes: int, folder: str, tape: Tape, withheld: Withheld) -> None:
         self._output_max_bytes = output_max_bytes
         self._folder = folder
         self._stream = Silence()
         #: Answers all calls; there is no host to make them.
         self.endpoint = RecordedEndpoint(tape)
+        self.files = FileWatch(withheld)
         servers = build_servers(self.endpoint, tape.cassette.definitions)
         #: Names in a tool's namespace besides its own.
         self.names: dict[str, Any] = {"mcp": servers, "trace": Trace(self.endpoint)}
@@ -522,6 +525,7 @@ class ProcessState:
     def begin(self, run: str = "") -> None:
         """Prepare for a check: its output is discarded, and limited, its calls are answered as those of `run`."""
         self.endpoint.rewind(run)
+        self.files.missing = ""
         sys.stdout = sys.stderr = self._stream
         Output.left_chars, Output.exceeded = self._output_max_bytes, False
 

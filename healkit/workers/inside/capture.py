@@ -69,7 +69,7 @@ class OutputLimit(Exception):
 
 
 class NotOnRecord(BaseException):
-    """Call that a cassette cannot answer; ends the run, past the handlers that most code has."""
+    """Call that a cassette cannot answer, or file that is withheld; ends the run, past most code's handlers."""
 
     __module__ = "builtins"
 

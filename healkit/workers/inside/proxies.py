@@ -17,6 +17,7 @@ from __future__ import annotations
 import dis
 import inspect
 import itertools
+import os
 import socket
 import sys
 from _thread import allocate_lock
@@ -27,8 +28,8 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from healkit.contracts import claims, rpc
-from healkit.contracts.cassette import Playback, Tape, not_on_record
-from healkit.contracts.tools import ToolDefinition, is_valid_name
+from healkit.contracts.cassette import Playback, Tape, not_on_record, not_read
+from healkit.contracts.tools import ToolDefinition, Withheld, is_valid_name
 from healkit.crossing import values
 from healkit.workers.inside.capture import NotOnRecord
 
@@ -297,7 +298,7 @@ def _text(value: object) -> str:
     return str(value)[:_MAX_CHARS].encode(errors="backslashreplace").decode()
 
 
-# Calls of code that is only tried: answered in this process, and never made.
+# Calls of code that is only tried: answered in this process, and never made. Its tool's files: not read.
 
 
 #: Answer to a call of a tool that its server has not; what it says is never looked at.
@@ -330,6 +331,44 @@ class RecordedEndpoint:
         if found is None:
             raise NotOnRecord(not_on_record(self.playback.missing))
         return found.answer()
+
+
+#: Audit events whose first argument is a path that is read (https://docs.python.org/3/library/audit_events.html).
+_READING = frozenset({"open", "os.listdir", "os.scandir", "os.chdir", "sqlite3.connect", "glob.glob"})
+
+
+class FileWatch:
+    """Watch for files that are withheld from this process: asking for one ends the run, as a missing call does.
+
+    The sandbox is what keeps them away; this only tells code that needs one from code that is wrong. `missing` is the
+    first that was asked for.
+    """
+
+    def __init__(self, withheld: Withheld) -> None:
+        self._withheld, self._looks = withheld, False
+        self.missing = ""
+        if withheld.paths:
+            sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event not in _READING or self._looks or not arguments:
+            return
+        place = arguments[0]
+        if not isinstance(place, str | bytes | os.PathLike):
+            return
+        path = os.path.abspath(
+            os.fsdecode(place).removeprefix("file:").partition("?")[0]
+        )  # SQLite takes a URI too
+        if not self._withheld.has(path):
+            return
+        self._looks = True
+        try:
+            os.close(os.open(path, os.O_RDONLY))  # a worker may see some of them all the same
+        except OSError:
+            self.missing = self.missing or path
+            raise NotOnRecord(not_read(path)) from None
+        finally:
+            self._looks = False
 
 
 # The worker's half of the bridge.

@@ -22,7 +22,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from healkit.contracts import claims, rpc
-from healkit.contracts.cassette import NOT_ON_RECORD_HINT, Cassette, Tape, not_on_record
+from healkit.contracts.cassette import (
+    NAME_IT_HINT,
+    NOT_ON_RECORD_HINT,
+    Cassette,
+    Tape,
+    not_on_record,
+    not_read,
+)
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable, type_only, type_outline
 from healkit.contracts.failure import Failure
 from healkit.contracts.tools import Tool
@@ -31,7 +38,14 @@ from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.workers.inside import capture, lockdown
 from healkit.workers.inside.capture import TOOL_MODULE, TimeIsUp, deadline
 from healkit.workers.inside.observer import Observer
-from healkit.workers.inside.proxies import AnyEndpoint, Endpoint, RecordedEndpoint, Trace, build_servers
+from healkit.workers.inside.proxies import (
+    AnyEndpoint,
+    Endpoint,
+    FileWatch,
+    RecordedEndpoint,
+    Trace,
+    build_servers,
+)
 from healkit.workers.inside.stack_inspector import StackInspector
 
 if TYPE_CHECKING:
@@ -75,6 +89,8 @@ class ToolRunner:
         self.compiled: Compiled | None = None
         #: Set where the calls are answered from a cassette.
         self.recorded: RecordedEndpoint | None = None
+        #: Set where files are withheld.
+        self.files: FileWatch | None = None
 
     def run(self) -> None:
         """Run the one execution of this process: receive, execute, report."""
@@ -108,7 +124,9 @@ class ToolRunner:
             played = self.recorded.playback
             seen |= {"answered": played.answered, "displaced": played.displaced}
             if played.missing and not isinstance(self.ended_by, capture.NotOnRecord):
-                seen["failure"] = _not_on_record(played.missing)  # whatever the code made of it
+                seen["failure"] = _not_on_record(not_on_record(played.missing), NOT_ON_RECORD_HINT)
+        if self.files is not None and self.files.missing:  # whatever the code made of it
+            seen["failure"] = _not_on_record(not_read(self.files.missing), NAME_IT_HINT)
         return _as_the_host_counts(msgspec.structs.replace(complete, **seen))
 
     def _execute(self, init: rpc.Init) -> rpc.ExecutionComplete:
@@ -228,6 +246,8 @@ class ToolRunner:
             exec(work.setup, namespace)  # noqa: S102 - of the host, run here
         if init.watch:
             self.watch = Observer(work.code)
+        if init.withheld.paths:
+            self.files = FileWatch(init.withheld)
         with self.watch or contextlib.nullcontext():
             awaited(eval(work.code, namespace))  # noqa: S307 - what this process is for
             let_nest()
@@ -348,10 +368,9 @@ def _refused(message: str) -> Failure:
     )
 
 
-def _not_on_record(called: str) -> Failure:
-    message = not_on_record(called)
+def _not_on_record(message: str, hint: str) -> Failure:
     text = f"NotOnRecord: {message}"
-    return Failure("CALL_NOT_ON_RECORD", "NotOnRecord", message, text, hint=NOT_ON_RECORD_HINT)
+    return Failure("CALL_NOT_ON_RECORD", "NotOnRecord", message, text, hint=hint)
 
 
 @contextlib.contextmanager
