@@ -130,7 +130,9 @@ class AgentCall:
             **more,
         )  # fmt: skip
         execution = await self.hk.runner.aperform(request)
-        return await asyncio.to_thread(execution_answer, self.hk, execution, self.own)
+        threads = self.own.large.threads if answers.is_large(execution) else None
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(threads, execution_answer, self.hk, execution, self.own)
 
     def suggest_tools(
         self, intent: str | None = None, after: list[str] | None = None, limit: int = 5
