@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: Characters of one text, of what a tool has printed and of a large result, and the bytes of one picture.
 TEXT_MAX_CHARS, PRINTED_MAX_CHARS, IMAGE_MAX_BYTES = 20_000, 4_000, 4 * 1024 * 1024
 #: Characters of a text of which only the beginning is shown that are cleaned: no secret that begins there goes further.
-_READ_CHARS = 64 * 1024
+_READ_CHARS = 16 * 1024
 #: Pictures of one answer, frames and columns that are named.
 _IMAGES_MAX, _FRAMES_MAX, _COLUMNS_MAX = 8, 10, 20
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")

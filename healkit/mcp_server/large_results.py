@@ -12,15 +12,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import os
 import sys
 import tempfile
 import threading
 from collections import OrderedDict
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO, Literal, NamedTuple
 
 from healkit.config import MIB
+from healkit.contracts.execution import RUN_CODE
 from healkit.errors import UsageInvalid, WorkerError
 from healkit.plain_text import visible
 
@@ -28,8 +31,15 @@ from healkit.plain_text import visible
 LARGE_BYTES = PART_BYTES = 256 * 1024
 #: Heavy work that is done at the same time: large answers that are made, large results that are cleaned.
 HEAVY_MAX = 4
+#: The longest time that a call waits for a place whose tool was never called yet, in seconds.
+_UNKNOWN_WAIT_S = 1.0
+#: How much nicer than the server the process is that cleans, as nice(1) counts.
+_NICE = 5
 #: Bytes of all results that are kept.
 _KEPT_BYTES = 256 * MIB
+
+#: `M_MMAP_THRESHOLD` of glibc's malloc.h.
+_MMAP_THRESHOLD = -3
 
 Kind = Literal["text", "json"]
 
@@ -82,6 +92,33 @@ class LargeResults:
         self._results: OrderedDict[str, LargeResult] = OrderedDict()
         self._keeping = threading.Lock()
         self._at_work = asyncio.Semaphore(HEAVY_MAX)
+        #: Tool → whether its newest result was large; and the places for calls of those.
+        self._large: dict[str, bool] = {RUN_CODE: False}
+        self._places = asyncio.Semaphore(HEAVY_MAX)
+        _give_back_large_blocks()
+
+    @contextlib.asynccontextmanager
+    async def place(self, tool: str) -> AsyncIterator[None]:
+        """Have one of few places for a call of a tool whose newest result was large; any other one has no limit.
+
+        A tool that was never called yet waits for a place too, but not for long.
+        """
+        has_place = False
+        try:
+            while not has_place and self._large.get(tool, True):
+                limit_s = None if tool in self._large else _UNKNOWN_WAIT_S
+                with contextlib.suppress(TimeoutError):
+                    has_place = await asyncio.wait_for(self._places.acquire(), limit_s)
+                if tool not in self._large:
+                    break
+            yield
+        finally:
+            if has_place:
+                self._places.release()
+
+    def note(self, tool: str, *, is_large: bool) -> None:
+        """Remember whether a tool's newest result was large."""
+        self._large[tool] = is_large and tool != RUN_CODE  # of which each has other code
 
     def keep(self, address: str, text: str, kind: Kind, *, is_clean: bool = False) -> LargeResult:
         """Keep a result. For any thread."""
@@ -105,6 +142,12 @@ class LargeResults:
             async with self._at_work:
                 await found.clean()
         return await asyncio.to_thread(found.part, int(number[:9]))
+
+
+def _give_back_large_blocks() -> None:
+    """Have the C library give a large block back to the system as it is freed; it keeps more and more otherwise."""
+    with contextlib.suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, MIB)
 
 
 def _written(text: str) -> BinaryIO:
@@ -148,7 +191,7 @@ def main(kind: str) -> None:
     from healkit.rendering import cleaning
 
     with contextlib.suppress(OSError):
-        os.nice(10)
+        os.nice(_NICE)
     raw = sys.stdin.buffer.read()
     if kind == "json":
         data = msgspec.json.encode(cleaning.data(msgspec.json.decode(raw)))
