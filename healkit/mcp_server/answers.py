@@ -130,14 +130,13 @@ def _exceeds(value: object, size: int) -> bool:
     left: list[object] = [value]
     while left and size >= 0:
         part = left.pop()
+        size -= 2
         if isinstance(part, str):
             size -= len(part)
         elif isinstance(part, Mapping):
-            size -= sum(len(key) + 4 for key in itertools.islice(part, size + 1) if isinstance(key, str))
-            left.extend(itertools.islice(part.values(), size + 1))
+            left.extend(itertools.islice(itertools.chain(part, part.values()), max(0, size)))
         elif isinstance(part, list | tuple):
-            left.extend(itertools.islice(part, size + 1))
-        size -= 2
+            left.extend(itertools.islice(part, max(0, size)))
     return size < 0
 
 
