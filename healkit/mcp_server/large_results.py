@@ -32,7 +32,7 @@ LARGE_BYTES = PART_BYTES = 256 * 1024
 #: Heavy work that is done at the same time: large answers that are made, large results that are cleaned.
 HEAVY_MAX = 4
 #: The longest time that a call waits for a place whose tool was never called yet, in seconds.
-_UNKNOWN_WAIT_S = 1.0
+_UNKNOWN_WAIT_S = 2.0
 #: How much nicer than the server the process is that cleans, as nice(1) counts.
 _NICE = 5
 #: Bytes of all results that are kept.

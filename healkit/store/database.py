@@ -23,7 +23,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -276,19 +276,9 @@ class Database:
             yield session
         self.check_still(file)
 
-    @contextmanager
-    def turn(self, wait_s: float) -> Iterator[None]:
-        """Have the turn to write, before a transaction that writes; raise `DatabaseLocked` where another keeps it."""
-        turn = nullcontext() if self.turns is None else self.turns.turn(wait_s)
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(turn)
-            except TimeoutError:
-                raise DatabaseLocked(
-                    f"The database {self.where} was busy for {wait_s:g} s: another thread holds a transaction open.",
-                    hint="Commit or close it, then try again.",
-                ) from None
-            yield
+    def turn(self, wait_s: float) -> AbstractContextManager[None]:
+        """Return the turn to write, which raises `DatabaseLocked` where another thread keeps it."""
+        return nullcontext() if self.turns is None else self.turns.turn(wait_s, self.where)
 
     def detached_connection(self) -> Any:
         """Open a driver's connection in autocommit that belongs to the caller; used by the log's writer."""

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from healkit.contracts.backoff import pause_s
+from healkit.errors import DatabaseLocked
 
 Result = TypeVar("Result")
 
@@ -57,11 +58,14 @@ class WriteTurns:
             return _turns.setdefault(path, cls())
 
     @contextmanager
-    def turn(self, wait_s: float) -> Iterator[None]:
-        """Have the turn for the block; raise `TimeoutError` where another thread keeps it."""
+    def turn(self, wait_s: float, where: str) -> Iterator[None]:
+        """Have the turn for the block; raise `DatabaseLocked` where another thread keeps it. where: names the file."""
         lock = self._lock
-        if not lock.acquire(blocking=False):
-            self._wait(lock, max(wait_s, _LEAST_S))
+        if not lock.acquire(blocking=False) and not self._wait(lock, max(wait_s, _LEAST_S)):
+            raise DatabaseLocked(
+                f"The database {where} was busy for {wait_s:g} s: another thread holds a transaction open.",
+                hint="Commit or close it, then try again.",
+            )
         try:
             yield
         finally:
@@ -88,12 +92,11 @@ class WriteTurns:
             time.sleep(pause_s(failures, _FIRST_S, _LONGEST_S, least=0.2))
         raise AssertionError("unreachable")
 
-    def _wait(self, lock: threading.Lock, wait_s: float) -> None:
-        moves = self._moves
-        waiting = Waiting(wait_s, moves)
-        while not lock.acquire(timeout=wait_s):
-            if waiting.is_over(self._moves):
-                raise TimeoutError
+    def _wait(self, lock: threading.Lock, wait_s: float) -> bool:
+        waiting = Waiting(wait_s, self._moves)
+        while not (acquired := lock.acquire(timeout=wait_s)) and not waiting.is_over(self._moves):
+            pass
+        return acquired
 
 
 class Waiting:

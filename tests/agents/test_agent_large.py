@@ -15,7 +15,7 @@ from waiting import wait_until
 
 from healkit import Healkit
 
-pytestmark = pytest.mark.requirement("TRUST-4")
+pytestmark = pytest.mark.requirement("FACE-5")
 
 #: Tool whose text has personal data in each line, which takes the sanitiser longest.
 REPORT = """def report(size: int, seed: int = 0):
