@@ -72,7 +72,7 @@ bench-heal: $(BIN)/python
 	mkdir -p benchmarks/out
 	$(BIN)/python benchmarks/bench_heal.py --set own gallery $(if $(QUIXBUGS),quixbugs --quixbugs '$(QUIXBUGS)' --seeds 1 2 3) > benchmarks/out/bench_heal.json
 
-# Hosts killed at random on SQLite and PostgreSQL, and trivial tools on busy processors; `make soak SOAK_SEED=7` again.
+# Hosts killed at random on SQLite and PostgreSQL, trivial tools on busy processors, many hosts, large results; `make soak SOAK_SEED=7` again.
 SOAK_KILLS ?= 1000
 SOAK_AUDITED_KILLS ?= 200
 SOAK_SEED ?= $(shell shuf -i 0-999999 -n 1)
@@ -83,6 +83,8 @@ soak: $(BIN)/python
 	$(BIN)/python benchmarks/soak_kills.py --audited --kills $(SOAK_AUDITED_KILLS) --seed $(SOAK_SEED)
 	$(BIN)/python benchmarks/soak_kills.py --audited --kills $(SOAK_AUDITED_KILLS) --seed $(SOAK_SEED) --database postgresql
 	$(BIN)/python benchmarks/soak_crashes.py --seed $(SOAK_SEED)
+	$(BIN)/python benchmarks/soak_hosts.py
+	$(BIN)/python benchmarks/soak_agents.py
 
 # A million frames of what a worker may send, at random: `make fuzz`, and `make fuzz FUZZ_SEED=n` to repeat a run.
 fuzz: $(BIN)/python

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -18,6 +20,7 @@ from mcp_types import CallToolResult, ContentBlock, ImageContent, ResourceLink, 
 
 from healkit.crossing.values import is_plain, readable
 from healkit.errors import HealkitError
+from healkit.mcp_server.large_results import LARGE_BYTES, PART_BYTES, Kind
 from healkit.plain_text import visible
 from healkit.rendering import cleaning
 
@@ -27,8 +30,10 @@ if TYPE_CHECKING:
     from healkit.mcp_server.clients import OwnResults
     from healkit.runtime.execution import Execution
 
-#: Characters of one text, of what a tool has printed, and the bytes of one picture.
+#: Characters of one text, of what a tool has printed and of a large result, and the bytes of one picture.
 TEXT_MAX_CHARS, PRINTED_MAX_CHARS, IMAGE_MAX_BYTES = 20_000, 4_000, 4 * 1024 * 1024
+#: Characters of a text of which only the beginning is shown that are cleaned: no secret that begins there goes further.
+_READ_CHARS = 16 * 1024
 #: Pictures of one answer, frames and columns that are named.
 _IMAGES_MAX, _FRAMES_MAX, _COLUMNS_MAX = 8, 10, 20
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
@@ -82,18 +87,29 @@ def text_answer(text: str, **structured: Any) -> CallToolResult:
 
 def execution_answer(hk: Healkit, execution: Execution, own: OwnResults) -> CallToolResult:
     """Return how an execution ended: its value, or its failure with `isError`."""
+    execution = dataclasses.replace(execution, outputs=_beginning(execution.outputs))
     if execution.failure is not None:
         return _failed(execution)
     shown, notes = readable(execution.value, hk.recorder.secret_columns)
-    cleaned = cleaning.data(shown)
-    where = None if execution.log_id is None else uri("executions", execution.log_id, "result")
-    whole = visible(cleaned) if isinstance(cleaned, str) else _json(cleaned)
-    text, cut = _cut(whole, where)
-    if cut and where is not None:
-        own.keep(where, whole)
+    where = uri("executions", execution.trace_id if execution.log_id is None else execution.log_id, "result")
     structured: Json = {"log_id": execution.log_id, "duration_ms": round(execution.duration_ms or 0.0, 1)}
-    structured |= {"cut": True} if cut else {"result": cleaned}
-    content: list[ContentBlock] = [_text(text), *_printed(execution), *_pictures(execution)]
+    links: list[ContentBlock] = []
+    if _exceeds(shown, LARGE_BYTES):
+        kind: Kind = "text" if isinstance(shown, str) else "json"
+        whole = shown if isinstance(shown, str) else _json(shown)
+        kept = own.large.keep(where, whole, kind)
+        cleaned = cleaning.text(visible(whole[:_READ_CHARS])) if kind == "text" else _short_json(shown)
+        text = f"{cleaned[:PRINTED_MAX_CHARS]}… [cut: the result has {len(whole):,} characters; read {where}]"
+        structured |= {"cut": True, "preview": cleaned[:PRINTED_MAX_CHARS], "resource": where}
+        links.append(_link_to_result(where, kept.size_bytes))
+    else:
+        cleaned = cleaning.data(shown)
+        whole = visible(cleaned) if isinstance(cleaned, str) else _json(cleaned)
+        text, cut = _cut(whole, where)
+        if cut:
+            own.large.keep(where, whole, "text", is_clean=True)
+        structured |= {"cut": True} if cut else {"result": cleaned}
+    content: list[ContentBlock] = [_text(text), *links, *_printed(execution), *_pictures(execution)]
     for view in _views_of(hk, execution):
         content.append(link_to(view))
         structured.setdefault("views", []).append(uri("views", view.name))
@@ -102,6 +118,42 @@ def execution_answer(hk: Healkit, execution: Execution, own: OwnResults) -> Call
         structured["notes"] = [cleaning.text(note.replace(" $: ", ": ", 1)) for note in notes]
         content.append(_text("Note: " + " ".join(structured["notes"])))
     return CallToolResult(content=content, structured_content=structured)
+
+
+def is_large(execution: Execution) -> bool:
+    """Return whether the answer takes long to make: its result or its outputs are large."""
+    return _exceeds([execution.value, execution.outputs], LARGE_BYTES)
+
+
+def _exceeds(value: object, size: int) -> bool:
+    """Return whether plain JSON is larger, about; looks no further than that."""
+    left: list[object] = [value]
+    while left and size >= 0:
+        part = left.pop()
+        size -= 2
+        if isinstance(part, str):
+            size -= len(part)
+        elif isinstance(part, Mapping):
+            left.extend(itertools.islice(itertools.chain(part, part.values()), max(0, size)))
+        elif isinstance(part, list | tuple):
+            left.extend(itertools.islice(part, max(0, size)))
+    return size < 0
+
+
+def _short_json(shown: object) -> str:
+    """Return the beginning of large JSON data, cleaned: each of its parts is short."""
+    return _json(cleaning.sanitizer().clean(shown, limit_bytes=PRINTED_MAX_CHARS).value)
+
+
+def _link_to_result(where: str, size_bytes: int) -> ResourceLink:
+    parts = -(-size_bytes // PART_BYTES)
+    return ResourceLink(
+        uri=where,
+        name="result",
+        description=f"The whole result, cleaned, in about {parts:,} parts: {where}/1, {where}/2 and so on.",
+        mime_type="text/plain",
+        size=size_bytes,
+    )
 
 
 def link_to(view: DataView) -> ResourceLink:
@@ -181,6 +233,20 @@ def _error(told: Json) -> CallToolResult:
     message = str(cleaned.get("message", ""))
     cleaned["message"], _ = _cut(message, cleaned.get("resource"))
     return CallToolResult(content=[_text(text)], structured_content={"error": cleaned}, is_error=True)
+
+
+def _beginning(outputs: Sequence[Json]) -> list[Json]:
+    """Return the outputs, of whose texts only the beginning is shown, and so cleaned."""
+    short = []
+    for output in outputs:
+        if output.get("output_type") == "stream":
+            short.append({**output, "text": "".join(output.get("text", ""))[:_READ_CHARS]})
+        elif "text/plain" in (data := output.get("data", {})):
+            text = "".join(data["text/plain"])[:_READ_CHARS]
+            short.append({**output, "data": {**data, "text/plain": text}})
+        else:
+            short.append(output)
+    return short
 
 
 def _printed(execution: Execution) -> list[ContentBlock]:

@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 import time
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any
 from healkit.collector.limits import RateLimiter
 from healkit.config import Config
 from healkit.errors import AgentLimit, ConfigError, did_you_mean
+from healkit.mcp_server.large_results import LargeResults
 from healkit.plain_text import visible
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
 _NAME_MAX_CHARS = 60
-#: Characters of all texts that are kept because an answer had a part of them only.
-_KEPT_CHARS = 32_000_000
 #: Calls of one client that are answered at the same time.
-_AT_ONCE_MAX = 16
+_AT_ONCE_MAX = 32
 
 
 @dataclass(frozen=True)
@@ -92,21 +91,11 @@ class Limits:
 
 
 class OwnResults:
-    """Results of this server's calls: runs and data views by name, and texts that were cut, by address."""
+    """Results of this server's calls: runs and data views by name, and what did not fit into an answer."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
-        self._texts: OrderedDict[str, str] = OrderedDict()
-
-    def keep(self, address: str, text: str) -> None:
-        """Keep a whole text; the oldest go where all of them are too much."""
-        self._texts[address] = text
-        while sum(map(len, self._texts.values())) > _KEPT_CHARS and len(self._texts) > 1:
-            self._texts.popitem(last=False)
-
-    def text(self, address: str) -> str | None:
-        """Return a text that was cut, whole; None where it is not kept any more."""
-        return self._texts.get(address)
+        self.large = LargeResults()
 
 
 # Configurations of clients, as they are typed or stand in a file.

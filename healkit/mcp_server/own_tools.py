@@ -128,8 +128,12 @@ class AgentCall:
             name, self.persona, given, timeout_s=limit_s, origin="mcp", on_output=_dropped, client=self.client.label,
             **more,
         )  # fmt: skip
-        execution = await self.hk.runner.aperform(request)
-        return await asyncio.to_thread(execution_answer, self.hk, execution, self.own)
+        async with self.own.large.place(name):
+            execution = await self.hk.runner.aperform(request)
+            is_large = answers.is_large(execution)
+            self.own.large.note(name, is_large=is_large)
+            threads, loop = self.own.large.threads if is_large else None, asyncio.get_running_loop()
+            return await loop.run_in_executor(threads, execution_answer, self.hk, execution, self.own)
 
     def suggest_tools(
         self, intent: str | None = None, after: list[str] | None = None, limit: int = 5

@@ -5,6 +5,7 @@ A session sees the rows, views and runs of its own persona, and the tables to wh
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from healkit.contracts.execution import TRIED_ORIGINS
 from healkit.crossing.values import preview
 from healkit.errors import AgentRefused, RunNotFound, UsageInvalid, ViewNotFound
 from healkit.mcp_server.answers import uri
+from healkit.mcp_server.large_results import Part
 from healkit.plain_text import visible
 from healkit.rendering import cleaning
 from healkit.tracing.run_folders import find_run
@@ -48,6 +50,12 @@ TEMPLATES = [
     ResourceTemplate(uri_template=uri, name=name, description=said, mime_type=kind)
     for uri, name, said, kind in (
         ("healkit://executions/{id}", "execution", "one execution on record", "application/json"),
+        (
+            "healkit://executions/{id}/result/{part}",
+            "result",
+            "a large result in parts, from 1",
+            "text/plain",
+        ),
         ("healkit://tools/{name}", "tool", "a tool's code", "text/x-python"),
         ("healkit://views/{name}", "view", "a table's shape, columns and first rows", "application/json"),
         (
@@ -72,10 +80,25 @@ _STEPS = """Fix the tool {name!r}, step by step.
 Then run_tool once with the input that failed."""
 
 
-def read(hk: Healkit, persona: str, own: OwnResults, address: str) -> ReadResourceResult:
+async def read(hk: Healkit, persona: str, own: OwnResults, address: str) -> ReadResourceResult:
     """Return what is at an address, cleaned and bounded; raise `AgentRefused` and as what it reads."""
-    if (kept := own.text(address)) is not None:
-        return _contents(address, kept, "text/plain")
+    if (part := await own.large.read(address)) is not None:
+        return _part(address, part)
+    return await asyncio.to_thread(_read, hk, persona, own, address)
+
+
+def _part(address: str, part: Part) -> ReadResourceResult:
+    """Return a part of a large result, and where the next one is."""
+    result = _contents(address, part.text, "text/plain")
+    if part.parts > 1:
+        whole = address if part.number == 1 and not address.endswith("/1") else address.rpartition("/")[0]
+        more = f"; the next: {whole}/{part.number + 1}" if part.number < part.parts else ""
+        said = f"[part {part.number:,} of {part.parts:,}{more}]"
+        result.contents.append(TextResourceContents(uri=whole, text=said, mime_type="text/plain"))
+    return result
+
+
+def _read(hk: Healkit, persona: str, own: OwnResults, address: str) -> ReadResourceResult:
     match = _ADDRESS.fullmatch(address)
     if match is None or (match[1] == "runs") != bool(match[3]):
         raise AgentRefused(

@@ -264,7 +264,7 @@ class AgentServer:
                 hk, _ = await self._ready()
                 from healkit.mcp_server.resources import read
 
-                return await asyncio.to_thread(read, hk, self._options.persona, self._own, str(params.uri))
+                return await read(hk, self._options.persona, self._own, str(params.uri))
         except Exception as error:  # noqa: BLE001 - as in `_call_tool`
             told = error if isinstance(error, HealkitError) else InternalError.of(error)
             raise MCPError(INVALID_PARAMS, str(told), {"code": told.code}) from None

@@ -1,8 +1,9 @@
 """Data views: inputs and outputs that were kept, `hk.views`.
 
-The keeper works on a thread of its own, with a low priority, on the sealed memory that the data crossed in: the caller
-neither waits for it, nor can change what is kept. A host that is killed meanwhile leaves a record without its view, and
-an execution that is asked for says so.
+The keeper works on threads of its own, on the sealed memory that the data crossed in: the caller neither waits for it,
+nor can change what is kept. What takes long has a low priority; the transactions have not, because all other writers
+wait for them. What a locked database does not take is tried again. A host that is killed meanwhile leaves a record
+without its view, and an execution that is asked for says so.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -23,11 +25,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from healkit.config import MIB, Config
+from healkit.contracts.backoff import pause_s
 from healkit.contracts.data import DataView
 from healkit.contracts.decisions import FirstRows
 from healkit.contracts.encoding import is_from_library
 from healkit.crossing import values
-from healkit.errors import HealkitError, ViewError, ViewGone
+from healkit.errors import DatabaseLocked, HealkitError, ViewError, ViewGone
 from healkit.store.database import Database
 from healkit.store.locations import views_folder
 
@@ -47,8 +50,10 @@ _WAITING_BYTES = 2048 * MIB
 _NICE = 10
 #: Pause before data is kept, unless it is asked for: a short execution is over by then, and not slowed down.
 _PAUSE_S = 0.5
-#: The longest time to end with views still to be written, in seconds.
-_END_S = 60.0
+#: The longest time to end with views still to be written, in seconds; and while the database is locked.
+_END_S, _END_LOCKED_S = 60.0, 5.0
+#: First and longest pause before a locked database is asked again, in seconds.
+_RETRY_FIRST_S, _RETRY_LONGEST_S = 0.1, 5.0
 #: Encoded values shorter than this hold nothing that a record does not keep whole.
 _SMALL_BYTES = 400
 
@@ -130,6 +135,8 @@ class ViewKeeper:
         self._pid = os.getpid()
         self._closing = False
         self._awaited = 0
+        #: How often the oldest job was tried in vain, because the database was locked.
+        self._locked = 0
         #: Sentence for the user; empty while all was kept.
         self.problem = ""
         _keepers.add(self)
@@ -163,7 +170,12 @@ class ViewKeeper:
             return
         job = _Job(trace_id, side, tool_name, bytes(encoded), contents, time.monotonic() + _PAUSE_S)
         with self._changed:
-            self._changed.wait_for(lambda: not self._jobs or self._waiting + job.size <= _WAITING_BYTES)
+            self._changed.wait_for(lambda: self._has_room(job) or self._locked)
+            if not self._has_room(job):
+                self.problem = (
+                    "Some data of executions was not kept: the database is locked, and too much waits."
+                )
+                return
             self._jobs.append(job)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="healkit-views", daemon=True)
@@ -171,16 +183,17 @@ class ViewKeeper:
             self._changed.notify_all()
 
     def wait(self, trace_id: str | None = None, timeout_s: float | None = None) -> bool:
-        """Wait until all data of an execution is kept, or of all executions; return False when time is up."""
+        """Wait until all data of an execution is kept, or of all executions.
 
-        def done() -> bool:
-            return not any(trace_id in {None, job.trace_id} for job in self._jobs)
-
+        Returns False when time is up, or while the database is locked.
+        """
         with self._changed:
             self._awaited += 1
             self._changed.notify_all()
             try:
-                return self._changed.wait_for(done, timeout_s)
+                # What a locked database keeps from being done may take as long as that is.
+                self._changed.wait_for(lambda: self._locked or not self._waits(trace_id), timeout_s)
+                return not self._waits(trace_id)
             finally:
                 self._awaited -= 1
 
@@ -191,43 +204,68 @@ class ViewKeeper:
             with self._changed:
                 self._closing = True
                 self._changed.notify_all()
+                self._changed.wait_for(lambda: not self._jobs, _END_LOCKED_S if self._locked else 0.0)
             self._thread.join(timeout=1.0)
             self._thread = None
         _keepers.discard(self)
+
+    def _waits(self, trace_id: str | None) -> bool:
+        return any(trace_id in {None, job.trace_id} for job in self._jobs)
+
+    def _has_room(self, job: _Job) -> bool:
+        return not self._jobs or self._waiting + job.size <= _WAITING_BYTES
 
     @property
     def _waiting(self) -> int:
         return sum(job.size for job in self._jobs)
 
     def _serve(self) -> None:
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._jobs or self._closing)
-                if not self._jobs:
-                    return
-                job = self._jobs[0]
-                self._changed.wait_for(lambda: self._awaited, max(0.0, job.due_s - time.monotonic()))
-            try:
-                self._keep(job)
-            except HealkitError as error:
-                self.problem = f"Some data of executions was not kept: {error.message}"
-            except BaseException as error:  # the thread must outlive any error, polars' panics too
-                if not is_from_library(error):
-                    raise
-                self.problem = f"Some data of executions was not kept: {type(error).__name__}: {error}"
-            with self._changed:
-                self._jobs.popleft()
-                del job  # and with it the memory that the data crossed in
-                self._changed.notify_all()
+        with ThreadPoolExecutor(1, "healkit-views", initializer=_be_nice) as slow:
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._jobs or self._closing)
+                    if not self._jobs:
+                        return
+                    job = self._jobs[0]
+                    self._changed.wait_for(lambda: self._awaited, max(0.0, job.due_s - time.monotonic()))
+                is_locked = False
+                try:
+                    self._keep(job, slow)
+                except DatabaseLocked:
+                    is_locked = True
+                except HealkitError as error:
+                    self.problem = f"Some data of executions was not kept: {error.message}"
+                except BaseException as error:  # the thread must outlive any error, polars' panics too
+                    if not is_from_library(error):
+                        raise
+                    self.problem = f"Some data of executions was not kept: {type(error).__name__}: {error}"
+                with self._changed:
+                    self._locked = self._locked + 1 if is_locked else 0
+                    if not is_locked:
+                        self._jobs.popleft()
+                        del job  # and with it the memory that the data crossed in
+                    self._changed.notify_all()
+                    if is_locked:
+                        self._changed.wait(pause_s(self._locked, _RETRY_FIRST_S, _RETRY_LONGEST_S, least=0.5))
 
-    def _keep(self, job: _Job) -> None:
+    def _keep(self, job: _Job, slow: Executor) -> None:
         from healkit.store.data_views import Use
 
-        value = values.decode(job.encoded, job.contents)
-        for number, part in enumerate(values.large_parts(value)):
-            self.views.keep(part, created_by=job.tool_name, use=Use(job.trace_id, job.side, number))
+        def slowly(work: Callable[[], Any]) -> Any:
+            return slow.submit(work).result()
+
+        for number, part in enumerate(slowly(lambda: _parts_of(job))):
+            use = Use(job.trace_id, job.side, number)
+            self.views.keep(part, created_by=job.tool_name, use=use, slowly=slowly)
+
+
+def _parts_of(job: _Job) -> builtins.list[Any]:
+    return values.large_parts(values.decode(job.encoded, job.contents))
+
+
+def _be_nice() -> None:
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
 
 # Views as their user has them.

@@ -19,6 +19,7 @@ from __future__ import annotations
 import builtins
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -77,29 +78,36 @@ class DataViews:
         self._checked: dict[str, tuple[int, ...] | None] = {}
 
     def keep(
-        self, value: object, *, created_by: str = _BY_USER, name: str | None = None, use: Use | None = None
+        self,
+        value: object,
+        *,
+        created_by: str = _BY_USER,
+        name: str | None = None,
+        use: Use | None = None,
+        slowly: Callable[[Callable[[], Any]], Any] = lambda work: work(),
     ) -> str:
         """Keep a frame, an array or a table, and return its SHA-256.
 
-        name: a name of the user's. use: the preview that it stands for.
+        name: a name of the user's. use: the preview that it stands for. slowly: does what takes long, such as on a
+        thread with a low priority; the transactions stay on this one, because others wait for them.
 
         Raises `ViewError` where the name stands for other data, where the value is nothing that can be kept, or where
         there is no room for it.
         """
         try:
-            whole = view_files.encoded(value)
-            described = _described(value)
+            whole = slowly(lambda: view_files.encoded(value))
+            described = slowly(lambda: _described(value))
         except CannotCross as error:
             raise ViewError(f"It cannot be kept: {error.path} holds {error.why}.") from None
-        digest = view_files.identity(whole)
-        if self._is_whole(digest):
+        digest: str = slowly(lambda: view_files.identity(whole))
+        if slowly(lambda: self._is_whole(digest)):
             with self._database.write() as session:
                 if self._named(session, digest, name, created_by):
                     _refer(session, use, digest)
                     return digest
         try:
             self._make_folder()
-            file = view_files.write(value, whole, digest, self.folder)
+            file = slowly(lambda: view_files.write(value, whole, digest, self.folder))
             size = file.stat().st_size
         except OSError as error:
             raise ViewError(
@@ -109,6 +117,7 @@ class DataViews:
             **described, "view_name": name or f"view_{digest[:_NAME_DIGITS]}", "sha256": digest, "file_name": file.name,
             "size_bytes": size, "created_by": created_by, "created_at": utc_now(), "named": name is not None,
         }  # fmt: skip
+        self._remove_left_behind()
         try:
             with self._database.write() as session:
                 found_again = {"evicted_at": None, "file_name": file.name, "size_bytes": size}
@@ -328,7 +337,9 @@ class DataViews:
 
     def _make_room(self, session: Session, newest: str) -> None:
         """Evict views until the rest fits the budget; the newest last. Raise `ViewError` where names alone fill it."""
-        self._remove_left_behind(session)
+        size = select(func.sum(VIEWS.c.size_bytes)).where(VIEWS.c.evicted_at.is_(None))
+        if (session.scalar(size) or 0) <= self._budget_bytes:  # with two names it counts twice
+            return
         files = select(
             VIEWS.c.sha256, VIEWS.c.file_name, func.max(VIEWS.c.size_bytes).label("size"),
             func.max(VIEWS.c.created_at).label("at"), func.count().filter(VIEWS.c.named).label("names"),
@@ -353,9 +364,10 @@ class DataViews:
             plain_files.remove(self.folder, _file_name(row))
             over -= row.size
 
-    def _remove_left_behind(self, session: Session) -> None:
+    def _remove_left_behind(self) -> None:
         """Remove files of writers that were killed before the file had its row."""
-        known = set(session.scalars(select(VIEWS.c.file_name).where(VIEWS.c.evicted_at.is_(None))))
+        with self._database.read() as session:
+            known = set(session.scalars(select(VIEWS.c.file_name).where(VIEWS.c.evicted_at.is_(None))))
         oldest = time.time() - _LEFT_BEHIND_S
         with suppress(OSError), os.scandir(self.folder) as files:
             for file in files:

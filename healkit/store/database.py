@@ -1,9 +1,9 @@
 """Database connections: opened, migrated, errors mapped.
 
 Reading and writing are told apart when a transaction begins, not when it first writes: on SQLite a DEFERRED transaction
-that reads and then writes fails most of the time with eight writers, whatever its timeout, while BEGIN IMMEDIATE queues
-for the lock. On PostgreSQL `write()` takes one advisory lock instead, so that the vault's read-then-write is as safe
-there.
+that reads and then writes fails most of the time with eight writers, whatever its timeout, while BEGIN IMMEDIATE waits
+for the lock (`store.write_turns`). On PostgreSQL `write()` takes one advisory lock instead, so that the vault's
+read-then-write is as safe there.
 
 The statements of an execution (`fetch`, and the log's writer) go to the driver itself; SQLAlchemy is loaded by the
 first session.
@@ -23,7 +23,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -55,6 +55,7 @@ from healkit.store.locations import (
     sqlite_uri,
 )
 from healkit.store.statements import prepared, rows_of
+from healkit.store.write_turns import ASKS_MS, WriteTurns
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -110,6 +111,8 @@ class Database:
         self._is_unchecked = True
         #: The file that was found to be trusted (the URL, for a server); None while none is.
         self._trusted: Hashable = None
+        #: Turns of the writers of its file; None on a server.
+        self.turns = None if self.path is None else WriteTurns.of(self.path)
         self._engine: Engine | None = None
         self._making = threading.Lock()
         self._kept = KeptConnection(
@@ -267,11 +270,15 @@ class Database:
         from sqlalchemy.orm import Session
 
         opened = Session(self._writing, expire_on_commit=False)
-        with mapped(self.where, self.path), opened as session, session.begin():
+        with self.turn(self.wait_s), mapped(self.where, self.path), opened as session, session.begin():
             session.connection()  # takes the lock now, before anything is read
             file = self.file_id()
             yield session
         self.check_still(file)
+
+    def turn(self, wait_s: float) -> AbstractContextManager[None]:
+        """Return the turn to write, which raises `DatabaseLocked` where another thread keeps it."""
+        return nullcontext() if self.turns is None else self.turns.turn(wait_s, self.where)
 
     def detached_connection(self) -> Any:
         """Open a driver's connection in autocommit that belongs to the caller; used by the log's writer."""
@@ -381,7 +388,16 @@ class Database:
         _, without_room = connection.info["file"]
         if wait_ms is not None and without_room:
             self.check_room()
-        connection.exec_driver_sql("BEGIN" if wait_ms is None else "BEGIN IMMEDIATE")
+        raw: Any = connection.connection.driver_connection
+        asks_ms = int(self.wait_s * 1000) if wait_ms is None else ASKS_MS
+        if connection.info.get("asks_ms") != asks_ms:
+            raw.execute(f"PRAGMA busy_timeout = {asks_ms}")
+            connection.info["asks_ms"] = asks_ms
+        if wait_ms is None:
+            connection.exec_driver_sql("BEGIN")
+        else:
+            assert self.turns is not None
+            self.turns.write(raw, lambda: raw.execute("BEGIN IMMEDIATE"), wait_ms / 1000)
 
     def file_id(self) -> tuple[int, int] | None:
         """Return what tells the file that is there now from another of that name; None for no file, or a server."""

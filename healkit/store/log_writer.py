@@ -13,9 +13,8 @@ import functools
 import os
 import sqlite3
 import threading
-import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,6 +41,7 @@ from healkit.store.statements import (
     started_values,
     trace_values,
 )
+from healkit.store.write_turns import ASKS_MS
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
@@ -72,7 +72,6 @@ class LogWriter:
         self._lock = threading.Lock()
         self._connection: DBAPIConnection | sqlite3.Connection | None = None
         self._owner = 0
-        self._busy_ms = -1
         self._file: tuple[int, int] | None = None
         self._closed = False
 
@@ -255,37 +254,41 @@ class LogWriter:
     def _hold(self, work: Callable[[DBAPICursor], Result], wait_s: float | None) -> Result:
         """Do the work with a cursor of the held connection, which is this thread's alone meanwhile."""
         wait_s = self._database.wait_s if wait_s is None else wait_s
-        give_up = time.monotonic() + wait_s
+        with self._database.turn(wait_s), self._alone(wait_s):
+            try:
+                return self._translated(work, wait_s)
+            except DatabaseFull:
+                # SQLite's write-ahead file keeps its size; emptying it may free the room that is missing.
+                if not self._shrink(wait_s):
+                    raise
+                return self._translated(work, wait_s)
+            except DatabaseMissing:
+                # A server ends a connection when it restarts, or after a while; what it had of the record is repeated.
+                if self._database.path is not None:
+                    raise
+                return self._translated(work, wait_s)
+
+    @contextmanager
+    def _alone(self, wait_s: float) -> Iterator[None]:
         # Even with wait_s=0 a record waits for another thread's: the lock is held for microseconds.
         if not self._lock.acquire(blocking=False) and not self._lock.acquire(timeout=max(wait_s, 0.05)):
             raise DatabaseLocked(
                 f"The log of {self._database.where} was busy for {wait_s:g} s.", hint="Try again in a moment."
             )
         try:
-            try:
-                return self._translated(work, give_up)
-            except DatabaseFull:
-                # SQLite's write-ahead file keeps its size; emptying it may free the room that is missing.
-                if not self._shrink(give_up):
-                    raise
-                return self._translated(work, give_up)
-            except DatabaseMissing:
-                # A server ends a connection when it restarts, or after a while; what it had of the record is repeated.
-                if self._database.path is not None:
-                    raise
-                return self._translated(work, give_up)
+            yield
         finally:
             if self._closed:
                 self._drop()
             self._lock.release()
 
-    def _translated(self, work: Callable[[DBAPICursor], Result], give_up: float) -> Result:
+    def _translated(self, work: Callable[[DBAPICursor], Result], wait_s: float) -> Result:
         """Do the work, and raise the driver's errors as healkit's own."""
         try:
-            result = self._done(work, give_up)
+            result = self._done(work, wait_s)
             if self._database.file_id() != self._file:
                 self._drop()  # what is written to a file that was removed is lost; another may be in its place
-                result = self._done(work, give_up)
+                result = self._done(work, wait_s)
                 self._database.check_still(self._file)
             return result
         except self._refusals as error:
@@ -298,20 +301,23 @@ class LogWriter:
                 self._drop()  # a fresh connection has the better chance with the next record
             raise failure from error
 
-    def _done(self, work: Callable[[DBAPICursor], Result], give_up: float) -> Result:
-        cursor = self._open(give_up - time.monotonic()).cursor()
+    def _done(self, work: Callable[[DBAPICursor], Result], wait_s: float) -> Result:
+        connection, turns = self._open(), self._database.turns
+        cursor = connection.cursor()
         try:
-            return work(cursor)
+            return work(cursor) if turns is None else turns.write(connection, lambda: work(cursor), wait_s)
         finally:
             cursor.close()  # in any case: an open one keeps the file of a dropped connection open
 
-    def _shrink(self, give_up: float) -> bool:
+    def _shrink(self, wait_s: float) -> bool:
         """Move SQLite's write-ahead file into the database and empty it; return True when that was done."""
         if self._database.path is None:
             return False
         try:
-            connection = self._open(give_up - time.monotonic())
+            connection = self._open()
+            connection.execute(f"PRAGMA busy_timeout = {int(wait_s * 1000)}")
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            connection.execute(f"PRAGMA busy_timeout = {ASKS_MS}")
         except (sqlite3.Error, DatabaseError):
             self._drop()
             return False
@@ -331,18 +337,15 @@ class LogWriter:
         dbapi = self._database.driver
         return (UnicodeEncodeError, dbapi.DataError)
 
-    def _open(self, wait_s: float) -> Any:
-        """Return the held connection, set to wait at most so long for another writer; open one after a fork."""
+    def _open(self) -> Any:
+        """Return the held connection; open one after a fork."""
         if self._connection is None or self._owner != os.getpid():
             self._database.check_room()
             self._file = self._database.file_id()
-            self._connection = self._database.detached_connection()
-            self._owner, self._busy_ms = os.getpid(), -1
-        busy_ms = max(0, int(wait_s * 1000))
-        # Setting a timeout is a statement too; a difference of a few milliseconds is not worth one.
-        if isinstance(self._connection, sqlite3.Connection) and not 0 <= self._busy_ms - busy_ms <= 20:
-            self._connection.execute(f"PRAGMA busy_timeout = {busy_ms}")
-            self._busy_ms = busy_ms
+            connection = self._connection = self._database.detached_connection()
+            self._owner = os.getpid()
+            if isinstance(connection, sqlite3.Connection):
+                connection.execute(f"PRAGMA busy_timeout = {ASKS_MS}")
         return self._connection
 
     def _drop(self) -> None:

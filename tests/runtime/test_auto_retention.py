@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -57,10 +59,12 @@ def test_executions_beyond_a_limit_go_by_themselves(database: Path) -> None:
 def test_a_round_that_fails_is_told_and_tried_again(database: Path) -> None:
     """C5: a database that others hold is no reason to give up."""
     config = Config(retention_rows=5, log_wait_s=0.05)
-    with Database(str(database)).write() as session:
-        session.connection()  # before the first round, which a busy machine may have ended by the next line
+    with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute(
+            "BEGIN IMMEDIATE"
+        )  # before the first round, which a busy machine may have ended by the next line
         with Healkit(database, config=config) as healkit:
             wait_until(lambda: healkit.retention.problem)
-            session.rollback()
+            other.rollback()
             wait_until(lambda: healkit.log.count() == 5)
             wait_until(lambda: not healkit.retention.problem)

@@ -191,6 +191,20 @@ def test_where_nothing_can_be_written_the_tool_runs_and_the_next_one_says_so(hea
     assert "was not kept" in healkit.status().problem
 
 
+def test_what_a_locked_database_did_not_take_is_kept_once_it_is_free(healkit: Healkit) -> None:
+    healkit.vault.add("total", TOTAL)
+    healkit.view_keeper.wait()
+    with closing(sqlite3.connect(healkit.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        execution = healkit.execute("total", arguments={"df": frame()})
+        assert execution.ok
+        assert not healkit.view_keeper.wait(execution.trace_id)  # it does not wait for who holds it
+        assert healkit.view_keeper.problem == ""
+        other.execute("ROLLBACK")
+    wait_until(lambda: healkit.view_keeper.wait(execution.trace_id))
+    assert len(healkit.views.used(execution.trace_id)["arguments"]) == 1
+
+
 def test_no_tool_may_be_granted_the_folder_of_the_data(healkit: Healkit) -> None:
     healkit.views.put(frame(), "sales")
     with pytest.raises(ConfigError):
