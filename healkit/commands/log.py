@@ -17,7 +17,7 @@ from healkit.crossing.values import readable
 from healkit.options import Option, word
 from healkit.parsing import check_tallied, parse_age, read_filters
 from healkit.plain_text import count
-from healkit.rendering import cleaning, listings
+from healkit.rendering import listings
 from healkit.rendering import execution_card as rendered
 from healkit.rendering.to_text import text_of
 
@@ -260,7 +260,6 @@ def failure_json(failure: Failure | None) -> dict[str, str] | None:
 
 def _in_full(shown: Execution) -> str:
     """Return the card of an execution for a terminal, with what it returned or its full traceback."""
-    shown = cleaning.execution(shown)
     card = text_of(rendered.card(shown, face="terminal"))
     if shown.failure is not None:
         return f"{card}\n\n{shown.failure.traceback}".rstrip()

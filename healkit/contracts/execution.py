@@ -18,12 +18,12 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -337,6 +337,25 @@ def _answers_signals(pid: int) -> bool:
 
 # Execution as data, for its caller and from the log.
 
+Held = TypeVar("Held")
+
+
+class Raw(Generic[Held]):
+    """Box of what is not cleaned: no face can print or encode it; `uncleaned` is the only way in."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+
+    @property
+    def uncleaned(self) -> Held:
+        """Content as it was recorded, with every secret in it."""
+        return self._held
+
+    def __repr__(self) -> str:
+        return "<not cleaned>"
+
 
 @dataclasses.dataclass(frozen=True)
 class ExecutionData:
@@ -349,7 +368,8 @@ class ExecutionData:
     does; `client` the MCP client that asked for it. `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log
     that has not ended. `code` is the code that ran, where it is at hand. `explained` is how far the configuration lets
     a failure be explained. A failing cell of a notebook's own has this form too, with the origin `cell`: it ran in that
-    notebook's kernel, not in a worker, and is in no log.
+    notebook's kernel, not in a worker, and is in no log. `beside` are values that stood beside it, by name; they are
+    not shown, but what is secret among them is hidden in what is shown.
     """
 
     tool_name: str
@@ -377,6 +397,12 @@ class ExecutionData:
     client: str | None = None
     code: str | None = dataclasses.field(default=None, repr=False)
     explained: ExplainLevel = "fix"
+    beside: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def uncleaned(self) -> ExecutionData:
+        """Execution with the texts as they were recorded: for what runs, compares or stores it, never to be shown."""
+        return self
 
     @property
     def label(self) -> str:

@@ -105,7 +105,7 @@ class History:
             page = self._log().query(filters=filters, limit=limit, before_id=before_id, after_id=after_id)
             found, left_out = page.rows, page.left_out
         explained = self._config.explain
-        rows = (dataclasses.replace(execution_of(row, []), explained=explained) for row in found)
+        rows = (execution_of(row, []).but(explained=explained) for row in found)
         return Executions(rows, left_out)
 
     def replay_of(self, failed: Execution) -> Execution | None:
@@ -142,9 +142,10 @@ class History:
 
     def recurrence(self, failed: Execution) -> Recurrence | None:
         """Say how often a failure like this one is on record; None where it is the first."""
-        assert failed.failure is not None
+        failure = failed.uncleaned.failure
+        assert failure is not None
         log, tool, persona = self._log(), failed.tool_name, failed.persona
-        mark = fingerprint(failed.failure)
+        mark = fingerprint(failure)
         of = {"status": "FAILURE", "tool": tool, "persona": persona, "fingerprint": mark}
         group = next(iter(log.groups(**of, limit=1)), None)
         if group is None or group.count < 2:
@@ -167,13 +168,13 @@ class History:
         execution = execution_of(row, log.calls(row.trace_id), log.decisions(row.trace_id))
         # Code that was run alone is an argument of its row.
         alone = row.revision is None and row.tool_name == RUN_CODE
-        code = execution.arguments.get("code") if alone else None
+        code = execution.uncleaned.arguments.get("code") if alone else None
         if row.code_hash is not None and not alone:
             try:
                 code = self._vault().code(row.code_hash)
             except VaultError:
                 pass  # code that was only tried is not kept, and a row may come from another database
-        return dataclasses.replace(execution, code=code, explained=self._config.explain)
+        return execution.but(code=code, explained=self._config.explain)
 
 
 def last_error_report(log: Log, tool_name: str | None = None, persona: str | None = None) -> str:

@@ -157,7 +157,8 @@ class FailedCells:
         from healkit.cells.failing import FailingCell
 
         cell = self.of(number)
-        if cell is None or cell.execution.failure is None:
+        failure = None if cell is None else cell.execution.uncleaned.failure
+        if cell is None or failure is None:
             return None
         history = self.runs.history()
         place = next((i for i, run in enumerate(history) if run.count == cell.number), len(history))
@@ -166,7 +167,7 @@ class FailedCells:
         )
         return FailingCell(
             cell.run,
-            cell.execution.failure,
+            failure,
             cell.advice,
             self._shell.user_ns,
             cell.before,

@@ -18,6 +18,7 @@ import msgspec
 
 from healkit.config import Config, Mode
 from healkit.contracts.cassette import Tape
+from healkit.contracts.execution import ExecutionData
 from healkit.contracts.runs import PolicyDefaults
 from healkit.crossing import values
 from healkit.errors import HealkitError, ToolExecutionError, check_whole
@@ -352,10 +353,11 @@ class Runner:
             origin="tool",
             parent=context,
         )
-        return value_or_raise(background.loop.wait_for(self._executor.perform(request)))
+        execution = background.loop.wait_for(self._executor.perform(request))
+        return value_or_raise(execution.uncleaned)  # the tool that has called it gets what it said
 
 
-def value_or_raise(execution: Execution) -> Any:
+def value_or_raise(execution: ExecutionData) -> Any:
     """Return the value of an execution; raise `ToolExecutionError` when it has a failure instead."""
     if execution.failure is not None:
         raise ToolExecutionError(execution.label, execution.failure, execution.log_id, execution.trace_id)
