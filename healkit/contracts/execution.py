@@ -18,7 +18,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cache
@@ -368,8 +368,7 @@ class ExecutionData:
     does; `client` the MCP client that asked for it. `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log
     that has not ended. `code` is the code that ran, where it is at hand. `explained` is how far the configuration lets
     a failure be explained. A failing cell of a notebook's own has this form too, with the origin `cell`: it ran in that
-    notebook's kernel, not in a worker, and is in no log. `beside` are values that stood beside it, by name; they are
-    not shown, but what is secret among them is hidden in what is shown.
+    notebook's kernel, not in a worker, and is in no log.
     """
 
     tool_name: str
@@ -397,7 +396,6 @@ class ExecutionData:
     client: str | None = None
     code: str | None = dataclasses.field(default=None, repr=False)
     explained: ExplainLevel = "fix"
-    beside: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     @property
     def uncleaned(self) -> ExecutionData:

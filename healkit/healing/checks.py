@@ -211,7 +211,9 @@ def _stopped_by(stop: threading.Event) -> Iterator[None]:
 
 def result_of(check: Check, execution: Execution, duration_s: float) -> CheckResult:
     """Convert an execution to a check's result."""
-    failure = execution.uncleaned.failure  # compared with those of trials; a report shows none of it uncleaned
+    failure = (
+        execution.uncleaned.failure
+    )  # compared with those of trials; a report shows none of it uncleaned
     if failure is None:
         outline = type_outline(execution.value)
         right = not check.known or (not check.raises and values.meets(check.expected, execution.value))

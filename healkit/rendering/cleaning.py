@@ -186,14 +186,14 @@ def execution_texts(
     """Return an execution as `execution` does, without its value and outputs, which may be large."""
     raw = found.uncleaned
     cleaner = sanitizer().of_record() if cleaner is None else cleaner
-    if raw.beside:
-        cleaner.clean(raw.beside, limit_bytes=_ARGUMENTS_MAX_BYTES)
     cleaned = {field.name: getattr(raw, field.name) for field in _FIELDS}
-    cleaned |= {"arguments": _arguments(raw.arguments, cleaner), "value": None, "outputs": [], "beside": {}}
+    cleaned |= {"arguments": _arguments(raw.arguments, cleaner), "value": None, "outputs": []}
     if raw.failure is not None:
         cleaned["failure"] = _failure(raw.failure, cleaner, in_list=in_list)
     if not in_list:
-        if raw.code:  # it is shown as it is where it is edited, but a password in it may be in the message too
+        if (
+            raw.code
+        ):  # it is shown as it is where it is edited, but a password in it may be in the message too
             cleaner.clean(raw.code, limit_bytes=_UNLIMITED)
         cleaned["last_output"] = _text(raw.last_output, cleaner)
         cleaned["calls"] = [_call(call, cleaner) for call in raw.calls]
@@ -209,7 +209,16 @@ def execution_texts(
 
 
 _FIELDS = dataclasses.fields(ExecutionData)
-_TEXTS = ("arguments", "failure", "last_output", "calls", "decisions", "warnings", "conversions", "result_summary")
+_TEXTS = (
+    "arguments",
+    "failure",
+    "last_output",
+    "calls",
+    "decisions",
+    "warnings",
+    "conversions",
+    "result_summary",
+)
 
 
 def _value(value: Any, cleaner: RecordCleaner) -> dict[str, Any]:
@@ -279,9 +288,10 @@ def each_text(part: Any, change: Callable[[Any], Any]) -> Any:
 
 #: Fields that are no text of a tool or a user: names, hashes and ids, and code, which is read back.
 _AS_IT_IS = frozenset({
-    "advisor", "author", "before", "cell", "cell_id", "client", "code", "diff", "error_code", "ename", "filename", "folder",
-    "label", "link", "name", "node", "origin", "outcome", "path", "persona", "run_id", "server", "setup", "source", "state",
-    "step_id", "task_id", "tool", "tool_name", "trace_id", "verdict", "answered_from", "after_task", "fingerprint",
+    "advisor", "author", "before", "cell", "cell_id", "client", "code", "diff", "error_code", "ename", "filename",
+    "folder", "label", "link", "name", "node", "origin", "outcome", "path", "persona", "run_id", "server", "setup",
+    "source", "state", "step_id", "task_id", "tool", "tool_name", "trace_id", "verdict", "answered_from", "after_task",
+    "fingerprint",
 })  # fmt: skip
 
 

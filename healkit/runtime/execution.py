@@ -126,7 +126,7 @@ class Execution(ExecutionData):
         return cleaning.outputs(self.uncleaned.outputs, self.shown.record)
 
     def but(self, **changes: Any) -> Execution:
-        """Return it with other values of these fields; `dataclasses.replace` would take what is shown for the record."""
+        """Return it with other values of these fields; `dataclasses.replace` would take what is shown."""
         return Execution(**self._fields() | changes)
 
     def _fields(self) -> dict[str, Any]:
@@ -157,7 +157,11 @@ class Execution(ExecutionData):
         As far as the configuration allows (`explain`).
         """
         explanation = execution_card.explanation(self)
-        return None if explanation is None else cleaning.report(explanation.at(self.explained), self.shown.record)
+        return (
+            None
+            if explanation is None
+            else cleaning.report(explanation.at(self.explained), self.shown.record)
+        )
 
     def to_notebook(
         self, path: str | Path, *, replay: Execution | None = None, overwrite: bool = False

@@ -31,7 +31,7 @@ from healkit.rendering import execution_card, plain
 from healkit.rendering.plain import visible
 from healkit.runtime import views
 from healkit.runtime.views import same_data
-from healkit.sanitizer.cleaner import UNLIMITED, secret_columns
+from healkit.sanitizer.cleaner import UNLIMITED, learn, secret_columns
 from healkit.sanitizer.sanitizer import Sanitizer
 
 if TYPE_CHECKING:
@@ -85,8 +85,10 @@ class _Clean:
         self.hidden = 0
         failure = failed.failure
         told = None if failure is None else [failure.evalue, failure.traceback]
+        if failure is not None:
+            learn(failure, self.cleaner)
         given = failed.arguments if values.is_plain(failed.arguments) else None
-        for part in (dict(failed.beside), failed.code, told, failed.last_output, given):
+        for part in (failed.code, told, failed.last_output, given):
             self.cleaner.clean(part, limit_bytes=UNLIMITED)
 
     def __call__(self, value: object) -> Any:

@@ -21,6 +21,8 @@ from healkit.contracts.failure import (
     KNOWN_MAX,
     LINKED_MAX,
     NEAR_MAX,
+    SECRET_MAX_CHARS,
+    SECRETS_MAX,
     Failure,
     Frame,
     fingerprint,
@@ -236,6 +238,10 @@ def capped(failure: Failure) -> Failure:
         if failure.link
         else [capped(one) for one in failure.linked[:LINKED_MAX] if one.link not in (None, "call")],
         log_id=None,
+        secrets=[
+            (name[:_NAME_MAX_CHARS], value[:SECRET_MAX_CHARS])
+            for name, value in failure.secrets[:SECRETS_MAX]
+        ],
     )
 
 

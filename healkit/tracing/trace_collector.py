@@ -45,6 +45,7 @@ from healkit.sanitizer.cleaner import (
     Verbatim,
     cleaned_facts,
     cleaned_record,
+    learn,
     of_record,
     payload_of,
     secret_columns,
@@ -285,7 +286,9 @@ class TraceCollector:
             metadata["intent"] = tally.text(self._intent, "metadata.intent")
         if self._tracer.config.trace_raw:
             metadata["raw"] = True
-        if failure is None:
+        if failure is not None:
+            learn(failure, tally.cleaner)
+        else:
             result = self.result if self.result is not None else finished.result_summary or "null"
             return metadata | {"result": tally.payload(result, "metadata.result")}
         return metadata | {

@@ -166,6 +166,11 @@ class RunWriter:
         """True once `finish` was called, also where `run_finished` could not be written."""
         return self._descriptor < 0
 
+    def learn(self, *values: object) -> None:
+        """Take note of the secrets in a value that is not written yet: they are hidden in every line from now on."""
+        for value in values:
+            clean_bounded(self._cleaner, value, self._payload_max_bytes)
+
     def append(
         self,
         event_type: EventType,
