@@ -17,8 +17,8 @@ from healkit.crossing.values import readable
 from healkit.options import Option, word
 from healkit.parsing import check_tallied, parse_age, read_filters
 from healkit.plain_text import count
-from healkit.rendering import listings
 from healkit.rendering import execution_card as rendered
+from healkit.rendering import listings
 from healkit.rendering.to_text import text_of
 
 if TYPE_CHECKING:

@@ -38,7 +38,6 @@ from healkit.rendering.document import (
     Steps,
     Table,
 )
-
 from healkit.sanitizer.cleaner import cleaned_failure, cleaned_record, secret_columns
 
 if TYPE_CHECKING:

@@ -183,14 +183,14 @@ class Execution(ExecutionData):
 
     def to_text(self) -> str:
         """Write the card as plain text, for a terminal or a log."""
-        from healkit.rendering import cleaning, execution_card
+        from healkit.rendering import execution_card
         from healkit.rendering.to_text import text_of  # late: most executions are never shown
 
         return text_of(execution_card.card(self))
 
     def to_html(self) -> str:
         """Write the card as static HTML that reads in an untrusted notebook too."""
-        from healkit.rendering import cleaning, execution_card
+        from healkit.rendering import execution_card
         from healkit.rendering.to_html import html_of
 
         return html_of(execution_card.card(self))
