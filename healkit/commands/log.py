@@ -20,6 +20,7 @@ from healkit.plain_text import count
 from healkit.rendering import execution_card as rendered
 from healkit.rendering import listings
 from healkit.rendering.to_text import text_of
+from healkit.runtime.background import no_output
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -125,16 +126,12 @@ def replay(
     ] = False,
 ) -> Answer:
     """Run an execution again without making its calls: each is answered as it was then."""
-    execution = healkit.replay(int(what) if what.isdecimal() else what, active=active, on_output=_dropped)
+    execution = healkit.replay(int(what) if what.isdecimal() else what, active=active, on_output=no_output)
     return Answer(
         lambda: _in_full(execution),
         lambda: execution_json(execution),
         exit_code=FAILED if execution.failure is not None else OK,
     )
-
-
-def _dropped(_output: dict[str, object]) -> None:
-    """Drop an output: the execution's card tells what matters."""
 
 
 def import_file(healkit: Healkit, file: Annotated[str, word("an export or an archive", "FILE")]) -> Answer:

@@ -26,7 +26,7 @@ from healkit.crossing import values
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
 from healkit.pysource.reach import called_by
-from healkit.runtime.background import Stop
+from healkit.runtime.background import Stop, no_output
 from healkit.runtime.cassette import Replay
 from healkit.runtime.execution import Execution, arguments_of, nested_grants
 from healkit.runtime.executor import ExecutionRequest
@@ -181,7 +181,7 @@ def execute_check(
             arguments,
             mode=mode,
             origin="heal" if code is None else "trial",
-            on_output=lambda _output: None,
+            on_output=no_output,
             code=code,
             within=nested_grants(row),
             record=False,

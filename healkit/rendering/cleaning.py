@@ -22,6 +22,7 @@ from healkit.config import Config
 from healkit.contracts.execution import CallRecord, ExecutionData
 from healkit.contracts.failure import Failure
 from healkit.crossing import values
+from healkit.crossing.codec import HIDDEN
 from healkit.rendering.document import (
     Card,
     Code,
@@ -38,7 +39,7 @@ from healkit.rendering.document import (
     Steps,
     Table,
 )
-from healkit.sanitizer.cleaner import cleaned_failure, cleaned_record, secret_columns
+from healkit.sanitizer.cleaner import cleaned_failure, cleaned_record, learn, secret_columns
 
 if TYPE_CHECKING:
     from healkit.sanitizer.cleaner import Cleaner
@@ -50,6 +51,8 @@ Whole = TypeVar("Whole")
 _UNLIMITED = 1 << 62
 #: Longer arguments are cut before they are cleaned; no card shows as much.
 _ARGUMENTS_MAX_BYTES = 64_000
+#: Of a longer text that is shown while a tool runs, only the secrets of the arguments are hidden: it must not wait.
+_LIVE_MAX_CHARS = 100_000
 #: Fields of a document's parts that hold no words; part → the others.
 _NO_WORDS = frozenset({"look", "tone", "form", "terminal", "mark"})
 _WORDED: dict[type, tuple[str, ...]] = {
@@ -176,7 +179,9 @@ def execution(
     shown: ShownExecution | None = getattr(found, "shown", None) if cleaner is None and not in_list else None
     if shown is None:
         shown = execution_texts(found, cleaner, in_list=in_list)
-    return dataclasses.replace(shown, **_value(found.value, shown.record))
+    return (
+        shown if found.value is None else dataclasses.replace(shown, value=_value(found.value, shown.record))
+    )
 
 
 def execution_texts(
@@ -186,13 +191,11 @@ def execution_texts(
     raw = found.uncleaned
     cleaner = sanitizer().of_record() if cleaner is None else cleaner
     cleaned = {field.name: getattr(raw, field.name) for field in _FIELDS}
-    cleaned |= {"arguments": _arguments(raw.arguments, cleaner), "value": None, "outputs": []}
+    cleaned |= {"arguments": arguments(raw.arguments, cleaner), "value": None, "outputs": []}
     if raw.failure is not None:
         cleaned["failure"] = _failure(raw.failure, cleaner, in_list=in_list)
     if not in_list:
-        if (
-            raw.code
-        ):  # it is shown as it is where it is edited, but a password in it may be in the message too
+        if raw.code:  # shown as it is where it is edited; what is secret in it may be in the message too
             cleaner.clean(raw.code, limit_bytes=_UNLIMITED)
         cleaned["last_output"] = _text(raw.last_output, cleaner)
         cleaned["calls"] = [_call(call, cleaner) for call in raw.calls]
@@ -203,7 +206,7 @@ def execution_texts(
         cleaned["result_summary"] = _json(raw.result_summary, cleaner)
     if cleaner.has_hidden:
         for name in _TEXTS:
-            cleaned[name] = each_text(cleaned[name], cleaner.again)
+            cleaned[name] = each_text(cleaned[name], functools.partial(_again, cleaner))
     return ShownExecution(**cleaned, record=cleaner)
 
 
@@ -220,23 +223,40 @@ _TEXTS = (
 )
 
 
-def _value(value: Any, cleaner: RecordCleaner) -> dict[str, Any]:
-    """Return the value as it may be shown; of a frame in which anything is hidden, the record's preview."""
-    if value is None:
-        return {}
+def _value(value: Any, cleaner: RecordCleaner) -> Any:
+    """Return a value as it may be shown: a frame in which anything is hidden becomes a preview."""
     if values.is_plain(value):
         shown = cleaner.clean(value, limit_bytes=_ARGUMENTS_MAX_BYTES)
-        return {"value": shown.value if shown.hidden else value}
+        return shown.value if shown.hidden else value
     preview, _ = values.readable(value, functools.partial(secret_columns, cleaner))
     shown = cleaner.clean(preview, limit_bytes=_ARGUMENTS_MAX_BYTES)
-    written = msgspec.json.encode(shown.value).decode()
-    return {"value": None, "result_summary": written} if HIDDEN_MARK in written else {"value": value}
+    hides = shown.hidden or HIDDEN in str(preview)
+    return values.recorded(shown.value) if hides else value
 
 
 def outputs(shown: Sequence[Mapping[str, Any]], cleaner: Cleaner | None = None) -> list[dict[str, Any]]:
     """Return outputs of a cell as they may be shown: their texts cleaned, their images as they are."""
     cleaned: list[dict[str, Any]] = data(list(shown), cleaner=cleaner)
     return cleaned
+
+
+class LiveOutputs:
+    """Outputs of a tool that runs, cleaned as they come. A secret that is printed in two parts is not found."""
+
+    def __init__(self, given: Mapping[str, Any], show: Callable[[dict[str, Any]], None]) -> None:
+        self._given, self._show = given, show
+        self._cleaner: RecordCleaner | None = None
+
+    def __call__(self, output: dict[str, Any]) -> None:
+        """Show one output; called with each, in order."""
+        if self._cleaner is None:
+            self._cleaner = sanitizer().of_record()
+            arguments(self._given, self._cleaner)
+        text = output.get("text")
+        if isinstance(text, str) and len(text) > _LIVE_MAX_CHARS:
+            self._show({**output, "text": self._cleaner.again(text)})
+        else:
+            self._show(outputs([output], self._cleaner)[0])
 
 
 def failure(found: Failure, cleaner: RecordCleaner) -> Failure:
@@ -255,6 +275,7 @@ def report(found: Whole, cleaner: RecordCleaner | None = None) -> Whole:
     def clean(part: Any) -> Any:
         if isinstance(part, str):
             return _text(part, cleaner)
+        part = values.without_secret_frames(part, functools.partial(secret_columns, cleaner))
         cleaned = cleaner.clean(part, limit_bytes=_ARGUMENTS_MAX_BYTES)
         return cleaned.value if cleaned.hidden else part
 
@@ -294,20 +315,19 @@ _AS_IT_IS = frozenset({
 })  # fmt: skip
 
 
-def _arguments(given: dict[str, Any], cleaner: RecordCleaner) -> dict[str, Any]:
-    """Return the arguments with what is hidden of each; frames and arrays stay, a card shows their outline."""
-    shown = {}
+def arguments(given: Mapping[str, Any], cleaner: RecordCleaner) -> dict[str, Any]:
+    """Return the arguments with what is hidden of each, each by itself: one that is too long costs no other."""
+    shown: dict[str, Any] = {}
     for name, value in given.items():
-        cleaned = None
-        if values.is_plain({name: value}):
-            cleaned = cleaner.clean({name: value}, limit_bytes=_ARGUMENTS_MAX_BYTES)
-        if cleaned is None or not cleaned.hidden:
-            shown[name] = value
-        elif isinstance(cleaned.value, dict):
-            shown |= cleaned.value
-        else:
-            shown[name] = cleaned.value
+        cleaned = _value({name: value}, cleaner)
+        shown |= cleaned if isinstance(cleaned, dict) else {name: cleaned}
     return shown
+
+
+def _again(cleaner: RecordCleaner, part: Any) -> Any:
+    if isinstance(part, dict) and not values.is_plain(part):
+        return {name: _again(cleaner, value) for name, value in part.items()}
+    return cleaner.again(part) if values.is_plain(part) else part
 
 
 def _call(call: CallRecord, cleaner: RecordCleaner) -> CallRecord:
@@ -322,12 +342,14 @@ def _json(written: str, cleaner: RecordCleaner) -> str:
         decoded = msgspec.json.decode(written)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return _text(written, cleaner)
+    decoded = values.without_secret_frames(decoded, functools.partial(secret_columns, cleaner))
     shown = cleaner.clean(decoded, limit_bytes=_UNLIMITED)
     return msgspec.json.encode(shown.value).decode() if shown.hidden else written
 
 
 def _failure(failure: Failure, cleaner: RecordCleaner, *, in_list: bool) -> Failure:
     if in_list:
+        failure = learn(failure, cleaner)
         return msgspec.structs.replace(failure, evalue=_text(failure.evalue, cleaner))
     return cleaned_failure(failure, cleaner)
 

@@ -23,11 +23,11 @@ import nbformat
 from healkit.config import Config
 from healkit.contracts.execution import ExecutionData
 from healkit.crossing import values
-from healkit.crossing.frames import HIDDEN
+from healkit.crossing.codec import HIDDEN
 from healkit.errors import HealkitError, UsageInvalid, ViewGone
 from healkit.pysource.nodes import names_in
 from healkit.pysource.shapes import Shape, parse, read_shape
-from healkit.rendering import execution_card, plain
+from healkit.rendering import cleaning, execution_card, plain
 from healkit.rendering.plain import visible
 from healkit.runtime import views
 from healkit.runtime.views import same_data
@@ -87,8 +87,8 @@ class _Clean:
         told = None if failure is None else [failure.evalue, failure.traceback]
         if failure is not None:
             learn(failure, self.cleaner)
-        given = failed.arguments if values.is_plain(failed.arguments) else None
-        for part in (failed.code, told, failed.last_output, given):
+        cleaning.arguments(failed.arguments, self.cleaner)
+        for part in (failed.code, told, failed.last_output):
             self.cleaner.clean(part, limit_bytes=UNLIMITED)
 
     def __call__(self, value: object) -> Any:

@@ -76,7 +76,7 @@ class History:
             row = self._log().get(group.last_log_id)
             record = cleaning.sanitizer().of_record()
             if row is not None:
-                record.clean(row.arguments, limit_bytes=_ARGUMENTS_MAX_BYTES)
+                cleaning.execution(execution_of(row, []), record, in_list=True)
             shown.append(dataclasses.replace(group, evalue=record.text(group.evalue).value))
         return shown
 

@@ -22,6 +22,7 @@ from healkit.contracts.execution import ExecutionData
 from healkit.contracts.runs import PolicyDefaults
 from healkit.crossing import values
 from healkit.errors import HealkitError, ToolExecutionError, check_whole
+from healkit.rendering import cleaning
 from healkit.runtime import background
 from healkit.runtime.calls import CallContext
 from healkit.runtime.events import OnCall
@@ -133,14 +134,16 @@ class Runner:
 
     async def aperform(self, request: ExecutionRequest) -> Execution:
         """Do as `perform`, for async code in any event loop; cancelling it stops the worker."""
+        on_output = _cleaned(request, request.on_output)
         with self._runs.step(request.record, request.kind, request.earlier, request.retry) as first:
             sink = first
             while True:
-                work = self._executor.perform(request, sink, request.on_output)
+                work = self._executor.perform(request, sink, on_output)
                 try:
                     execution = await asyncio.wrap_future(background.loop.submit(work))
-                except HealkitError:
+                except HealkitError as error:
                     if sink.retry_in_s is None:
+                        _clean_error(request, error)
                         raise
                 else:
                     if sink.retry_in_s is None:
@@ -328,14 +331,16 @@ class Runner:
         on_output = request.on_output
         if on_output is None:
             on_output = background.notebook_display()
+        on_output = _cleaned(request, on_output)
         with self._runs.step(request.record, request.kind, request.earlier, request.retry) as first:
             sink = first
             while True:
                 start = functools.partial(self._executor.perform, request, sink)
                 try:
                     execution = background.loop.run(start, on_output)
-                except HealkitError:
+                except HealkitError as error:
                     if sink.retry_in_s is None:
+                        _clean_error(request, error)
                         raise
                 else:
                     if sink.retry_in_s is None:
@@ -355,6 +360,21 @@ class Runner:
         )
         execution = background.loop.wait_for(self._executor.perform(request))
         return value_or_raise(execution.uncleaned)  # the tool that has called it gets what it said
+
+
+def _cleaned(request: ExecutionRequest, on_output: OnOutput | None) -> OnOutput | None:
+    """Return what gets the outputs as they come, without the secrets that are known by then."""
+    if on_output is None or on_output is background.no_output:
+        return on_output
+    return cleaning.LiveOutputs(request.arguments, on_output)
+
+
+def _clean_error(request: ExecutionRequest, error: HealkitError) -> None:
+    """Take the secrets of the arguments out of what a refusal says of them."""
+    cleaner = cleaning.sanitizer().of_record()
+    cleaning.arguments(request.arguments, cleaner)
+    error.message, error.hint = cleaner.text(error.message).value, cleaner.text(error.hint).value
+    error.args = (error.message,)
 
 
 def value_or_raise(execution: ExecutionData) -> Any:

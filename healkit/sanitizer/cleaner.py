@@ -178,8 +178,10 @@ def secret_columns(cleaner: Cleaner, columns: Mapping[str, Sequence[Any]]) -> se
     return {
         name
         for name, some in columns.items()
-        if secrecy_of(name) >= Secrecy.TOKEN
-        or cleaner.clean({name: list(some)}, limit_bytes=UNLIMITED).hidden
+        if cleaner.clean(
+            {name: list(some)}, limit_bytes=UNLIMITED
+        ).hidden  # first: a record's cleaner learns them
+        or secrecy_of(name) >= Secrecy.TOKEN
     }
 
 

@@ -10,6 +10,7 @@ nor go without one.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections import Counter
@@ -39,6 +40,7 @@ from healkit.contracts.traces import (
     capability_id_of,
     encode_trace,
 )
+from healkit.crossing import values
 from healkit.sanitizer.cleaner import (
     AnyRecord,
     Cleaner,
@@ -338,7 +340,8 @@ class _Tally:
         value, cut_from = payload_of(text)
         if cut_from is not None:
             self.truncated[place] = cut_from
-        return self.value(value, place)
+        hidden = functools.partial(secret_columns, self.cleaner)
+        return self.value(values.without_secret_frames(value, hidden), place)
 
 
 def _task(call: CallRecord, tally: _Tally, place: str) -> TaskResult:

@@ -22,6 +22,7 @@ from healkit.pages.tool_reading import ToolReading
 from healkit.parsing import parse_arguments
 from healkit.rendering import cleaning, execution_card, listings, plain
 from healkit.rendering.cleaning import HIDDEN_MARK, ShownExecution
+from healkit.runtime.background import no_output
 from healkit.runtime.execution import Execution, arguments_of, logged
 from healkit.runtime.vault_edits import motivating_row
 
@@ -93,7 +94,7 @@ class Patching(ToolReading):
         Arguments that were not shown to be edited, such as frames, are taken from the run `log_id`, or the example.
         """
         given = {**self._kept(tool, persona, log_id), **self._given(arguments)}
-        tried = self._healkit.try_code(tool, code, given, persona=persona, on_output=_ignore)
+        tried = self._healkit.try_code(tool, code, given, persona=persona, on_output=no_output)
         before = None if log_id is None else self._healkit.execution(log_id)
         shown = {**self._recorded.execution(tried), "label": f"{tool}, as edited"}
         if (failure := shown.get("failure")) and failure["place"]:
@@ -154,7 +155,7 @@ class Patching(ToolReading):
     def rerun(self, log_id: int) -> dict[str, Any]:
         """Run the tool of that row at its active revision, with the arguments of that row."""
         before = self._healkit.execution(log_id)
-        run = self._healkit.rerun(log_id, on_output=_ignore)
+        run = self._healkit.rerun(log_id, on_output=no_output)
         return {"run": self._recorded.execution(run), "delta": self._delta(before, run)}
 
     def schema(self, tool: str, persona: str, text: str) -> dict[str, Any]:
@@ -315,7 +316,3 @@ def _lines(run: ExecutionData) -> list[str]:
     """Return an outcome as lines to compare."""
     text = run.failure.summary if run.failure is not None else execution_card.result_text(run)
     return text.splitlines() or [""]
-
-
-def _ignore(_: dict[str, Any]) -> None:
-    """Discard outputs: they come back with the run, and displayed here would land in some other cell."""
