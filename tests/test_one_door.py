@@ -10,12 +10,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import dataclasses
 import importlib
 import inspect
 import json
+import os
 import re
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import sqlite3
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +28,18 @@ import nbformat
 import pandas as pd
 import pytest
 from cli_samples import call
+from IPython.lib import pretty
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from nbclient import NotebookClient
 
+import healkit
 from healkit import Healkit
 from healkit import cli as command_line
 from healkit.commands.table import Command, row_of
 from healkit.errors import HealkitError, ToolExecutionError
+from healkit.notebook.magic_parsers import PARSERS
 from healkit.options import Option
+from healkit.pages.side_panel import SidePanelPages
 from healkit.runtime.execution import Execution
 
 pytestmark = [pytest.mark.requirement("TRUST-4"), pytest.mark.slow, pytest.mark.timeout(900)]
@@ -64,7 +74,7 @@ def spelt(place: str) -> str:
     return f"{SECRETS[place][::-1]!r}[::-1]"
 
 
-LOGIN = f'''
+LOGIN = f"""
 import sys
 
 import pandas as pd
@@ -90,8 +100,8 @@ def login(user: str, password: str, url: str, headers: dict, config: dict, peopl
             connect(user, db_password, url, headers)
         except ConnectionError as error:
             raise ValueError(f"{{error}}: {{password}}, {{config}}, {{api_token}}, {{answer}}, {{people.to_dict()}}") from cause
-'''
-LIST = f'''
+"""
+LIST = f"""
 import pandas as pd
 from IPython.display import HTML, display
 
@@ -101,7 +111,7 @@ def listing(password: str, people: pd.DataFrame):
     display(HTML("<b>password=" + {spelt("rich output")} + "</b>"))
     mcp.host.sign_in(user="ada", password={spelt("a call's argument")})
     return {{"api_key": {spelt("a result")}, "of": password, "people": people}}
-'''
+"""
 SHARE = '''
 def share(password: str, values: list):
     """Divide, once one is logged in."""
@@ -144,7 +154,9 @@ def checked(shown: object, where: str) -> None:
     for encoded in _BASE64.findall(text):  # a frame's bytes
         with contextlib.suppress(ValueError):
             text += base64.b64decode(encoded + "=" * (-len(encoded) % 4)).decode("latin-1")
-    seen = {place: text[max(0, text.index(one) - 150) :][:300] for place, one in SECRETS.items() if one in text}
+    seen = {
+        place: text[max(0, text.index(one) - 150) :][:300] for place, one in SECRETS.items() if one in text
+    }
     assert not seen, f"{where} shows {seen}"
 
 
@@ -162,6 +174,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+#: Runs of a healing and of a decision.
+RUNS: dict[str, str] = {}
+
+
 def plant(hk: Healkit, folder: Path) -> None:
     hk.provide(sign_in)
     for name, code in (("login", LOGIN), ("listing", LIST), ("share", SHARE)):
@@ -172,9 +188,12 @@ def plant(hk: Healkit, folder: Path) -> None:
         assert listed.ok, listed
         for values in ([1, 2], [3], []):
             hk.execute("share", arguments={"password": SECRETS["an argument"], "values": values})
-    hk.heal("share", advisors=["rules", "search"], budget_s=10)
+    RUNS["HEALED"] = hk.heal("share", advisors=["rules", "search"], budget_s=10).run_id
     hk.views.put(people(), "people")
-    hk.decide("Who?", {"people": people()}, chooser=[{"type": "finalize", "finalViewName": "people"}])
+    decision = hk.decide(
+        "Who?", {"people": people()}, chooser=[{"type": "finalize", "finalViewName": "people"}]
+    )
+    RUNS["DECIDED"] = decision.run.run_id
     hk.execute("login", arguments=given())
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "asks.ipynb")
@@ -194,7 +213,9 @@ CALLS: dict[str, list[list[str]]] = {
     ],
     "heal": [["share", "--dry-run", "--budget", "8"], ["share", "--budget", "8"]],
     "check": [["asks.ipynb"], ["asks.ipynb", "--heal"]],
-    "decide": [["Who?", "--data", "people=people.csv", "--plan", '[{"type": "finalize", "finalViewName": "people"}]']],
+    "decide": [
+        ["Who?", "--data", "people=people.csv", "--plan", '[{"type": "finalize", "finalViewName": "people"}]']
+    ],
     "errors": [[], ["login"], ["--last"], ["--markdown"], ["login", "--notebook", "failure.ipynb"]],
     "doctor": [[]],
     "status": [[]],
@@ -217,13 +238,13 @@ CALLS: dict[str, list[list[str]]] = {
     "requests show": [["1"]],
     "views list": [[]],
     "views show": [["people"]],
-    "audit": [["ROW"]],
+    "audit": [[]],
     "audit verify": [[]],
     "audit head": [[]],
-    "audit show": [["ROW"], ["RUN"]],
-    "audit summary": [["ROW"], ["RUN"]],
+    "audit show": [["HEALED"], ["DECIDED"]],
+    "audit summary": [["HEALED"], ["DECIDED"]],
     "trace list": [[]],
-    "trace show": [["RUN"], ["last"], ["RUN", "--story"]],
+    "trace show": [["RUN"], ["last"], ["HEALED", "--story"], ["HEALED"], ["DECIDED"]],
     "trace validate": [["RUN"]],
     "trace diff": [["RUN", "RUN"]],
     "learn show": [[]],
@@ -292,6 +313,7 @@ def words(home: Path) -> Mapping[str, str]:
         failed = hk.executions(tool="login", limit=1)[0]
         assert failed.failure is not None
         return {
+            **RUNS,
             "ROW": str(failed.log_id),
             "DONE": str(rows["listing"].log_id),
             "SHARE": str(rows["share"].log_id),
@@ -321,3 +343,250 @@ def test_no_command_prints_a_secret_in_any_of_its_forms(
             written = (home / file).read_text()
             (home / file).unlink()
             checked(written, file)
+
+
+# The MCP server.
+
+#: healkit's own tool → the arguments of each call of it. Reading ones come first: they see what was planted.
+ASKED: dict[str, list[dict[str, Any]]] = {
+    "get_last_error": [{}, {"name": "login"}, {"name": "share"}],
+    "list_executions": [{"limit": 50}, {"status": "FAILURE"}],
+    "get_execution": [{"log_id": "ROW"}, {"log_id": "DONE"}, {"log_id": "SHARE"}],
+    "inspect_tool": [{"name": "share"}],
+    "suggest_tools": [{"intent": "log in"}],
+    "check_notebook": [{"path": "asks.ipynb"}, {"path": "asks.ipynb", "heal": True}],
+    "run_tool": [
+        {"name": "share", "arguments": {"password": "PASSWORD", "values": [1]}},
+        {"name": "share", "arguments": {"password": "PASSWORD", "wrong": "PASSWORD"}},
+        {"name": "listing", "arguments": {"password": "PASSWORD", "people": "healkit://views/people"}},
+    ],
+    "run_code": [
+        {"code": f"password = {spelt('a cause')}\nprint('is', password)\nraise ValueError('no ' + password)"}
+    ],
+    "heal": [{"name": "share", "budget_s": 6}],
+    "propose_patch": [
+        {"name": "share", "code": SHARE.replace("(value)", "(values) - 1"), "reason": "a name"}
+    ],
+    "decide": [{"question": "Who?", "data": {"people": "healkit://views/people"}, "choices": []}],
+    "write_tool": [{"name": "other", "code": "def other(password: str):\n    return password\n"}],
+    "apply_patch": [{"request_id": 1, "code_hash": "?"}],
+    "revert": [{"name": "share", "to_revision": 1}],
+}
+
+
+def test_no_answer_of_the_mcp_server_holds_a_secret(home: Path, words: Mapping[str, str]) -> None:
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: filled(one) for name, one in value.items()}
+        if value in ("ROW", "DONE", "SHARE"):
+            return int(words[value])
+        return value.replace("PASSWORD", SECRETS["an argument"]) if isinstance(value, str) else value
+
+    async def walk() -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "healkit",
+            "mcp",
+            "--db",
+            str(home / "healkit.db"),
+            "--requests-only",
+        ]
+        server = StdioServerParameters(
+            command=command[0], args=command[1:], env=dict(os.environ), cwd=str(home)
+        )
+        async with Client(stdio_client(server)) as client:
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            known = ASKED.keys() | {"login", "listing", "share"}
+            assert tools <= known, f"Say in ASKED how to call {tools - known}."
+            assert ASKED.keys() <= tools
+            for name in ASKED:
+                for arguments in ASKED[name]:
+                    answer = await client.call_tool(name, filled(arguments))
+                    checked(answer.model_dump_json(), f"{name}({arguments})")
+            answer = await client.call_tool("login", {**given(), "people": "healkit://views/people"})
+            checked(answer.model_dump_json(), "login()")
+            templates = (await client.list_resource_templates()).resource_templates
+            for template in templates:
+                kind = template.uri_template.partition("//")[2].partition("/")[0]
+                names = {
+                    "executions": ("ROW", "DONE", "SHARE"),
+                    "tools": ("share",),
+                    "views": ("people",),
+                    "runs": ("RUN", "HEALED", "DECIDED"),
+                }
+                assert kind in names, f"Say what {template.uri_template} may be filled with."
+                for name in names[kind]:
+                    address = re.sub(r"\{\w+\}", words.get(name, name), template.uri_template)
+                    try:
+                        found = await client.read_resource(address)
+                    except MCPError as error:
+                        checked(str(error), address)
+                    else:
+                        checked(found.model_dump_json(), address)
+
+    asyncio.run(walk())
+
+
+# Pages and panels.
+
+#: Question of a page → the arguments that it is asked with.
+QUESTIONS: dict[str, list[dict[str, Any]]] = {
+    "page": [{"filters": {}}],
+    "groups": [{"filters": {}}],
+    "names": [{}],
+    "execution": [{"log_id": "ROW"}, {"log_id": "DONE"}, {"log_id": "SHARE"}],
+    "active": [{"log_id": "ROW"}],
+    "report": [{"log_id": "ROW"}, {"log_id": "SHARE"}],
+    "tools": [{}],
+    "history": [{"tool": "share"}],
+    "code": [{"tool": "share", "persona": "default", "revision": 1}],
+    "runs": [{}],
+    "story": [{"run_id": "RUN"}, {"run_id": "HEALED"}],
+    "decisions": [{}],
+    "audit_open": [{"execution_id": "HEALED"}, {"execution_id": "DECIDED"}],
+    "audit_steps": [{"execution_id": "HEALED", "after": 0}],
+    "requests": [{}],
+    "request": [{"number": 1}],
+    "news": [{}],
+    "status": [{}],
+    "waiting": [{}],
+}
+
+
+def test_no_page_is_told_a_secret(home: Path, words: Mapping[str, str]) -> None:
+    with Healkit(home / "healkit.db") as hk:
+        pages = SidePanelPages(hk)
+        new = pages.operations.keys() - QUESTIONS.keys()
+        assert not new, f"Say in QUESTIONS how to ask {sorted(new)}."
+        for op, asked in QUESTIONS.items():
+            for arguments in asked:
+                filled = {
+                    name: words.get(value, value) if isinstance(value, str) else value
+                    for name, value in arguments.items()
+                }
+                filled |= {name: int(filled[name]) for name in filled.keys() & {"log_id"}}
+                checked(json.dumps(pages.answer(op, filled)), f"{op}({arguments})")
+
+
+# What Python is given.
+
+#: Form of an object that shows itself: a method without arguments.
+FORMS = ("__repr__", "__str__", "_repr_html_", "_repr_mimebundle_", "_repr_markdown_", "to_text", "to_html", "to_json",
+         "to_markdown", "explain")  # fmt: skip
+
+
+def shown(found: Any) -> Iterator[tuple[str, str]]:
+    """Yield each form that an object has of itself, and what encodes it."""
+    for form in FORMS:
+        if callable(method := getattr(found, form, None)):
+            try:
+                yield form, str(method())
+            except HealkitError as error:  # has no failure to explain
+                yield form, str(error)
+    yield "pretty", pretty.pretty(found)
+    for encode in (msgspec.json.encode, lambda one: json.dumps(one, default=vars)):
+        with contextlib.suppress(TypeError, ValueError):
+            yield "encoded", str(encode(found))
+
+
+def test_no_object_shows_a_secret_in_any_form(home: Path, words: Mapping[str, str]) -> None:
+    row = int(words["ROW"])
+    with Healkit(home / "healkit.db") as hk:
+        objects: dict[str, Any] = {
+            "execution(ROW)": hk.execution(row),
+            "execution(DONE)": hk.execution(int(words["DONE"])),
+            "last_error('share')": hk.last_error("share"),
+            "last_error_report('login')": hk.last_error_report("login"),
+            "executions()": hk.executions(limit=100, tried=True),
+            "heal('share')": hk.heal("share", advisors=["rules"], budget_s=5, dry_run=True),
+            "check_notebook()": hk.check_notebook("asks.ipynb", heal=True),
+            "replay(SHARE)": hk.replay(int(words["SHARE"])),
+            "rerun(SHARE)": hk.rerun(int(words["SHARE"])),
+            "listing": hk.execute(
+                "listing", arguments={"password": SECRETS["an argument"], "people": people()}
+            ),
+            "groups": hk.history.shown_groups(hk.log.groups(limit=50).rows),
+            "requests": hk.requests.list(limit=20),
+            "timeline": hk.timeline(),
+            "trials": hk.trials([("share", {"password": SECRETS["an argument"], "values": []})]),
+        }
+        live = objects["rerun(SHARE)"]
+        for name, found in objects.items():
+            for form, text in shown(found):
+                checked(text, f"{name} as {form}")
+        for field in dataclasses.fields(Execution):
+            if field.name != "value":
+                checked(repr(getattr(objects["execution(ROW)"], field.name)), f"execution.{field.name}")
+                checked(repr(getattr(objects["listing"], field.name)), f"execution.{field.name}")
+        with pytest.raises(ToolExecutionError) as raised:
+            hk.execute_tool("share", arguments={"password": SECRETS["an argument"], "values": []})
+        checked(repr(raised.value) + str(raised.value), "the error of execute_tool")
+        checked("".join(raised.value._render_traceback_()), "the error's traceback")
+        checked("".join(traceback.format_exception(raised.value)), "the error's Python traceback")
+        assert SECRETS["an argument"] in str(live.uncleaned.failure), "the record itself is whole"
+        assert hk.executions(limit=1)[0].uncleaned.arguments["password"] == SECRETS["an argument"]
+
+
+def test_what_lies_in_files_holds_no_secret(home: Path) -> None:
+    """Run folders, with traces, evidence and manifests; what is sent or exported of the database is asked above."""
+    with Healkit(home / "healkit.db") as hk:
+        files = [file for file in hk.runs_dir.rglob("*") if file.is_file()]
+    assert len(files) > 20
+    for file in files:
+        checked(file.read_text(errors="replace"), str(file.relative_to(home)))
+    with contextlib.closing(sqlite3.connect(home / "healkit.db")) as database:
+        for (wire,) in database.execute("select wire from executiontrace"):
+            checked(wire, "a trace, as it is sent")
+
+
+# Notebooks.
+
+
+def test_no_cell_of_a_notebook_shows_a_secret(home: Path) -> None:
+    """Magics, errors and cards, of tools and of cells, as they are saved in a file."""
+    password = SECRETS["an argument"]
+    sources = [
+        "%load_ext healkit",
+        f'%run_tool share --args \'{{"password": "{password}", "values": [1]}}\'',
+        "%trace_last_error",
+        "%trace_last_error --markdown",
+        "%executions",
+        "%heal share --budget 6",
+        *CELLS,
+        "%trace_last_error",
+        "%heal",
+        "import healkit\nhealkit.defaults.default_healkit().last_error('login')",
+    ]
+    magics = {word.removeprefix("%").split()[0] for word in sources if word.startswith("%")}
+    new = (
+        PARSERS.keys()
+        - magics
+        - {"tool", "post_mortem", "vault", "summarize", "decide", "graph", "suggest", "views", "healkit"}
+    )
+    assert not new, (
+        f"Say above how to call the magics {sorted(new)}, or why they show nothing of an execution."
+    )
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    NotebookClient(
+        book, timeout=120, allow_errors=True, resources={"metadata": {"path": str(home)}}
+    ).execute()
+    for cell in book.cells:
+        for output in cell.outputs:
+            # What a cell itself prints, and Python's own error of it, are not healkit's.
+            if cell.source.startswith("%") or "healkit" in json.dumps(output.get("data", {})):
+                checked(json.dumps(output), cell.source)
+
+
+def test_no_face_reads_what_is_not_cleaned() -> None:
+    """What was recorded is read by name alone, `uncleaned`, and below the faces."""
+    package = Path(healkit.__file__).parent
+    faces = [file for name in FACES for file in (package / name).rglob("*.py")]
+    assert len(faces) > 60
+    used = {str(one.relative_to(package)) for one in faces if ".uncleaned" in one.read_text()}
+    assert used == set(COUNTED), "A face shows what it gets; see healkit/runtime/execution.py."
+
+
+FACES = ("cli", "commands", "mcp_server", "notebook", "pages", "rendering", "server")
+#: Faces that compare or edit what was recorded, and show what `cleaning` gives them.
+COUNTED = ("notebook/widgets/patch_editor.py", "pages/page_data.py", "rendering/cleaning.py")

@@ -19,6 +19,7 @@ from healkit.contracts.execution import (
     takes_filters,
 )
 from healkit.contracts.failure import fingerprint
+from healkit.crossing import values
 from healkit.errors import VaultError, check_whole, is_refused, near_misses
 from healkit.rendering import cleaning
 from healkit.rendering.plots import Plot, plot_days, plot_runs
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 _EACH_RUN_MAX = 2000
 #: Kinds of failures of one tool that are looked at.
 _GROUPS_MAX = 200
-#: Arguments that are read for the secrets in them, and shown in a report.
-_ARGUMENTS_MAX_BYTES = 64_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,7 +187,6 @@ def last_error_report(log: Log, tool_name: str | None = None, persona: str | Non
         return _nothing_found(log, tool_name, persona)
     record = cleaning.sanitizer().of_record()
     execution = cleaning.execution(execution_of(row, []), record)
-    given = record.clean(row.arguments, limit_bytes=_ARGUMENTS_MAX_BYTES).value
     failure = execution.failure
     code = f" [{failure.code}]" if failure else ""
     return "\n".join(
@@ -196,7 +194,7 @@ def last_error_report(log: Log, tool_name: str | None = None, persona: str | Non
             f"Last error for tool {execution.tool_name!r}:",
             f"Time: {execution.timestamp.isoformat(timespec='seconds')}",
             f"Persona: {execution.persona}",
-            f"Input: {given}",
+            f"Input: {values.as_text(execution.arguments)}",
             f"Log row: {row.id}, {execution.label}{code}",
             "Traceback:",
             (failure.traceback if failure else "") or "(no traceback was recorded)",

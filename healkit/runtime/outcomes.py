@@ -95,7 +95,8 @@ def outline_of(value: object, claim: ExecutionComplete | None, init: Init) -> st
 def failure_of(outcome: Outcome, init: Init) -> Failure | None:
     """Return the failure that an outcome amounts to, or None when it brought a value."""
     if outcome.complete is not None:
-        return None if outcome.complete.failure is None else _claimed(outcome.complete.failure, init)
+        claimed = outcome.complete.failure
+        return None if claimed is None else _with_own_secrets(_claimed(claimed, init), outcome)
     match outcome.ending:
         case "timeout":
             message = f"still running after {init.timeout_s:g} s, and not to be interrupted"
@@ -217,6 +218,15 @@ def _claimed(failure: Failure, init: Init) -> Failure:
     played = failure.code == CallNotOnRecord.code and init.cassette != rpc.NO_CASSETTE
     code = failure.code if failure.code in _CLAIMABLE or played else "TOOL_EXCEPTION"
     return msgspec.structs.replace(capped(failure), code=code)
+
+
+def _with_own_secrets(failure: Failure, outcome: Outcome) -> Failure:
+    """Return the failure with those of its frames' secrets that stand in its texts or its output, and no others."""
+    if not failure.secrets:
+        return failure
+    texts = "\n".join([failure.texts, outcome.last_output, msgspec.json.encode(outcome.outputs).decode()])
+    secrets = [one for one in failure.secrets if one[1] in texts]
+    return msgspec.structs.replace(failure, secrets=secrets)
 
 
 def capped(failure: Failure) -> Failure:

@@ -166,19 +166,19 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
         if time.monotonic() < give_up
     ]
     failure = msgspec.structs.replace(failure, code=code, hint=hint, linked=linked)
-    secrets = _secrets([error, *(one for _, one in _linked_to(error))], failure)
+    secrets = _secrets([error, *(one for _, one in _linked_to(error))])
     return msgspec.structs.replace(failure, secrets=secrets) if secrets else failure
 
 
-def _secrets(errors: Sequence[BaseException], failure: Failure) -> list[tuple[str, str]]:
-    """Return the secrets in the variables of the failure's frames that stand in its texts."""
+def _secrets(errors: Sequence[BaseException]) -> list[tuple[str, str]]:
+    """Return the secrets in the variables of the failure's frames; the host keeps those that stand in what it has."""
     from healkit.sanitizer.secret_names import named_secrets  # late: most tools do not fail
 
     try:
         entries = (frame for error in errors for frame, _ in traceback.walk_tb(traceback_of(error)))
         own = [frame for frame in entries if not is_own(frame.f_code.co_filename)]
         spaces = (frame.f_locals for frame in own[-_SECRET_FRAMES:])
-        return list(itertools.islice(named_secrets(spaces, failure.texts), SECRETS_MAX))
+        return list(itertools.islice(named_secrets(spaces), SECRETS_MAX))
     except Exception:  # noqa: BLE001 - a namespace that another thread changes; what has failed is still told
         return []
 
