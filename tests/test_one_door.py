@@ -35,6 +35,7 @@ from nbclient import NotebookClient
 import healkit
 from healkit import Healkit
 from healkit import cli as command_line
+from healkit.cli.command import GROUPS
 from healkit.commands.table import Command, row_of
 from healkit.errors import HealkitError, ToolExecutionError
 from healkit.notebook.magic_parsers import PARSERS
@@ -280,7 +281,7 @@ NOT_WALKED = {
 def commands() -> Iterator[tuple[str, Command]]:
     for name, place in command_line._HOMES.items():
         module = importlib.import_module(f"healkit.{place}")
-        if name not in command_line.GROUPS:
+        if name not in GROUPS:
             yield name, module.COMMANDS[name]
             continue
         group = module.GROUP

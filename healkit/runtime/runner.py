@@ -31,6 +31,7 @@ from healkit.runtime.executor import ExecutionRequest, Executor
 from healkit.runtime.runs import OpenRun, Runs
 from healkit.runtime.shares import TrialResult
 from healkit.runtime.trials import Trial, Trials
+from healkit.sanitizer.cleaner import UNLIMITED
 from healkit.workers.worker import OnOutput
 
 if TYPE_CHECKING:
@@ -372,7 +373,7 @@ def _cleaned(request: ExecutionRequest, on_output: OnOutput | None) -> OnOutput 
 def _clean_error(request: ExecutionRequest, error: HealkitError) -> None:
     """Take the secrets of the arguments out of what a refusal says of them."""
     cleaner = cleaning.sanitizer().of_record()
-    cleaning.arguments(request.arguments, cleaner)
+    cleaner.clean(request.arguments, limit_bytes=UNLIMITED)  # whatever was given, also where it is none
     error.message, error.hint = cleaner.text(error.message).value, cleaner.text(error.hint).value
     error.args = (error.message,)
 

@@ -507,6 +507,8 @@ _COLLECTIONS = frozenset(["secrets", "credentials", "creds", "passwords", "cooki
 _PLAIN_KEY = re.compile(r"[A-Za-z_-]{1,40}\Z")
 _NAME_KEYS = ("name", "key", "header", "Name", "Key")
 _VALUE_KEYS = frozenset(["value", "val", "Value", "content"])
+#: Cell that a preview of a frame has hidden (`healkit.crossing.codec.HIDDEN`).
+_HIDDEN_CELL = "(hidden)"
 _ROWS_KEYS = frozenset(["rows", "first", "data", "values"])
 _LOGINS = {"auth", "basic_auth", "credentials", "proxy_auth"}
 #: Of longer lists of texts none is taken for a program's arguments.
@@ -676,7 +678,13 @@ class Traversal:
             if isinstance(rows, list) and all(
                 isinstance(row, list) and len(row) == len(names) for row in rows
             ):
-                cells = [[self.value(*cell) for cell in zip(row, names, strict=True)] for row in rows]
+                cells = [
+                    [
+                        cell if cell == _HIDDEN_CELL else self.value(cell, name)
+                        for cell, name in zip(row, names)
+                    ]
+                    for row in rows
+                ]
                 table = {**table, key: cells}
         return table
 
