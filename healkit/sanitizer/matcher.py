@@ -681,7 +681,7 @@ class Traversal:
                 cells = [
                     [
                         cell if cell == _HIDDEN_CELL else self.value(cell, name)
-                        for cell, name in zip(row, names)
+                        for cell, name in zip(row, names, strict=True)
                     ]
                     for row in rows
                 ]
