@@ -241,7 +241,10 @@ def outputs(shown: Sequence[Mapping[str, Any]], cleaner: Cleaner | None = None) 
 
 
 class LiveOutputs:
-    """Outputs of a tool that runs, cleaned as they come. A secret that is printed in two parts is not found."""
+    """Outputs of a tool that runs, without secrets, as they come; a secret that is printed in two parts is not found.
+
+    Personal data stays: it is the answer to whoever runs the tool.
+    """
 
     def __init__(self, given: Mapping[str, Any], show: Callable[[dict[str, Any]], None]) -> None:
         self._given, self._show = given, show
@@ -255,8 +258,18 @@ class LiveOutputs:
         text = output.get("text")
         if isinstance(text, str) and len(text) > _LIVE_MAX_CHARS:
             self._show({**output, "text": self._cleaner.again(text)})
-        else:
-            self._show(outputs([output], self._cleaner)[0])
+            return
+        texts = {kind: one for kind, one in output.get("data", {}).items() if not kind.startswith("image/")}
+        hidden = self._cleaner.clean([text, texts, output.get("traceback")], limit_bytes=_UNLIMITED).hidden
+        secret = hidden.keys() - _personal_rules()
+        self._show(outputs([output], self._cleaner)[0] if secret else output)
+
+
+@functools.cache
+def _personal_rules() -> frozenset[str]:
+    from healkit.sanitizer.personal_data import PERSONAL_DATA, PhoneRules
+
+    return frozenset(rule.id for rule in (*PERSONAL_DATA, *PhoneRules("US").rules()))
 
 
 def failure(found: Failure, cleaner: RecordCleaner) -> Failure:
