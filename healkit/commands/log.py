@@ -17,9 +17,10 @@ from healkit.crossing.values import readable
 from healkit.options import Option, word
 from healkit.parsing import check_tallied, parse_age, read_filters
 from healkit.plain_text import count
-from healkit.rendering import cleaning, listings
 from healkit.rendering import execution_card as rendered
+from healkit.rendering import listings
 from healkit.rendering.to_text import text_of
+from healkit.runtime.background import no_output
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -125,16 +126,12 @@ def replay(
     ] = False,
 ) -> Answer:
     """Run an execution again without making its calls: each is answered as it was then."""
-    execution = healkit.replay(int(what) if what.isdecimal() else what, active=active, on_output=_dropped)
+    execution = healkit.replay(int(what) if what.isdecimal() else what, active=active, on_output=no_output)
     return Answer(
         lambda: _in_full(execution),
         lambda: execution_json(execution),
         exit_code=FAILED if execution.failure is not None else OK,
     )
-
-
-def _dropped(_output: dict[str, object]) -> None:
-    """Drop an output: the execution's card tells what matters."""
 
 
 def import_file(healkit: Healkit, file: Annotated[str, word("an export or an archive", "FILE")]) -> Answer:
@@ -260,7 +257,6 @@ def failure_json(failure: Failure | None) -> dict[str, str] | None:
 
 def _in_full(shown: Execution) -> str:
     """Return the card of an execution for a terminal, with what it returned or its full traceback."""
-    shown = cleaning.execution(shown)
     card = text_of(rendered.card(shown, face="terminal"))
     if shown.failure is not None:
         return f"{card}\n\n{shown.failure.traceback}".rstrip()

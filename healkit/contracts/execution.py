@@ -23,7 +23,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -337,6 +337,25 @@ def _answers_signals(pid: int) -> bool:
 
 # Execution as data, for its caller and from the log.
 
+Held = TypeVar("Held")
+
+
+class Raw(Generic[Held]):
+    """Box of what is not cleaned: no face can print or encode it; `uncleaned` is the only way in."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+
+    @property
+    def uncleaned(self) -> Held:
+        """Content as it was recorded, with every secret in it."""
+        return self._held
+
+    def __repr__(self) -> str:
+        return "<not cleaned>"
+
 
 @dataclasses.dataclass(frozen=True)
 class ExecutionData:
@@ -377,6 +396,11 @@ class ExecutionData:
     client: str | None = None
     code: str | None = dataclasses.field(default=None, repr=False)
     explained: ExplainLevel = "fix"
+
+    @property
+    def uncleaned(self) -> ExecutionData:
+        """Execution with the texts as they were recorded: for what runs, compares or stores it, never to be shown."""
+        return self
 
     @property
     def label(self) -> str:

@@ -22,6 +22,7 @@ from healkit.contracts.tools import place_label
 
 #: Bounds of what a failure says about names and values at hand.
 NEAR_MAX, KNOWN_MAX, FACTS_MAX, FACT_MAX_CHARS = 3, 8, 12, 300
+SECRETS_MAX, SECRET_MAX_CHARS = 50, 4096
 #: Bounds of a failure's stack, and of the exceptions that it was raised from, or that a group of them holds.
 FRAMES_MAX, LINKED_MAX = 200, 8
 #: What another exception is to the one that ended the execution: the one that `raise … from` names, the one that was
@@ -64,7 +65,9 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     found, `near` are similar ones, and `known` the first that exist. `facts` are short texts that were read off the
     values at hand, by name; `about` says which sentence of the failure catalogue they are for. `linked` are the
     exceptions that it was raised from, or those that a group holds, each with what it is to this one (`link`); their
-    tracebacks stand in this one's. `log_id` is the row of a linked one that ended a called tool.
+    tracebacks stand in this one's. `log_id` is the row of a linked one that ended a called tool. `secrets` are those
+    variables of its frames that a secret's name has and whose values stand in its texts, so that whatever shows it can
+    hide them: they leave with no text of it.
     """
 
     code: str
@@ -79,6 +82,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     linked: list[Failure] = []
     link: Link | None = None
     log_id: int | None = None
+    secrets: list[tuple[str, str]] = []
 
     @property
     def called(self) -> Failure | None:
@@ -89,6 +93,17 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     def summary(self) -> str:
         """Line that a person looks for first: `ZeroDivisionError: division by zero`."""
         return f"{self.ename}: {self.evalue}" if self.evalue else self.ename
+
+    @property
+    def named(self) -> list[dict[str, str]]:
+        """Each of its secrets by its name."""
+        return [{name: value} for name, value in self.secrets]
+
+    @property
+    def texts(self) -> str:
+        """All its texts in one: what a secret may stand in."""
+        own = [self.evalue, self.traceback, *self.near, *self.known, *self.facts.values()]
+        return "\n".join([*own, *(one.texts for one in self.linked)])
 
     @property
     def observed(self) -> bool:

@@ -43,6 +43,8 @@ from healkit.contracts.encoding import (
 
 #: The tag's key as it stands in JSON: bytes without it hold no tag.
 MARK = f'"{TAG}"'.encode()
+#: Stands in a preview for each value of a column that holds secrets.
+HIDDEN = "(hidden)"
 #: Marks what stands for a frame where a value is checked against a schema.
 FRAME = "@frame"
 

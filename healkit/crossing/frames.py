@@ -26,7 +26,7 @@ from healkit.crossing.arrays import (
     refusing,
     with_freq,
 )
-from healkit.crossing.codec import FRAME, BadValue, CannotCross, Foreign, zone_of, zone_parts
+from healkit.crossing.codec import FRAME, HIDDEN, BadValue, CannotCross, Foreign, zone_of, zone_parts
 
 if TYPE_CHECKING:
     from healkit.crossing.codec import Decoder, Encoder
@@ -365,8 +365,6 @@ _WHOLE_ITEMS, _PREVIEW_ROWS = 200, 5
 _TEXT_CHARS = 1000
 #: Up to this many items, nulls are counted while the caller waits; the view of a larger frame has the counts.
 _COUNTED_ITEMS = 100_000
-#: Stands in a preview for each value of a column that holds secrets.
-HIDDEN = "(hidden)"
 _TABLES = {"Table", "RecordBatch", "DataFrame"}
 
 

@@ -51,8 +51,9 @@ __all__ = [
     "EXPANDED_MAX_BYTES", "MARK", "TAG", "BadValue", "Buffers", "CannotCross", "Preview", "SecretColumns",
     "TooLarge", "adopted", "as_parts", "as_text", "call_text", "decode", "encode", "encode_for_log", "equal",
     "for_schema", "has_tags", "is_frame_outline", "is_plain", "is_tabular", "is_whole", "kept", "large_parts",
-    "meets", "outweighs", "preview", "readable", "readable_json", "recorded_frame", "recorded_text", "remade",
-    "restore", "same", "shown", "table_of", "text_of", "why_different", "with_texts",
+    "meets", "outweighs", "preview", "readable", "readable_json", "recorded", "recorded_frame", "recorded_text",
+    "remade", "restore", "same", "shown", "table_of", "text_of", "why_different", "with_texts",
+    "without_secret_frames",
 ]  # fmt: skip
 
 #: Returns the names of the columns, of these with their first values, that hold secrets.
@@ -285,6 +286,28 @@ def remade(plain: object) -> Any:
         return plain
 
 
+def without_secret_frames(plain: object, secret_columns: SecretColumns) -> Any:
+    """Return a kept value with what is shown of it in the place of each frame that has a secret column.
+
+    A frame is kept as encoded bytes, in which nothing can be hidden.
+    """
+    try:
+        if not has_tags(plain):
+            return plain
+    except RecursionError:  # deeper than any value that crosses
+        return plain
+    if type(plain) is list:
+        return [without_secret_frames(item, secret_columns) for item in plain]
+    if type(plain) is not dict:
+        return plain
+    if TAG in plain and is_tabular(frame := remade(plain)):
+        shown = readable(frame)[0]
+        names, rows = shown.get("columns", ()), shown.get("rows", shown.get("first", ()))
+        columns = {name: [row[at] for row in rows] for at, name in enumerate(names) if isinstance(name, str)}
+        return shown if secret_columns(columns) else plain
+    return {key: without_secret_frames(item, secret_columns) for key, item in plain.items()}
+
+
 def meets(expected: object, value: object) -> bool:
     """Return whether a live value is what is expected, a kept value.
 
@@ -363,7 +386,7 @@ def as_text(value: object) -> str:
 
 def recorded_text(plain: object) -> str:
     """Return a value as a record has it, with `DataFrame 2 × 2` in the place of what stands for a frame there."""
-    return as_text(_recorded(plain))
+    return as_text(recorded(plain))
 
 
 def recorded_frame(plain: object) -> Preview | None:
@@ -376,14 +399,15 @@ def recorded_frame(plain: object) -> Preview | None:
     return Preview({**plain, "type": "DataFrame", "first": plain["rows"]} if small else plain)
 
 
-def _recorded(plain: object) -> Any:
+def recorded(plain: object) -> Any:
+    """Return a record's readable JSON with a preview in the place of what stands for a frame or an array."""
     if type(plain) is list:
-        return [_recorded(item) for item in plain]
+        return [recorded(item) for item in plain]
     if type(plain) is not dict:
         return plain
     if TAG in plain:
         return remade(plain)
-    return recorded_frame(plain) or {key: _recorded(item) for key, item in plain.items()}
+    return recorded_frame(plain) or {key: recorded(item) for key, item in plain.items()}
 
 
 def table_of(value: object) -> str:

@@ -45,6 +45,7 @@ from healkit.decisions.telling import (
 )
 from healkit.errors import HealkitError, PolicyHalted, ViewError
 from healkit.pysource.reach import effects_of
+from healkit.runtime.background import no_output
 from healkit.runtime.execution import Execution
 from healkit.runtime.executor import ExecutionRequest
 from healkit.runtime.runs import OpenRun
@@ -326,7 +327,7 @@ class Workshop:
         try:
             request = ExecutionRequest(
                 tool, self.asked.persona, arguments, timeout_s=self.asked.options.timeout, origin="decide",
-                on_output=_discard, record=self._run,
+                on_output=no_output, record=self._run,
             )  # fmt: skip
             execution = self.hk.runner.perform(request)
         except PolicyHalted:
@@ -596,7 +597,3 @@ def _suffix(tool: str, value: object, content: bytes) -> str:
     if by_content or by_name:
         return str(by_content or by_name)
     return (".json" if value.startswith("{") else ".txt") if isinstance(value, str) else ".bin"
-
-
-def _discard(_: dict[str, Any]) -> None:
-    """Discard what a tool displays: the audit and the run's folder say what was done."""

@@ -75,7 +75,7 @@ def _passed_on(log: Log, row: ExecutionLog) -> ExecutionLog | None:
         told = f": {one.ename}: {one.evalue}"
         if one.parent_trace_id != row.trace_id or not str(row.evalue).endswith(told):
             continue
-        failure = execution_of(one, []).failure
+        failure = execution_of(one, []).uncleaned.failure
         frame = None if failure is None else failure.tool_frame
         meant = frame is not None and frame.line.split()[:1] == ["raise"]
         return None if meant or is_refused(one.error_code) else one

@@ -88,7 +88,7 @@ def gather(
         row = found.row
         entry = vault.lookup(row.tool_name, row.persona)
     callers = () if found is None else found.callers
-    failure: Failure | None = None if row is None else execution_of(row, []).failure
+    failure: Failure | None = None if row is None else execution_of(row, []).uncleaned.failure
     failing = failing_inputs(log, row)
     declared = [*checks_of(entry), *caller_checks(vault, entry, callers)]
     checks = merged(declared, failing, passing_runs(log, entry, only))
@@ -415,7 +415,7 @@ def diagnosed_by_examples(case: Case, diagnosis: Diagnosis, log: Log) -> tuple[C
 def _failure_of(case: Case, result: CheckResult, log: Log) -> Failure:
     """Return the failure of a check as it is on record; for a tool that is kept off the record, its one line."""
     row = log.by_trace(result.trace_id) if result.trace_id and case.entry.logged else None
-    if row is not None and (failure := execution_of(row, []).failure) is not None:
+    if row is not None and (failure := execution_of(row, []).uncleaned.failure) is not None:
         return failure
     ename, _, evalue = result.failure.partition(": ")
     return Failure(result.error_code or "TOOL_EXCEPTION", ename, evalue, result.failure)

@@ -11,6 +11,7 @@ import ast
 import asyncio
 import dataclasses
 import difflib
+import functools
 import itertools
 import os
 import re
@@ -41,8 +42,12 @@ from healkit.healing.advisors.simple import RulesAdvisor
 from healkit.healing.loop import Healing
 from healkit.healing.options import CellCase, HealOptions
 from healkit.healing.report import CellReport, HealReport
+from healkit.rendering import cleaning
 from healkit.runtime import background
 from healkit.runtime.trials import Fixture, Held, Searches, Trial, Trials
+from healkit.sanitizer.cleaner import UNLIMITED, learn
+from healkit.sanitizer.sanitizer import RecordCleaner
+from healkit.sanitizer.secret_names import named_secrets
 from healkit.store.entries import code_hash
 from healkit.workers.tiers import achieved_tier
 
@@ -155,7 +160,7 @@ class CellHealing:
             tool_name=self._cell.label,
             advisors=self._asked(),
             budget_s=max(1.0, self._budget_s - (time.monotonic() - self._started)),
-            progress=self._progress,
+            progress=self._tell,
             stop=self._stop,
             dry_run=True,
             cell=dataclasses.replace(given, case=dataclasses.replace(given.case, base=(base,))),
@@ -456,10 +461,11 @@ class CellHealing:
         **more: Any,
     ) -> CellReport:
         fix, others = (fixes[0], tuple(fixes[1:])) if fixes else (None, ())
-        return CellReport(
+        failure = cleaning.failure(self._cell.failure, self._cleaner)
+        report = CellReport(
             self._cell.label,
             outcome,
-            _sentence(explain(self._cell.failure).what),
+            _sentence(explain(failure).what),
             reason,
             fix,
             others,
@@ -467,6 +473,20 @@ class CellHealing:
             duration_s=time.monotonic() - self._started,
             **more,
         )
+        return cleaning.report(report, self._cleaner)
+
+    @functools.cached_property
+    def _cleaner(self) -> RecordCleaner:
+        """Cleaner of all that is told of it, which knows the notebook's secrets."""
+        cleaner = cleaning.sanitizer().of_record()
+        spaces = [self._cell.namespace, self._cell.before]
+        cleaner.clean([{name: value} for name, value in named_secrets(spaces)], limit_bytes=UNLIMITED)
+        learn(self._cell.failure, cleaner)
+        return cleaner
+
+    def _tell(self, sentence: str) -> None:
+        if self._progress is not None:
+            self._progress(cleaning.report(sentence, self._cleaner))
 
 
 def heal_cell(

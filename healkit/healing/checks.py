@@ -28,7 +28,7 @@ from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
 from healkit.plain_text import count
 from healkit.pysource.reach import called_by
-from healkit.runtime.background import Stop
+from healkit.runtime.background import Stop, no_output
 from healkit.runtime.cassette import Replay
 from healkit.runtime.execution import Execution, arguments_of, nested_grants
 from healkit.runtime.executor import ExecutionRequest
@@ -237,7 +237,7 @@ def execute_check(
             arguments,
             mode=mode,
             origin="heal" if code is None else "trial",
-            on_output=lambda _output: None,
+            on_output=no_output,
             code=code,
             within=nested_grants(row),
             record=False,
@@ -268,7 +268,9 @@ def _stopped_by(stop: threading.Event) -> Iterator[None]:
 
 def result_of(check: Check, execution: Execution, duration_s: float) -> CheckResult:
     """Convert an execution to a check's result."""
-    failure = execution.failure
+    failure = (
+        execution.uncleaned.failure
+    )  # compared with those of trials; a report shows none of it uncleaned
     if failure is None:
         outline = type_outline(execution.value)
         right = not check.known or (not check.raises and values.meets(check.expected, execution.value))

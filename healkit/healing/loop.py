@@ -12,7 +12,7 @@ import glob
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -84,7 +84,7 @@ from healkit.healing.verdicts import (
 from healkit.healing.workbench import Bench
 from healkit.learning.memory import FixMemory
 from healkit.pysource.reach import declares_effects
-from healkit.rendering import plain
+from healkit.rendering import cleaning, plain
 from healkit.runtime import background, views
 from healkit.runtime.calls import unaccepted
 from healkit.runtime.cassette import cassette_of
@@ -92,6 +92,8 @@ from healkit.runtime.execution import nested_grants
 from healkit.runtime.runs import OpenRun
 from healkit.runtime.shares import slots_of
 from healkit.runtime.trials import Fixture, Searches
+from healkit.sanitizer.cleaner import learn
+from healkit.sanitizer.sanitizer import RecordCleaner
 from healkit.workers.tiers import achieved_tier
 
 if TYPE_CHECKING:
@@ -112,6 +114,7 @@ _FRESH_S = 0.7
 #: Number of recent executions whose calls are at hand besides those of the checks.
 _RUNS_MAX = 50
 _log = logging.getLogger(__name__)
+Told = TypeVar("Told")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,6 +216,7 @@ class Healing:
         self._advisor = ""
         self._tried: set[str] = set()
         self._questions: list[Answered] = []
+        self._cleaner: RecordCleaner | None = None
         #: Sentences on patches that only hide the error, said together.
         self._silenced: list[str] = []
         self._spent = False
@@ -739,7 +743,7 @@ class Healing:
         said = None
         if options.confirm is not None:
             with self._bench.off_the_clock():
-                said = options.confirm(best)
+                said = options.confirm(self._shown(best))
         if said is None:
             self._record.decided(step, request.state, request_id=request.id)
             if request.state == "pending":
@@ -867,7 +871,7 @@ class Healing:
         case, best = self._case, ending.refuted or self._best
         passed = sum(result.outcome == "passed" for result in case.base)
         nearer = [attempt for attempt in case.attempts if attempt.passed > passed]
-        return HealReport(
+        report = HealReport(
             tool_name=self._entry.tool_name,
             persona=self._entry.persona,
             label=self._entry.label,
@@ -896,6 +900,16 @@ class Healing:
             calls_live=self._validator.made,
             nearest=max(nearer, key=lambda attempt: attempt.passed, default=None) if best is None else None,
         )
+        return report if self._is_cell else self._shown(report)
+
+    def _shown(self, told: Told) -> Told:
+        """Return what is told of the healing without the secrets of the arguments that it is about."""
+        if self._cleaner is None:
+            self._cleaner = cleaning.sanitizer().of_record()
+            cleaning.report(self._case.checks, self._cleaner)
+            if self._case.failure is not None:
+                learn(self._case.failure, self._cleaner)
+        return cleaning.report(told, self._cleaner)
 
     def _calls_note(self) -> list[str]:
         """Say how the calls of the checks were answered, for a tool that makes any."""
@@ -936,7 +950,7 @@ class Healing:
     def _say(self, sentence: str) -> None:
         self._say_silenced()
         if self._options.progress is not None:
-            self._options.progress(sentence)
+            self._options.progress(self._shown(sentence))
 
     def _say_silenced(self) -> None:
         """Say in one line how many patches since the last sentence only hide the error."""
@@ -944,7 +958,7 @@ class Healing:
         if said and self._options.progress is not None:
             advisor = said[0].partition(":")[0]
             many = f"{advisor}: {len(said)} patches only hide the error."
-            self._options.progress(said[0] if len(said) == 1 else many)
+            self._options.progress(self._shown(said[0]) if len(said) == 1 else many)
 
 
 def _standing(failed: int, checks: int) -> str:

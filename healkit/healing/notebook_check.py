@@ -34,6 +34,7 @@ from healkit.contracts.execution import Grants
 from healkit.contracts.failure import Failure
 from healkit.errors import HealError, UsageInvalid
 from healkit.plain_text import visible
+from healkit.rendering import cleaning
 from healkit.rendering.notebook_check import card
 from healkit.rendering.to_html import html_of
 from healkit.rendering.to_text import text_of
@@ -231,6 +232,12 @@ class NotebookCheck:
         from healkit.failures.catalogue import explain  # late, as above
 
         assert run.cell is not None
+        record = cleaning.sanitizer().of_record()
+        for (
+            cell
+        ) in self._book.cells:  # a password that a cell writes down may be in the message of another one
+            record.text(cell.source)
+        failure = cleaning.failure(failure, record)
         prompt = next(cell.prompt or 0 for cell in run.cells if cell.state == "failed")
         own = (frame.lineno for frame in failure.frames if frame.filename == f"<In [{prompt}]>")
         line = (run.exported.run.failed_line if run.exported is not None else None) or next(own, 0)
@@ -246,7 +253,8 @@ class NotebookCheck:
             limited = explain(failure).at("what" if refused else level)
             told = replace(limited, where="", why="", linked=()).in_one_line + (_LIMITS if refused else "")
         place = self._book.line_of(run.cell.number, line)
-        return NotebookFailure(run.cell.number, prompt, line, place, failure, told, report)
+        found = NotebookFailure(run.cell.number, prompt, line, place, failure, told, report)
+        return cleaning.report(found, record)
 
     def _edit(self, run: _Run, texts: Mapping[int, str], report: CellReportData | None) -> dict[int, str]:
         """Return the new text that a healing proposes, by the number of its cell."""

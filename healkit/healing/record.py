@@ -79,6 +79,7 @@ class HealRecord:
         entry, failure = self._case.entry, self._case.failure
         step = self.run.admit(entry.tool_name)
         before = self._before
+        self.run.learn(self._arguments, *(failure.named if failure is not None else ()))
         known: dict[str, Any] = {"phase": "before", "log_id": log_id, "total": len(self._case.checks)}
         known["policy"] = self.run.policy_facts(before.state_key)
         known |= {"view_files": self._read} if self._read else {}

@@ -23,6 +23,7 @@ from healkit.rendering.document import Card, Fold, Line, Span, Table
 from healkit.rendering.execution_card import result_text
 from healkit.rendering.to_html import html_of
 from healkit.rendering.to_text import text_of
+from healkit.runtime.background import no_output
 from healkit.runtime.calls import Provider
 from healkit.runtime.cassette import Replay, cassette_of
 from healkit.runtime.execution import Execution, arguments_of, nested_grants, result_of
@@ -202,7 +203,7 @@ class Regression:
                 arguments_of(row),
                 timeout_s=timeout_s,
                 origin="trial",
-                on_output=lambda _output: None,
+                on_output=no_output,
                 code=self._entry.code if code is None else code,
                 within=nested_grants(row),
                 record=False,

@@ -211,12 +211,11 @@ def _next(execution: Execution) -> str:
 
 
 def _failed(execution: Execution) -> CallToolResult:
-    shown = cleaning.execution(execution)
-    told = failure_data(shown)
+    told = failure_data(execution)
     if execution.log_id is not None:
         told["resource"] = uri("executions", execution.log_id)
     answer = _error(told)
-    answer.content += [*_printed(shown), *_pictures(execution)]
+    answer.content += [*_printed(execution), *_pictures(execution)]
     return answer
 
 

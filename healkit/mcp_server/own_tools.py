@@ -32,6 +32,7 @@ from healkit.mcp_server import answers, resources
 from healkit.mcp_server.answers import data_answer, execution_answer, text_answer, uri
 from healkit.parsing import parse_since
 from healkit.rendering import notebook_check
+from healkit.runtime.background import no_output
 from healkit.runtime.executor import ExecutionRequest
 from healkit.runtime.providers import schema_of
 from healkit.store.arguments import validate_arguments
@@ -125,7 +126,7 @@ class AgentCall:
     async def _run(self, name: str, given: Json, timeout_s: float | None, **more: Any) -> CallToolResult:
         limit_s = None if timeout_s is None else self._limited(timeout_s)
         request = ExecutionRequest(
-            name, self.persona, given, timeout_s=limit_s, origin="mcp", on_output=_dropped, client=self.client.label,
+            name, self.persona, given, timeout_s=limit_s, origin="mcp", on_output=no_output, client=self.client.label,
             **more,
         )  # fmt: skip
         async with self.own.large.place(name):
@@ -452,10 +453,6 @@ async def _in_thread(work: Callable[[], Report], stop: threading.Event) -> Repor
     except asyncio.CancelledError:
         stop.set()
         raise
-
-
-def _dropped(_output: Json) -> None:
-    """Drop an output as it comes: the execution has them all at its end."""
 
 
 # The tools as the protocol has them.

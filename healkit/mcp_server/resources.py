@@ -137,7 +137,7 @@ def execution_of(hk: Healkit, persona: str, log_id: int) -> Execution:
 
 def execution_data(hk: Healkit, persona: str, log_id: int) -> dict[str, Any]:
     """Return an execution as JSON: its row, its calls, and its failure explained."""
-    found = cleaning.execution(execution_of(hk, persona, log_id))
+    found = execution_of(hk, persona, log_id)
     told = execution_json(found)
     told["calls"] = [
         {"tool": f"{one.server}.{one.tool}", "arguments": one.arguments, "success": one.success,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from healkit.config import Config, ExplainLevel
+from healkit.contracts.execution import ExecutionData
 from healkit.contracts.post_mortem import Local
 from healkit.contracts.tools import revision_label
 from healkit.errors import HealkitError
@@ -79,7 +80,7 @@ def cleaner_of(healkit: Healkit) -> Sanitizer:
 
 def without_secrets(
     execution: Execution, found: Sequence[Local], cleaner: Sanitizer
-) -> tuple[Execution, tuple[Local, ...], int]:
+) -> tuple[ExecutionData, tuple[Local, ...], int]:
     """Return the execution and the variables beside it as a card may show them, and how many of these were hidden.
 
     They are one record: a secret has other names in other frames. The explanation is made of what is left.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import keyword
 from argparse import Namespace
 from collections.abc import Mapping
@@ -134,4 +133,4 @@ def _with_arguments(cell: Execution, namespace: Mapping[str, Any]) -> Execution:
 
     kept = extract_function(name, cell.code or "", namespace)
     given = {one: namespace[one] for one in kept.arguments}
-    return dataclasses.replace(cell, tool_name=name, code=kept.code, arguments=given)
+    return cell.but(tool_name=name, code=kept.code, arguments=given)

@@ -15,7 +15,7 @@ import msgspec
 
 from healkit.app import Healkit
 from healkit.config import Config
-from healkit.contracts.execution import HEALING_ORIGINS, TRIED_ORIGINS, GroupInfo
+from healkit.contracts.execution import HEALING_ORIGINS, TRIED_ORIGINS, ExecutionData, GroupInfo
 from healkit.contracts.failure import Failure
 from healkit.contracts.tools import place_label
 from healkit.rendering import cleaning, execution_card, plain
@@ -79,7 +79,7 @@ class PageData:
 
     def execution(self, execution: Execution) -> dict[str, Any]:
         """Return all that a panel shows of one execution."""
-        hidden = self.shown(_payload(execution)).hidden
+        hidden = self.shown(_payload(execution.uncleaned)).hidden  # counted, and not shown
         record = self.sanitizer.of_record()
         cleaned = self.shown(_payload(cleaning.execution(execution, record)))  # before it is cut
         shown = cleaned.value if isinstance(cleaned.value, dict) else {}
@@ -195,7 +195,7 @@ def _facts(execution: Execution) -> dict[str, Any]:
     }
 
 
-def _payload(execution: Execution) -> dict[str, Any]:
+def _payload(execution: ExecutionData) -> dict[str, Any]:
     """Return what came from a tool or a user."""
     failure = execution.failure
     calls = [
@@ -217,7 +217,7 @@ def _payload(execution: Execution) -> dict[str, Any]:
     }
 
 
-def _failure(execution: Execution, failure: Failure) -> dict[str, Any]:
+def _failure(execution: ExecutionData, failure: Failure) -> dict[str, Any]:
     frame = failure.tool_frame
     groups = execution_card.grouped(failure.frames)
     return {
@@ -246,7 +246,7 @@ def _failure(execution: Execution, failure: Failure) -> dict[str, Any]:
     }
 
 
-def _outcome(execution: Execution) -> str:
+def _outcome(execution: ExecutionData) -> str:
     if execution.failure is not None:
         return plain.one_line(execution.failure.summary, 200)
     return "" if execution.status == "RUNNING" else execution_card.result_line(execution, 200)

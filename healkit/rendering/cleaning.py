@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from healkit.config import Config
-from healkit.contracts.execution import CallRecord, DecisionRecord, ExecutionData
+from healkit.contracts.execution import CallRecord, ExecutionData
 from healkit.contracts.failure import Failure
 from healkit.crossing import values
+from healkit.crossing.codec import HIDDEN
 from healkit.rendering.document import (
     Card,
     Code,
@@ -37,17 +39,20 @@ from healkit.rendering.document import (
     Steps,
     Table,
 )
+from healkit.sanitizer.cleaner import cleaned_failure, cleaned_record, learn, secret_columns
 
 if TYPE_CHECKING:
     from healkit.sanitizer.cleaner import Cleaner
     from healkit.sanitizer.sanitizer import RecordCleaner, Sanitizer
 
-Shown = TypeVar("Shown", bound=ExecutionData)
+Whole = TypeVar("Whole")
 
 #: No size limit: what is shown is cut by those who draw it.
 _UNLIMITED = 1 << 62
 #: Longer arguments are cut before they are cleaned; no card shows as much.
 _ARGUMENTS_MAX_BYTES = 64_000
+#: Of a longer text that is shown while a tool runs, only the secrets of the arguments are hidden: it must not wait.
+_LIVE_MAX_CHARS = 100_000
 #: Fields of a document's parts that hold no words; part → the others.
 _NO_WORDS = frozenset({"look", "tone", "form", "terminal", "mark"})
 _WORDED: dict[type, tuple[str, ...]] = {
@@ -154,77 +159,212 @@ def _rebuilt(part: Any, told: Mapping[str, str]) -> Any:
     return dataclasses.replace(part, **changed)
 
 
-def execution(found: Shown, cleaner: RecordCleaner | None = None, *, in_list: bool = False) -> Shown:
+@dataclasses.dataclass(frozen=True)
+class ShownExecution(ExecutionData):
+    """Execution as it may be shown, made by `execution` alone; `record` has learned what is hidden in it."""
+
+    record: RecordCleaner = dataclasses.field(kw_only=True, repr=False, compare=False)
+
+
+def execution(
+    found: ExecutionData, cleaner: RecordCleaner | None = None, *, in_list: bool = False
+) -> ShownExecution:
     """Return an execution as a card may show it, with nothing cut.
 
     cleaner: of the record that it belongs to, where more of it is shown beside. in_list: of a failure, only the message
     is shown.
     """
-    cleaner = sanitizer().of_record() if cleaner is None else cleaner
-    changes: dict[str, Any] = {"arguments": _arguments(found.arguments, cleaner)}
-    if found.failure is not None:
-        changes["failure"] = _failure(found.failure, cleaner, in_list=in_list)
-    if not in_list:
-        changes["last_output"] = _text(found.last_output, cleaner)
-        changes["calls"] = [_call(call, cleaner) for call in found.calls]
-        changes["decisions"] = [_decision(decision, cleaner) for decision in found.decisions]
-        changes["warnings"] = [_text(one, cleaner) for one in found.warnings]
-    if found.result_summary:
-        changes["result_summary"] = _text(found.result_summary, cleaner)
-    if found.value is not None and values.is_plain(found.value):
-        shown = cleaner.clean(found.value, limit_bytes=_ARGUMENTS_MAX_BYTES)
-        changes["value"] = shown.value if shown.hidden else found.value
-    cleaned = dataclasses.replace(found, **changes)
-    return cleaned if in_list or not cleaner.has_hidden else _again(cleaned, cleaner)
-
-
-def _again(found: Shown, cleaner: RecordCleaner) -> Shown:
-    """Return the execution without what a later part of it has taught."""
-    changes: dict[str, Any] = {"last_output": cleaner.again(found.last_output)}
-    if found.failure is not None:
-        told = {name: cleaner.again(getattr(found.failure, name)) for name in ("evalue", "traceback", "hint")}
-        frames = [
-            msgspec.structs.replace(frame, line=cleaner.again(frame.line)) for frame in found.failure.frames
-        ]
-        changes["failure"] = msgspec.structs.replace(found.failure, frames=frames, **told)
-    if values.is_plain(found.arguments):
-        changes["arguments"] = cleaner.again(found.arguments)
-    return dataclasses.replace(found, **changes)
-
-
-def _arguments(given: dict[str, Any], cleaner: RecordCleaner) -> dict[str, Any]:
-    """Return the arguments with what is hidden of each; frames and arrays stay, a card shows their outline."""
-    shown = {}
-    for name, value in given.items():
-        cleaned = None
-        if values.is_plain({name: value}):
-            cleaned = cleaner.clean({name: value}, limit_bytes=_ARGUMENTS_MAX_BYTES)
-        if cleaned is None or not cleaned.hidden:
-            shown[name] = value
-        elif isinstance(cleaned.value, dict):
-            shown |= cleaned.value
-        else:
-            shown[name] = cleaned.value
-    return shown
-
-
-def _failure(failure: Failure, cleaner: Cleaner, *, in_list: bool) -> Failure:
-    from healkit.sanitizer.cleaner import cleaned_failure
-
-    if in_list:
-        return msgspec.structs.replace(failure, evalue=_text(failure.evalue, cleaner))
-    return cleaned_failure(failure, cleaner)
-
-
-def _call(call: CallRecord, cleaner: Cleaner) -> CallRecord:
-    return msgspec.structs.replace(
-        call, result_summary=_text(call.result_summary, cleaner), error=_text(call.error, cleaner)
+    if isinstance(found, ShownExecution):
+        return found
+    shown: ShownExecution | None = getattr(found, "shown", None) if cleaner is None and not in_list else None
+    if shown is None:
+        shown = execution_texts(found, cleaner, in_list=in_list)
+    return (
+        shown if found.value is None else dataclasses.replace(shown, value=_value(found.value, shown.record))
     )
 
 
-def _decision(decision: DecisionRecord, cleaner: Cleaner) -> DecisionRecord:
-    outcome, condition = _text(decision.outcome, cleaner), _text(decision.condition, cleaner)
-    return msgspec.structs.replace(decision, outcome=outcome, condition=condition)
+def execution_texts(
+    found: ExecutionData, cleaner: RecordCleaner | None = None, *, in_list: bool = False
+) -> ShownExecution:
+    """Return an execution as `execution` does, without its value and outputs, which may be large."""
+    raw = found.uncleaned
+    cleaner = sanitizer().of_record() if cleaner is None else cleaner
+    cleaned = {field.name: getattr(raw, field.name) for field in _FIELDS}
+    cleaned |= {"arguments": arguments(raw.arguments, cleaner), "value": None, "outputs": []}
+    if raw.failure is not None:
+        cleaned["failure"] = _failure(raw.failure, cleaner, in_list=in_list)
+    if not in_list:
+        if raw.code:  # shown as it is where it is edited; what is secret in it may be in the message too
+            cleaner.clean(raw.code, limit_bytes=_UNLIMITED)
+        cleaned["last_output"] = _text(raw.last_output, cleaner)
+        cleaned["calls"] = [_call(call, cleaner) for call in raw.calls]
+        cleaned["decisions"] = [cleaned_record(decision, cleaner) for decision in raw.decisions]
+        cleaned["warnings"] = [_text(one, cleaner) for one in raw.warnings]
+        cleaned["conversions"] = [_text(one, cleaner) for one in raw.conversions]
+    if raw.result_summary:
+        cleaned["result_summary"] = _json(raw.result_summary, cleaner)
+    if cleaner.has_hidden:
+        for name in _TEXTS:
+            cleaned[name] = each_text(cleaned[name], functools.partial(_again, cleaner))
+    return ShownExecution(**cleaned, record=cleaner)
+
+
+_FIELDS = dataclasses.fields(ExecutionData)
+_TEXTS = (
+    "arguments",
+    "failure",
+    "last_output",
+    "calls",
+    "decisions",
+    "warnings",
+    "conversions",
+    "result_summary",
+)
+
+
+def _value(value: Any, cleaner: RecordCleaner) -> Any:
+    """Return a value as it may be shown: a frame in which anything is hidden becomes a preview."""
+    if values.is_plain(value):
+        shown = cleaner.clean(value, limit_bytes=_ARGUMENTS_MAX_BYTES)
+        return shown.value if shown.hidden else value
+    preview, _ = values.readable(value, functools.partial(secret_columns, cleaner))
+    shown = cleaner.clean(preview, limit_bytes=_ARGUMENTS_MAX_BYTES)
+    hides = shown.hidden or HIDDEN in str(preview)
+    return values.recorded(shown.value) if hides else value
+
+
+def outputs(shown: Sequence[Mapping[str, Any]], cleaner: Cleaner | None = None) -> list[dict[str, Any]]:
+    """Return outputs of a cell as they may be shown: their texts cleaned, their images as they are."""
+    cleaned: list[dict[str, Any]] = data(list(shown), cleaner=cleaner)
+    return cleaned
+
+
+class LiveOutputs:
+    """Outputs of a tool that runs, without secrets, as they come; a secret that is printed in two parts is not found.
+
+    Personal data stays: it is the answer to whoever runs the tool.
+    """
+
+    def __init__(self, given: Mapping[str, Any], show: Callable[[dict[str, Any]], None]) -> None:
+        self._given, self._show = given, show
+        self._cleaner: RecordCleaner | None = None
+
+    def __call__(self, output: dict[str, Any]) -> None:
+        """Show one output; called with each, in order."""
+        if self._cleaner is None:
+            self._cleaner = sanitizer().of_record()
+            arguments(self._given, self._cleaner)
+        text = output.get("text")
+        if isinstance(text, str) and len(text) > _LIVE_MAX_CHARS:
+            self._show({**output, "text": self._cleaner.again(text)})
+            return
+        texts = {kind: one for kind, one in output.get("data", {}).items() if not kind.startswith("image/")}
+        hidden = self._cleaner.clean([text, texts, output.get("traceback")], limit_bytes=_UNLIMITED).hidden
+        secret = hidden.keys() - _personal_rules()
+        self._show(outputs([output], self._cleaner)[0] if secret else output)
+
+
+@functools.cache
+def _personal_rules() -> frozenset[str]:
+    from healkit.sanitizer.personal_data import PERSONAL_DATA, PhoneRules
+
+    return frozenset(rule.id for rule in (*PERSONAL_DATA, *PhoneRules("US").rules()))
+
+
+def failure(found: Failure, cleaner: RecordCleaner) -> Failure:
+    """Return a failure as it may be shown."""
+    cleaned: Failure = each_text(cleaned_failure(found, cleaner), cleaner.again)
+    return cleaned
+
+
+def report(found: Whole, cleaner: RecordCleaner | None = None) -> Whole:
+    """Return a report, or anything else that is made of dataclasses, structs, lists and JSON, with its texts cleaned.
+
+    Names, hashes and code stay as they are: code is read back, and shown cleaned by the document that shows it.
+    """
+    cleaner = sanitizer().of_record() if cleaner is None else cleaner
+
+    def clean(part: Any) -> Any:
+        if isinstance(part, str):
+            return _text(part, cleaner)
+        part = values.without_secret_frames(part, functools.partial(secret_columns, cleaner))
+        cleaned = cleaner.clean(part, limit_bytes=_ARGUMENTS_MAX_BYTES)
+        return cleaned.value if cleaned.hidden else part
+
+    cleaned = each_text(found, clean)
+    told: Whole = each_text(cleaned, cleaner.again) if cleaner.has_hidden else cleaned
+    return told
+
+
+def each_text(part: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a report or record with `change` applied to each text of it, and to each JSON object."""
+    if isinstance(part, str | dict):
+        return change(part) if part else part
+    if isinstance(part, list | tuple):
+        items = [each_text(item, change) for item in part]
+        if all(map(operator.is_, items, part)):
+            return part
+        return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
+    replace: Callable[..., Any] = dataclasses.replace
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        names = [field.name for field in dataclasses.fields(part) if field.init]
+    elif isinstance(part, msgspec.Struct):
+        names, replace = list(part.__struct_fields__), msgspec.structs.replace
+    else:
+        return part
+    held = {name: getattr(part, name) for name in names if name not in _AS_IT_IS}
+    changed = {name: each_text(value, change) for name, value in held.items()}
+    changed = {name: value for name, value in changed.items() if value is not held[name]}
+    return replace(part, **changed) if changed else part
+
+
+#: Fields that are no text of a tool or a user: names, hashes and ids, and code, which is read back.
+_AS_IT_IS = frozenset({
+    "advisor", "author", "before", "cell", "cell_id", "client", "code", "diff", "error_code", "ename", "filename",
+    "folder", "label", "link", "name", "node", "origin", "outcome", "path", "persona", "run_id", "server", "setup",
+    "source", "state", "step_id", "task_id", "tool", "tool_name", "trace_id", "verdict", "answered_from", "after_task",
+    "fingerprint",
+})  # fmt: skip
+
+
+def arguments(given: Mapping[str, Any], cleaner: RecordCleaner) -> dict[str, Any]:
+    """Return the arguments with what is hidden of each, each by itself: one that is too long costs no other."""
+    shown: dict[str, Any] = {}
+    for name, value in given.items():
+        cleaned = _value({name: value}, cleaner)
+        shown |= cleaned if isinstance(cleaned, dict) else {name: cleaned}
+    return shown
+
+
+def _again(cleaner: RecordCleaner, part: Any) -> Any:
+    if isinstance(part, dict) and not values.is_plain(part):
+        return {name: _again(cleaner, value) for name, value in part.items()}
+    return cleaner.again(part) if values.is_plain(part) else part
+
+
+def _call(call: CallRecord, cleaner: RecordCleaner) -> CallRecord:
+    arguments, summary = _json(call.arguments, cleaner), _json(call.result_summary, cleaner)
+    error = _text(call.error, cleaner)
+    return msgspec.structs.replace(call, arguments=arguments, result_summary=summary, error=error)
+
+
+def _json(written: str, cleaner: RecordCleaner) -> str:
+    """Return a text that may be JSON cleaned as data, whose keys tell what their values are."""
+    try:
+        decoded = msgspec.json.decode(written)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return _text(written, cleaner)
+    decoded = values.without_secret_frames(decoded, functools.partial(secret_columns, cleaner))
+    shown = cleaner.clean(decoded, limit_bytes=_UNLIMITED)
+    return msgspec.json.encode(shown.value).decode() if shown.hidden else written
+
+
+def _failure(failure: Failure, cleaner: RecordCleaner, *, in_list: bool) -> Failure:
+    if in_list:
+        failure = learn(failure, cleaner)
+        return msgspec.structs.replace(failure, evalue=_text(failure.evalue, cleaner))
+    return cleaned_failure(failure, cleaner)
 
 
 def _text(shown: str, cleaner: Cleaner) -> str:

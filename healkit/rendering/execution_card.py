@@ -102,7 +102,7 @@ def card(
 
 def success(execution: ExecutionData) -> Card:
     """Build one line for a success whose value is shown elsewhere, with the calls it made folded under it."""
-    execution = cleaning.execution(dataclasses.replace(execution, value=None, decisions=[]))
+    execution = getattr(execution, "shown", None) or cleaning.execution_texts(execution)
     sign = Span(f"✓ {execution.label} ", "strong", "good")
     record = record_line(execution)
     line = Line((sign, Span(record, "quiet", plain=f"· {record}")), "wrapped", indent=0)

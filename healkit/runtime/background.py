@@ -267,6 +267,10 @@ if hasattr(os, "register_at_fork"):
 # Outputs of a worker, shown in the user's own notebook.
 
 
+def no_output(_output: dict[str, Any]) -> None:
+    """Drop an output as it comes: the execution has them all at its end."""
+
+
 def notebook_display() -> Callable[[dict[str, Any]], None] | None:
     """Return a function that displays one output in the running cell, or None outside of a notebook."""
     return show if hasattr(_shell(), "kernel") else None

@@ -8,6 +8,7 @@ it is *not on record*, which is no failure of the code.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -34,7 +35,7 @@ from healkit.plain_text import count
 from healkit.runtime import views
 from healkit.runtime.calls import OpenCall, Provider, allows, reaches
 from healkit.runtime.execution import REDACTED, arguments_of, call_of, logged
-from healkit.sanitizer.cleaner import UNLIMITED
+from healkit.sanitizer.cleaner import UNLIMITED, again, of_record, secret_columns
 
 if TYPE_CHECKING:
     from healkit.sanitizer.cleaner import Cleaner
@@ -292,11 +293,14 @@ def write_reproduction(
     Raises `LogFileError` where the file is there already or cannot be written.
     """
     file = Path(path)
-    text = msgspec.json.format(msgspec.json.encode(found), indent=1).decode()
-    cleaned = cleaner.clean(text, limit_bytes=UNLIMITED)
+    record = of_record(cleaner)
+    hidden = functools.partial(secret_columns, record)
+    plain = values.without_secret_frames(msgspec.json.decode(msgspec.json.encode(found)), hidden)
+    cleaned = record.clean(plain, limit_bytes=UNLIMITED)
+    whole = msgspec.json.encode(again(record, cleaned.value))
     try:
         with file.open("wb" if overwrite else "xb") as opened:
-            opened.write(f"{cleaned.value}\n".encode())
+            opened.write(msgspec.json.format(whole, indent=1) + b"\n")
     except FileExistsError:
         raise LogFileError(
             f"{str(file)!r} is there already.", hint="Choose another name, or overwrite it: --force."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import math
 from collections.abc import Container, Iterable, Iterator
@@ -22,6 +23,7 @@ from healkit.contracts.execution import (
     Finished,
     Grants,
     HostIdentity,
+    Raw,
     Started,
     Step,
     is_alive,
@@ -39,7 +41,7 @@ from healkit.errors import (
     ViewError,
     ViewGone,
 )
-from healkit.rendering import execution_card
+from healkit.rendering import cleaning, execution_card
 from healkit.runtime import views
 from healkit.runtime.events import CallEvent, events_of
 
@@ -57,11 +59,28 @@ if TYPE_CHECKING:
 _ALL_OF_THEM = "hk.executions(tried=True)"
 
 
-@dataclasses.dataclass(frozen=True)
+class _Cleaned:
+    """Field of an execution that is read cleaned, whoever reads it; what was recorded is in a box beside."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, execution: Execution | None, owner: object = None) -> Any:
+        if execution is None:
+            return self
+        return execution._shown_outputs if self._name == "outputs" else getattr(execution.shown, self._name)
+
+    def __set__(self, execution: Execution, value: object) -> None:  # by the dataclass's own __init__
+        execution.__dict__.setdefault("_recorded", Raw({})).uncleaned[self._name] = value
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
 class Execution(ExecutionData):
     """Outcome of one tool call: a value or a failure, and where it is on record.
 
-    It is made of how it began and how it ended (`of`), for its caller as well as from the log.
+    It is made of how it began and how it ended (`of`), for its caller as well as from the log. All its texts (the
+    failure, arguments, outputs, calls, notes) are cleaned of secrets when they are first read, so that whatever prints
+    them prints them clean; `uncleaned` has them as they were recorded. `value` is the tool's own.
 
     `explain`, `post_mortem` and `to_notebook` look into a failure; `to_text` and `to_html` show it as a card.
     """
@@ -93,6 +112,29 @@ class Execution(ExecutionData):
         )
 
     @property
+    def uncleaned(self) -> ExecutionData:
+        """Execution with the texts as they were recorded: for what runs, compares or stores it, never to be shown."""
+        return ExecutionData(**self._fields())
+
+    @functools.cached_property
+    def shown(self) -> cleaning.ShownExecution:
+        """Execution as it may be shown, without its value and outputs; `cleaning.execution` adds the value."""
+        return cleaning.execution_texts(self.uncleaned)
+
+    @functools.cached_property
+    def _shown_outputs(self) -> list[dict[str, Any]]:
+        return cleaning.outputs(self.uncleaned.outputs, self.shown.record)
+
+    def but(self, **changes: Any) -> Execution:
+        """Return it with other values of these fields; `dataclasses.replace` would take what is shown."""
+        return Execution(**self._fields() | changes)
+
+    def _fields(self) -> dict[str, Any]:
+        recorded: dict[str, Any] = self.__dict__["_recorded"].uncleaned
+        rest = {field.name: self.__dict__[field.name] for field in _FIELDS if field.name not in recorded}
+        return recorded | rest
+
+    @property
     def events(self) -> list[CallEvent]:
         """Beginning and end of each call, in the order of their times; as `on_call` was told, read from the record."""
         return events_of(self.calls)
@@ -115,7 +157,11 @@ class Execution(ExecutionData):
         As far as the configuration allows (`explain`).
         """
         explanation = execution_card.explanation(self)
-        return None if explanation is None else explanation.at(self.explained)
+        return (
+            None
+            if explanation is None
+            else cleaning.report(explanation.at(self.explained), self.shown.record)
+        )
 
     def to_notebook(
         self, path: str | Path, *, replay: Execution | None = None, overwrite: bool = False
@@ -155,6 +201,18 @@ class Execution(ExecutionData):
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """Return what Jupyter shows; called by IPython's display formatter."""
         return {"text/plain": self.to_text(), "text/html": self.to_html()}
+
+    def __repr__(self) -> str:
+        shown = cleaning.execution(self)
+        told = ((field.name, getattr(shown, field.name)) for field in _FIELDS if field.repr)
+        return f"Execution({', '.join(f'{name}={values.as_text(value)}' for name, value in told)})"
+
+
+_FIELDS = dataclasses.fields(Execution)
+for _name in (
+    "arguments", "calls", "conversions", "decisions", "failure", "last_output", "outputs", "result_summary", "warnings"
+):  # fmt: skip
+    setattr(Execution, _name, _Cleaned(_name))
 
 
 class Executions(list[Execution]):

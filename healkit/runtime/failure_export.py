@@ -21,21 +21,23 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 
 from healkit.config import Config
+from healkit.contracts.execution import ExecutionData
 from healkit.crossing import values
-from healkit.crossing.frames import HIDDEN
+from healkit.crossing.codec import HIDDEN
 from healkit.errors import HealkitError, UsageInvalid, ViewGone
 from healkit.pysource.nodes import names_in
 from healkit.pysource.shapes import Shape, parse, read_shape
-from healkit.rendering import execution_card, plain
+from healkit.rendering import cleaning, execution_card, plain
 from healkit.rendering.plain import visible
 from healkit.runtime import views
 from healkit.runtime.views import same_data
-from healkit.sanitizer.cleaner import UNLIMITED, secret_columns
+from healkit.sanitizer.cleaner import UNLIMITED, learn, secret_columns
 from healkit.sanitizer.sanitizer import Sanitizer
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from healkit.failures.catalogue import Explanation
     from healkit.runtime.execution import Execution  # an execution writes itself by this module
     from healkit.store.log_reader import Log
 
@@ -78,13 +80,15 @@ class trace:
 class _Clean:
     """Sanitiser for all that is exported, with a count of what it hid; what one part hides, the others do too."""
 
-    def __init__(self, failed: Execution) -> None:
+    def __init__(self, failed: ExecutionData) -> None:
         self.cleaner = Sanitizer.from_config(Config.from_environment()).of_record()
         self.hidden = 0
         failure = failed.failure
         told = None if failure is None else [failure.evalue, failure.traceback]
-        given = failed.arguments if values.is_plain(failed.arguments) else None
-        for part in (failed.code, told, failed.last_output, given):
+        if failure is not None:
+            learn(failure, self.cleaner)
+        cleaning.arguments(failed.arguments, self.cleaner)
+        for part in (failed.code, told, failed.last_output):
             self.cleaner.clean(part, limit_bytes=UNLIMITED)
 
     def __call__(self, value: object) -> Any:
@@ -96,7 +100,7 @@ class _Clean:
 def passing_replay(log: Log, failed: Execution) -> Any:
     """Return the newest success of a later revision with the very same arguments; None where there is none."""
     row = None if failed.log_id is None else log.get(failed.log_id)
-    given = failed.arguments if row is None else row.arguments
+    given = failed.uncleaned.arguments if row is None else row.arguments
     for row in log.query(
         status="SUCCESS", tool=failed.tool_name, persona=failed.persona, tried=False, limit=_REPLAYS_MAX
     ):
@@ -129,13 +133,14 @@ def notebook_of(failed: Execution, replay: Execution | None, file: Path) -> Any:
     if failed.failure is None or failed.code is None:
         why = "did not fail" if failed.failure is None else "has no code at hand"
         raise UsageInvalid(f"{failed.label} {why}.", hint="Take a failure as hk.last_error() gives it.")
-    clean = _Clean(failed)
+    raw = failed.uncleaned  # all of it passes `clean`, which counts what it hides
+    clean = _Clean(raw)
     data = ExportedData(file.with_name(f"{file.stem}_data"), clean)
     cells = [
-        *_failing_cells(failed, clean, data),
-        *(_fixed_cells(replay, clean) if replay is not None else []),
+        *_failing_cells(raw, clean, data),
+        *(_fixed_cells(replay.uncleaned, clean) if replay is not None else []),
     ]
-    head = nbformat.v4.new_markdown_cell(_introduction(failed, clean), id="about")
+    head = nbformat.v4.new_markdown_cell(_introduction(raw, failed.explain(), clean), id="about")
     metadata = {
         "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -145,11 +150,11 @@ def notebook_of(failed: Execution, replay: Execution | None, file: Path) -> Any:
     return book
 
 
-def markdown_of(failed: Execution) -> str:
+def markdown_of(execution: Execution) -> str:
     """Write the failure as a bug report in Markdown."""
+    explanation, failed = execution.explain(), execution.uncleaned
     clean = _Clean(failed)
     lines = [f"## {_escaped(clean(execution_card.headline(failed)))}", ""]
-    explanation = failed.explain()
     if explanation is not None:
         lines += [f"- **{title}:** {clean(text)}" for title, text in explanation.steps()]
     if execution_card.has_arguments(failed):
@@ -168,9 +173,8 @@ def markdown_of(failed: Execution) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _introduction(failed: Execution, clean: _Clean) -> str:
+def _introduction(failed: ExecutionData, explanation: Explanation | None, clean: _Clean) -> str:
     lines = [f"# {_escaped(clean(execution_card.headline(failed)))}", ""]
-    explanation = failed.explain()
     if explanation is not None:
         lines += [f"- **{title}:** {clean(text)}" for title, text in explanation.steps()]
     lines += [
@@ -184,7 +188,7 @@ def _introduction(failed: Execution, clean: _Clean) -> str:
     return "\n".join([*lines, *_hidden(clean)])
 
 
-def _failing_cells(failed: Execution, clean: _Clean, data: ExportedData) -> Iterator[Any]:
+def _failing_cells(failed: ExecutionData, clean: _Clean, data: ExportedData) -> Iterator[Any]:
     failure, code = failed.failure, failed.code or ""
     assert failure is not None
     outputs = []
@@ -225,7 +229,7 @@ def _failing_cells(failed: Execution, clean: _Clean, data: ExportedData) -> Iter
     yield _code(_call(shape, code), "failure", tags, outputs)
 
 
-def _fixed_cells(replay: Execution, clean: _Clean) -> Iterator[Any]:
+def _fixed_cells(replay: ExecutionData, clean: _Clean) -> Iterator[Any]:
     shape = _shape(replay)
     if shape is None or replay.code is None:
         return
@@ -243,7 +247,7 @@ def _fixed_cells(replay: Execution, clean: _Clean) -> Iterator[Any]:
     yield _code(_call(shape, replay.code), "fixed", outputs=shown)
 
 
-def _prelude(failed: Execution, clean: _Clean) -> str:
+def _prelude(failed: ExecutionData, clean: _Clean) -> str:
     """Stand-ins for what a worker gives a tool, as far as this one names them."""
     try:
         names = names_in(ast.parse(failed.code or ""))
@@ -255,7 +259,7 @@ def _prelude(failed: Execution, clean: _Clean) -> str:
     return "\n\n".join(pieces)
 
 
-def _bridge(execution: Execution, clean: _Clean) -> str:
+def _bridge(execution: ExecutionData, clean: _Clean) -> str:
     answers = [
         (call.server, call.tool, bool(call.success), _json_or_text(clean(call.result_summary)) if call.success
          else clean(f"{call.error_code}: {call.error}"))
@@ -264,7 +268,7 @@ def _bridge(execution: Execution, clean: _Clean) -> str:
     return _BRIDGE.format(answers=_literal(answers))
 
 
-def _shape(execution: Execution) -> Shape | None:
+def _shape(execution: ExecutionData) -> Shape | None:
     """Return which kind of Python tool it is; None for SQL."""
     try:
         return read_shape(parse(execution.code or "", "<code>"), execution.tool_name)

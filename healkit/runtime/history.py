@@ -19,6 +19,7 @@ from healkit.contracts.execution import (
     takes_filters,
 )
 from healkit.contracts.failure import fingerprint
+from healkit.crossing import values
 from healkit.errors import VaultError, check_whole, is_refused, near_misses
 from healkit.rendering import cleaning
 from healkit.rendering.plots import Plot, plot_days, plot_runs
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 _EACH_RUN_MAX = 2000
 #: Kinds of failures of one tool that are looked at.
 _GROUPS_MAX = 200
-#: Arguments that are read for the secrets in them, and shown in a report.
-_ARGUMENTS_MAX_BYTES = 64_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +75,7 @@ class History:
             row = self._log().get(group.last_log_id)
             record = cleaning.sanitizer().of_record()
             if row is not None:
-                record.clean(row.arguments, limit_bytes=_ARGUMENTS_MAX_BYTES)
+                cleaning.execution(execution_of(row, []), record, in_list=True)
             shown.append(dataclasses.replace(group, evalue=record.text(group.evalue).value))
         return shown
 
@@ -105,7 +104,7 @@ class History:
             page = self._log().query(filters=filters, limit=limit, before_id=before_id, after_id=after_id)
             found, left_out = page.rows, page.left_out
         explained = self._config.explain
-        rows = (dataclasses.replace(execution_of(row, []), explained=explained) for row in found)
+        rows = (execution_of(row, []).but(explained=explained) for row in found)
         return Executions(rows, left_out)
 
     def replay_of(self, failed: Execution) -> Execution | None:
@@ -142,9 +141,10 @@ class History:
 
     def recurrence(self, failed: Execution) -> Recurrence | None:
         """Say how often a failure like this one is on record; None where it is the first."""
-        assert failed.failure is not None
+        failure = failed.uncleaned.failure
+        assert failure is not None
         log, tool, persona = self._log(), failed.tool_name, failed.persona
-        mark = fingerprint(failed.failure)
+        mark = fingerprint(failure)
         of = {"status": "FAILURE", "tool": tool, "persona": persona, "fingerprint": mark}
         group = next(iter(log.groups(**of, limit=1)), None)
         if group is None or group.count < 2:
@@ -167,13 +167,13 @@ class History:
         execution = execution_of(row, log.calls(row.trace_id), log.decisions(row.trace_id))
         # Code that was run alone is an argument of its row.
         alone = row.revision is None and row.tool_name == RUN_CODE
-        code = execution.arguments.get("code") if alone else None
+        code = execution.uncleaned.arguments.get("code") if alone else None
         if row.code_hash is not None and not alone:
             try:
                 code = self._vault().code(row.code_hash)
             except VaultError:
                 pass  # code that was only tried is not kept, and a row may come from another database
-        return dataclasses.replace(execution, code=code, explained=self._config.explain)
+        return execution.but(code=code, explained=self._config.explain)
 
 
 def last_error_report(log: Log, tool_name: str | None = None, persona: str | None = None) -> str:
@@ -187,7 +187,6 @@ def last_error_report(log: Log, tool_name: str | None = None, persona: str | Non
         return _nothing_found(log, tool_name, persona)
     record = cleaning.sanitizer().of_record()
     execution = cleaning.execution(execution_of(row, []), record)
-    given = record.clean(row.arguments, limit_bytes=_ARGUMENTS_MAX_BYTES).value
     failure = execution.failure
     code = f" [{failure.code}]" if failure else ""
     return "\n".join(
@@ -195,7 +194,7 @@ def last_error_report(log: Log, tool_name: str | None = None, persona: str | Non
             f"Last error for tool {execution.tool_name!r}:",
             f"Time: {execution.timestamp.isoformat(timespec='seconds')}",
             f"Persona: {execution.persona}",
-            f"Input: {given}",
+            f"Input: {values.as_text(execution.arguments)}",
             f"Log row: {row.id}, {execution.label}{code}",
             "Traceback:",
             (failure.traceback if failure else "") or "(no traceback was recorded)",

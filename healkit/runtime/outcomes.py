@@ -21,6 +21,8 @@ from healkit.contracts.failure import (
     KNOWN_MAX,
     LINKED_MAX,
     NEAR_MAX,
+    SECRET_MAX_CHARS,
+    SECRETS_MAX,
     Failure,
     Frame,
     fingerprint,
@@ -93,7 +95,8 @@ def outline_of(value: object, claim: ExecutionComplete | None, init: Init) -> st
 def failure_of(outcome: Outcome, init: Init) -> Failure | None:
     """Return the failure that an outcome amounts to, or None when it brought a value."""
     if outcome.complete is not None:
-        return None if outcome.complete.failure is None else _claimed(outcome.complete.failure, init)
+        claimed = outcome.complete.failure
+        return None if claimed is None else _with_own_secrets(_claimed(claimed, init), outcome)
     match outcome.ending:
         case "timeout":
             message = f"still running after {init.timeout_s:g} s, and not to be interrupted"
@@ -222,6 +225,15 @@ def is_played(init: Init) -> bool:
     return init.cassette != rpc.NO_CASSETTE or bool(init.withheld.paths)
 
 
+def _with_own_secrets(failure: Failure, outcome: Outcome) -> Failure:
+    """Return the failure with those of its frames' secrets that stand in its texts or its output, and no others."""
+    if not failure.secrets:
+        return failure
+    texts = "\n".join([failure.texts, outcome.last_output, msgspec.json.encode(outcome.outputs).decode()])
+    secrets = [one for one in failure.secrets if one[1] in texts]
+    return msgspec.structs.replace(failure, secrets=secrets)
+
+
 def capped(failure: Failure) -> Failure:
     """Return a failure that came from elsewhere with its texts and lists cut to size."""
     return msgspec.structs.replace(
@@ -241,6 +253,10 @@ def capped(failure: Failure) -> Failure:
         if failure.link
         else [capped(one) for one in failure.linked[:LINKED_MAX] if one.link not in (None, "call")],
         log_id=None,
+        secrets=[
+            (name[:_NAME_MAX_CHARS], value[:SECRET_MAX_CHARS])
+            for name, value in failure.secrets[:SECRETS_MAX]
+        ],
     )
 
 

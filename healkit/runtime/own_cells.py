@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import linecache
 import os
 import re
@@ -31,6 +32,7 @@ from healkit.cells.notebook_file import CellRun
 from healkit.config import Config
 from healkit.contracts.execution import new_trace_id, utc_now
 from healkit.contracts.failure import (
+    SECRETS_MAX,
     Failure,
     Frame,
     Link,
@@ -39,6 +41,7 @@ from healkit.contracts.failure import (
     read_traceback,
     text_of,
 )
+from healkit.sanitizer.secret_names import named_secrets
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -157,7 +160,8 @@ class FailedCells:
         from healkit.cells.failing import FailingCell
 
         cell = self.of(number)
-        if cell is None or cell.execution.failure is None:
+        failure = None if cell is None else cell.execution.uncleaned.failure
+        if cell is None or failure is None:
             return None
         history = self.runs.history()
         place = next((i for i, run in enumerate(history) if run.count == cell.number), len(history))
@@ -166,7 +170,7 @@ class FailedCells:
         )
         return FailingCell(
             cell.run,
-            cell.execution.failure,
+            failure,
             cell.advice,
             self._shell.user_ns,
             cell.before,
@@ -224,7 +228,7 @@ class FailedCells:
             msgspec.structs.replace(self._failure(one, self._own(one), link=link), traceback="", link=link)
             for link, one in (linked_to(error) if link is None else ())
         ]
-        return Failure(
+        failure = Failure(
             "TOOL_EXCEPTION",
             prefix + kind.__qualname__,
             _plain(message, _MESSAGE_MAX_CHARS),
@@ -235,6 +239,11 @@ class FailedCells:
             facts=observe(error, innermost),
             linked=linked,
         )
+        if link is not None:
+            return failure
+        frames_of = (entry.tb_frame.f_locals for entry in own[-_FRAMES_MAX:])
+        secrets = named_secrets([*frames_of, self._shell.user_ns], failure.texts)
+        return msgspec.structs.replace(failure, secrets=list(itertools.islice(secrets, SECRETS_MAX)))
 
     def _name(self, filename: str) -> str:
         """Return `<In [12]>` for a cell's own code, else the file's path."""

@@ -18,10 +18,12 @@ import msgspec
 
 from healkit.config import Config, Mode
 from healkit.contracts.cassette import Tape
+from healkit.contracts.execution import ExecutionData
 from healkit.contracts.runs import PolicyDefaults
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
 from healkit.errors import HealkitError, ToolExecutionError, check_whole
+from healkit.rendering import cleaning
 from healkit.runtime import background
 from healkit.runtime.calls import CallContext
 from healkit.runtime.events import OnCall
@@ -30,6 +32,7 @@ from healkit.runtime.executor import ExecutionRequest, Executor
 from healkit.runtime.runs import OpenRun, Runs
 from healkit.runtime.shares import TrialResult
 from healkit.runtime.trials import Trial, Trials
+from healkit.sanitizer.cleaner import UNLIMITED
 from healkit.store.entries import NO_REVISION, check_names, code_hash
 from healkit.workers.worker import OnOutput
 
@@ -134,14 +137,16 @@ class Runner:
 
     async def aperform(self, request: ExecutionRequest) -> Execution:
         """Do as `perform`, for async code in any event loop; cancelling it stops the worker."""
+        on_output = _cleaned(request, request.on_output)
         with self._runs.step(request.record, request.kind, request.earlier, request.retry) as first:
             sink = first
             while True:
-                work = self._executor.perform(request, sink, request.on_output)
+                work = self._executor.perform(request, sink, on_output)
                 try:
                     execution = await asyncio.wrap_future(background.loop.submit(work))
-                except HealkitError:
+                except HealkitError as error:
                     if sink.retry_in_s is None:
+                        _clean_error(request, error)
                         raise
                 else:
                     if sink.retry_in_s is None:
@@ -338,14 +343,16 @@ class Runner:
         on_output = request.on_output
         if on_output is None:
             on_output = background.notebook_display()
+        on_output = _cleaned(request, on_output)
         with self._runs.step(request.record, request.kind, request.earlier, request.retry) as first:
             sink = first
             while True:
                 start = functools.partial(self._executor.perform, request, sink)
                 try:
                     execution = background.loop.run(start, on_output)
-                except HealkitError:
+                except HealkitError as error:
                     if sink.retry_in_s is None:
+                        _clean_error(request, error)
                         raise
                 else:
                     if sink.retry_in_s is None:
@@ -363,10 +370,26 @@ class Runner:
             origin="tool",
             parent=context,
         )
-        return value_or_raise(background.loop.wait_for(self._executor.perform(request)))
+        execution = background.loop.wait_for(self._executor.perform(request))
+        return value_or_raise(execution.uncleaned)  # the tool that has called it gets what it said
 
 
-def value_or_raise(execution: Execution) -> Any:
+def _cleaned(request: ExecutionRequest, on_output: OnOutput | None) -> OnOutput | None:
+    """Return what gets the outputs as they come, without the secrets that are known by then."""
+    if on_output is None or on_output is background.no_output:
+        return on_output
+    return cleaning.LiveOutputs(request.arguments, on_output)
+
+
+def _clean_error(request: ExecutionRequest, error: HealkitError) -> None:
+    """Take the secrets of the arguments out of what a refusal says of them."""
+    cleaner = cleaning.sanitizer().of_record()
+    cleaner.clean(request.arguments, limit_bytes=UNLIMITED)  # whatever was given, also where it is none
+    error.message, error.hint = cleaner.text(error.message).value, cleaner.text(error.hint).value
+    error.args = (error.message,)
+
+
+def value_or_raise(execution: ExecutionData) -> Any:
     """Return the value of an execution; raise `ToolExecutionError` when it has a failure instead."""
     if execution.failure is not None:
         raise ToolExecutionError(execution.label, execution.failure, execution.log_id, execution.trace_id)

@@ -89,6 +89,7 @@ class OpenRun:
         self.cleaner = owner.cleaner
         self.result_max_bytes = config.result_max_bytes
         self.append = writer.append
+        self.learn = writer.learn
         self.keep = writer.keep
         self._writer, self._audit = writer, audit
         self._policy = policy
@@ -658,6 +659,7 @@ class RunStep(Sink):
     def _error(
         self, failure: Failure, stage: Stage, event: Ended, after: StateSignature | None = None
     ) -> None:
+        self.run.learn(*failure.named)
         frame = failure.tool_frame
         cause, ename = fault_of(failure, event.calls)
         details: dict[str, Any] = {"ename": failure.ename, "line": frame.lineno if frame else None}
@@ -757,7 +759,7 @@ def evidence_of(event: Ended) -> list[Any]:
     finished, outputs = event.finished, event.outputs
     pieces: list[Any] = []
     if finished.failure is not None:
-        pieces.append(("failure", msgspec.to_builtins(finished.failure)))
+        pieces.append(("failure", msgspec.to_builtins(msgspec.structs.replace(finished.failure, secrets=[]))))
     for name in ("stdout", "stderr"):
         printed = "".join(str(o["text"]) for o in outputs if o.get("name") == name and "text" in o)
         if name == "stdout" and not printed:

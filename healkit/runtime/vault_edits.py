@@ -48,7 +48,7 @@ def name_in(code: str) -> str:
 def motivating_row(log: Log, entry: VaultEntry) -> int | None:
     """Return the log row that a patch of this revision answers: the newest failure, if its own code failed."""
     row = log.last_error(entry.tool_name, entry.persona)
-    failure = None if row is None else execution_of(row, []).failure
+    failure = None if row is None else execution_of(row, []).uncleaned.failure
     if row is None or failure is None or row.revision != entry.revision:
         return None
     return None if is_refused(failure.code) else row.id  # a wrong call is no reason to patch

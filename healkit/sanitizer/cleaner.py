@@ -178,20 +178,31 @@ def secret_columns(cleaner: Cleaner, columns: Mapping[str, Sequence[Any]]) -> se
     return {
         name
         for name, some in columns.items()
-        if secrecy_of(name) >= Secrecy.TOKEN
-        or cleaner.clean({name: list(some)}, limit_bytes=UNLIMITED).hidden
+        if cleaner.clean(
+            {name: list(some)}, limit_bytes=UNLIMITED
+        ).hidden  # first: a record's cleaner learns them
+        or secrecy_of(name) >= Secrecy.TOKEN
     }
 
 
 def cleaned_failure(failure: Failure, cleaner: Cleaner) -> Failure:
     """Return the failure with all its texts cleaned; a page shows it like this."""
     cleaner = of_record(cleaner)
+    failure = learn(failure, cleaner)
     text = partial(_cleaned_text, cleaner)
     text(failure.traceback)  # the whole stack first: a name there tells what a word of the message is
     frames = [msgspec.structs.replace(frame, line=text(frame.line)) for frame in failure.frames]
     changes = {name: text(getattr(failure, name)) for name in ("evalue", "traceback", "hint")}
     linked = [cleaned_failure(one, cleaner) for one in failure.linked]
     return msgspec.structs.replace(cleaned_facts(failure, cleaner), frames=frames, linked=linked, **changes)
+
+
+def learn(failure: Failure, cleaner: Cleaner) -> Failure:
+    """Teach a record's cleaner the secrets that the failure's frames held, and return the failure without them."""
+    if not failure.secrets:
+        return failure
+    cleaner.clean(failure.named, limit_bytes=UNLIMITED)
+    return msgspec.structs.replace(failure, secrets=[])
 
 
 def cleaned_facts(failure: Failure, cleaner: Cleaner) -> Failure:

@@ -507,6 +507,9 @@ _COLLECTIONS = frozenset(["secrets", "credentials", "creds", "passwords", "cooki
 _PLAIN_KEY = re.compile(r"[A-Za-z_-]{1,40}\Z")
 _NAME_KEYS = ("name", "key", "header", "Name", "Key")
 _VALUE_KEYS = frozenset(["value", "val", "Value", "content"])
+#: Cell that a preview of a frame has hidden (`healkit.crossing.codec.HIDDEN`).
+_HIDDEN_CELL = "(hidden)"
+_ROWS_KEYS = frozenset(["rows", "first", "data", "values"])
 _LOGINS = {"auth", "basic_auth", "credentials", "proxy_auth"}
 #: Of longer lists of texts none is taken for a program's arguments.
 _ARGUMENTS_MAX = 60
@@ -632,6 +635,8 @@ class Traversal:
     def _object(self, value: dict[str, Any], name: str, under: Secrecy) -> dict[str, Any]:
         if value.keys() == _BLOB_KEYS and isinstance(value["base64"], str):
             return self._blob(value, name)
+        if type(value.get("columns")) is list:
+            value = self._table(value)
         if name and _facts_of_key(name).collection:
             under = Secrecy.PASSWORD if "password" in name.lower() else Secrecy.SECRET
         stated = self._stated_name(value)
@@ -662,6 +667,26 @@ class Traversal:
             ):
                 self._plain_items.add((key, item, under))
         return result
+
+    def _table(self, table: dict[str, Any]) -> dict[str, Any]:
+        """Clean `{"columns": […], "rows": [[…], …]}`: the cells of a column as values under its name."""
+        names = [name if isinstance(name, str) else "" for name in table["columns"]]
+        if not any(secrecy_of(name) for name in names if name):
+            return table
+        for key in _ROWS_KEYS & table.keys():
+            rows = table[key]
+            if isinstance(rows, list) and all(
+                isinstance(row, list) and len(row) == len(names) for row in rows
+            ):
+                cells = [
+                    [
+                        cell if cell == _HIDDEN_CELL else self.value(cell, name)
+                        for cell, name in zip(row, names, strict=True)
+                    ]
+                    for row in rows
+                ]
+                table = {**table, key: cells}
+        return table
 
     def _blob(self, value: dict[str, Any], name: str) -> dict[str, Any]:
         """Clean bytes as `healkit.contracts.encoding` writes them: base64 of a text is searched like any text."""

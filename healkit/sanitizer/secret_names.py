@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from functools import lru_cache
+from types import FunctionType, ModuleType
+from typing import Any
 
 _WORDS = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z]|[^A-Za-z]|$)|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
 
@@ -280,3 +283,35 @@ def _plain(words: list[str]) -> Secrecy:
     if last in _PINS or (last == "pin" and before in _PIN_OWNERS) or (last == "code" and before == "pin"):
         return Secrecy.PIN
     return Secrecy.NONE
+
+
+# Variables by such names, where code has failed.
+
+#: Items of a dict or an object that are looked at, and characters of the longest secret.
+_ITEMS_MAX, _VALUE_MAX_CHARS, _VALUE_MIN_CHARS = 200, 4096, 3
+
+
+def named_secrets(spaces: Iterable[Mapping[str, Any]], shown: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the texts with a secret's name among these variables, and in the dicts and objects that they hold.
+
+    shown: a text; only values that stand in it are yielded. Empty for all. Runs no code of a value's class.
+    """
+    for space in spaces:
+        for name, value in list(space.items()):
+            if type(value) is str:
+                yield from _named([(name, value)], "", shown)
+            elif not isinstance(value, type | FunctionType | ModuleType):
+                try:
+                    held = value if type(value) is dict else object.__getattribute__(value, "__dict__")
+                except (AttributeError, TypeError):
+                    continue
+                if type(held) is dict:
+                    yield from _named(itertools.islice(held.items(), _ITEMS_MAX), f"{name}.", shown)
+
+
+def _named(items: Iterable[tuple[Any, Any]], prefix: str, shown: str) -> Iterator[tuple[str, str]]:
+    for name, value in items:
+        short = type(value) is str and _VALUE_MIN_CHARS <= len(value) <= _VALUE_MAX_CHARS
+        secret = short and type(name) is str and secrecy_of(name) is not Secrecy.NONE
+        if secret and (not shown or value in shown):
+            yield f"{prefix}{name}", value

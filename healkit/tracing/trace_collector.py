@@ -10,6 +10,7 @@ nor go without one.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections import Counter
@@ -39,12 +40,14 @@ from healkit.contracts.traces import (
     capability_id_of,
     encode_trace,
 )
+from healkit.crossing import values
 from healkit.sanitizer.cleaner import (
     AnyRecord,
     Cleaner,
     Verbatim,
     cleaned_facts,
     cleaned_record,
+    learn,
     of_record,
     payload_of,
     secret_columns,
@@ -285,7 +288,9 @@ class TraceCollector:
             metadata["intent"] = tally.text(self._intent, "metadata.intent")
         if self._tracer.config.trace_raw:
             metadata["raw"] = True
-        if failure is None:
+        if failure is not None:
+            learn(failure, tally.cleaner)
+        else:
             result = self.result if self.result is not None else finished.result_summary or "null"
             return metadata | {"result": tally.payload(result, "metadata.result")}
         return metadata | {
@@ -335,7 +340,8 @@ class _Tally:
         value, cut_from = payload_of(text)
         if cut_from is not None:
             self.truncated[place] = cut_from
-        return self.value(value, place)
+        hidden = functools.partial(secret_columns, self.cleaner)
+        return self.value(values.without_secret_frames(value, hidden), place)
 
 
 def _task(call: CallRecord, tally: _Tally, place: str) -> TaskResult:

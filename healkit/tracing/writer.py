@@ -20,6 +20,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,17 @@ from healkit.contracts.runs import (
     TraceEvent,
     empty_evidence,
 )
+from healkit.crossing import values
 from healkit.errors import RunFolderError
 from healkit.plain_text import count
-from healkit.sanitizer.cleaner import PAYLOAD_MAX_BYTES, Cleaned, Cleaner, clean_bounded, of_record
+from healkit.sanitizer.cleaner import (
+    PAYLOAD_MAX_BYTES,
+    Cleaned,
+    Cleaner,
+    clean_bounded,
+    of_record,
+    secret_columns,
+)
 from healkit.tracing.run_folders import begin_folder, discard, manifest_bytes, publish, write_whole
 
 #: Limit of the events that wait in memory for the disk; a run within its policy has fewer.
@@ -54,6 +63,11 @@ WAITING_MAX = 5000
 _SYNCED: frozenset[str] = frozenset({"run_finished", "policy_halt"})
 
 _encode = msgspec.json.Encoder().encode
+
+
+def _cleaned(cleaner: Cleaner, value: object, max_bytes: int) -> Cleaned:
+    shown = values.without_secret_frames(value, partial(secret_columns, cleaner))
+    return clean_bounded(cleaner, shown, max_bytes)
 
 
 class EventRedactor:
@@ -66,7 +80,7 @@ class EventRedactor:
 
     def payload(self, value: object) -> Any:
         """Clean one value that a tool was given or returned."""
-        cleaned = clean_bounded(self._cleaner, value, self._max_bytes)
+        cleaned = _cleaned(self._cleaner, value, self._max_bytes)
         for rule, times in cleaned.hidden.items():
             self.hidden[rule] = self.hidden.get(rule, 0) + times
         return cleaned.value
@@ -165,6 +179,11 @@ class RunWriter:
     def closed(self) -> bool:
         """True once `finish` was called, also where `run_finished` could not be written."""
         return self._descriptor < 0
+
+    def learn(self, *values: object) -> None:
+        """Take note of the secrets in a value that is not written yet: they are hidden in every line from now on."""
+        for value in values:
+            clean_bounded(self._cleaner, value, self._payload_max_bytes)
 
     def append(
         self,
@@ -410,7 +429,7 @@ class EvidenceStore:
     def _content(self, kind: EvidenceKind, value: object) -> tuple[Cleaned, bytes]:
         if kind in _CONTRACT:
             return Cleaned(value, {}), _content_bytes(value)
-        cleaned = clean_bounded(self._cleaner, value, self._max_bytes)
+        cleaned = _cleaned(self._cleaner, value, self._max_bytes)
         if kind in _TEXTS:
             return cleaned, str(cleaned.value).encode(errors="backslashreplace")
         return cleaned, _content_bytes(cleaned.value)

@@ -279,7 +279,7 @@ def test_a_trace_holds_no_secrets_and_counts_them(hk: Healkit) -> None:
     assert sum(trace_of(hk, trip.trace_id).metadata["hidden"].values()) >= 2
     assert "email" in trace_of(hk, leaks.trace_id).metadata["hidden"]
     # The log is what a run is repeated from.
-    assert hk.execution(leaks.log_id).arguments == {"password": "hunter2-hunter2"}
+    assert hk.execution(leaks.log_id).uncleaned.arguments == {"password": "hunter2-hunter2"}
 
 
 @TRACE_2
@@ -317,7 +317,7 @@ def test_sanitize_log_cleans_the_log(tmp_path: Path) -> None:
         hk.execute("gives")
         with pytest.raises(ToolNotFound):
             hk.execute("nobody", arguments={"password": "hunter2-hunter2"})
-        assert KEY in leaks.failure.evalue  # the caller's own copy
+        assert KEY in leaks.uncleaned.failure.evalue  # the caller's own copy
         path = hk.path
     for file in (path, path.with_name(path.name + "-wal")):
         if file.exists():

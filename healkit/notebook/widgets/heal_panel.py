@@ -46,7 +46,7 @@ from healkit.pysource.reach import told_reach
 from healkit.rendering import healing, plain, timeline
 from healkit.rendering.document import Card, Line, Only, Span, Tone
 from healkit.rendering.plain import visible
-from healkit.runtime.background import Stop
+from healkit.runtime.background import Stop, no_output
 from healkit.runtime.execution import arguments_of
 from healkit.tracing.reader import read_run
 
@@ -760,7 +760,7 @@ class HealTimeline(Panel):
                 hint=f"Run {self.story['tool'] or 'the tool'} with the arguments that you mean.",
             )
         tried = self.healkit.try_code(
-            self.story["tool"], code, arguments, persona=self.story["persona"], on_output=lambda _: None
+            self.story["tool"], code, arguments, persona=self.story["persona"], on_output=no_output
         )
         shown = {**self.recorded.execution(tried), "label": "Your edit"}
         if (failure := shown.get("failure")) and failure["place"]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from healkit.app import Healkit
 from healkit.contracts.encoding import to_jsonable
+from healkit.contracts.execution import ExecutionData
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
 from healkit.errors import ArgumentsInvalid, RevisionConflict
@@ -20,7 +21,8 @@ from healkit.pages.page_data import PageData
 from healkit.pages.tool_reading import ToolReading
 from healkit.parsing import parse_arguments
 from healkit.rendering import cleaning, execution_card, listings, plain
-from healkit.rendering.cleaning import HIDDEN_MARK
+from healkit.rendering.cleaning import HIDDEN_MARK, ShownExecution
+from healkit.runtime.background import no_output
 from healkit.runtime.execution import Execution, arguments_of, logged
 from healkit.runtime.vault_edits import motivating_row
 
@@ -92,7 +94,7 @@ class Patching(ToolReading):
         Arguments that were not shown to be edited, such as frames, are taken from the run `log_id`, or the example.
         """
         given = {**self._kept(tool, persona, log_id), **self._given(arguments)}
-        tried = self._healkit.try_code(tool, code, given, persona=persona, on_output=_ignore)
+        tried = self._healkit.try_code(tool, code, given, persona=persona, on_output=no_output)
         before = None if log_id is None else self._healkit.execution(log_id)
         shown = {**self._recorded.execution(tried), "label": f"{tool}, as edited"}
         if (failure := shown.get("failure")) and failure["place"]:
@@ -153,7 +155,7 @@ class Patching(ToolReading):
     def rerun(self, log_id: int) -> dict[str, Any]:
         """Run the tool of that row at its active revision, with the arguments of that row."""
         before = self._healkit.execution(log_id)
-        run = self._healkit.rerun(log_id, on_output=_ignore)
+        run = self._healkit.rerun(log_id, on_output=no_output)
         return {"run": self._recorded.execution(run), "delta": self._delta(before, run)}
 
     def schema(self, tool: str, persona: str, text: str) -> dict[str, Any]:
@@ -216,19 +218,18 @@ class Patching(ToolReading):
             )
         return given
 
-    def _outcome(self, run: Execution) -> str:
-        run = self._clean(run)
-        text = run.failure.summary if run.failure is not None else execution_card.result_text(run)
+    def _outcome(self, run: ExecutionData) -> str:
+        text = "\n".join(_lines(self._clean(run)))
         return str(self._recorded.clean(plain.one_line(text, 300)).value)
 
-    def _clean(self, run: Execution) -> Execution:
+    def _clean(self, run: ExecutionData) -> ShownExecution:
         return cleaning.execution(run, self._recorded.sanitizer.of_record(), in_list=True)
 
     def _delta(self, before: Execution | None, now: Execution) -> dict[str, Any] | None:
         """Compare an outcome with that of the run before; None where there is none."""
         if before is None or before.status == "RUNNING":
             return None
-        was, is_now = _lines(before), _lines(now)
+        was, is_now = _lines(before.uncleaned), _lines(now.uncleaned)
         same = was == is_now and before.ok == now.ok
         was, is_now = _lines(self._clean(before)), _lines(self._clean(now))
         diff = "" if before.ok != now.ok else "\n".join(difflib.unified_diff(was, is_now, lineterm="", n=2))
@@ -287,7 +288,7 @@ def _arguments(run: Execution | None, entry: VaultEntry) -> tuple[dict[str, Any]
     It is what the tool was run with, else an example's, else made from its schema.
     """
     if run is not None and "…" not in run.arguments:  # the log's mark for arguments that it had to cut
-        return run.arguments, f"log row {run.log_id}"
+        return run.uncleaned.arguments, f"log row {run.log_id}"
     for example in entry.examples:
         if isinstance(example, dict) and isinstance(example.get("arguments"), dict):
             return dict(values.remade(example["arguments"])), _EXAMPLE
@@ -311,11 +312,7 @@ def _is_typed(value: object) -> bool:
     return len(text) <= _TYPED_MAX_CHARS and not _LONE.search(text)
 
 
-def _lines(run: Execution) -> list[str]:
+def _lines(run: ExecutionData) -> list[str]:
     """Return an outcome as lines to compare."""
     text = run.failure.summary if run.failure is not None else execution_card.result_text(run)
     return text.splitlines() or [""]
-
-
-def _ignore(_: dict[str, Any]) -> None:
-    """Discard outputs: they come back with the run, and displayed here would land in some other cell."""

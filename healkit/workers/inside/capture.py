@@ -13,6 +13,7 @@ import contextlib
 import errno
 import faulthandler
 import io
+import itertools
 import linecache
 import os
 import re
@@ -20,7 +21,7 @@ import resource
 import signal
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -31,6 +32,7 @@ from healkit.contracts.encoding import encodable, int_text
 from healkit.contracts.failure import (
     FACT_MAX_CHARS,
     FRAMES_MAX,
+    SECRETS_MAX,
     Failure,
     Frame,
     Link,
@@ -52,6 +54,8 @@ _TRACEBACK_MAX_CHARS = 200_000
 _MESSAGE_MAX_CHARS = 10_000
 _NAME_MAX_CHARS = 500
 _LAST_WORDS_CHARS = 4000
+#: Innermost frames whose variables are looked through for secrets in the failure's texts.
+_SECRET_FRAMES = 50
 _DESCRIBE_S = 0.5
 #: Address in a repr: another one in each run, and so no part of a value.
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
@@ -161,7 +165,22 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
         for link, one in _linked_to(error)
         if time.monotonic() < give_up
     ]
-    return msgspec.structs.replace(failure, code=code, hint=hint, linked=linked)
+    failure = msgspec.structs.replace(failure, code=code, hint=hint, linked=linked)
+    secrets = _secrets([error, *(one for _, one in _linked_to(error))])
+    return msgspec.structs.replace(failure, secrets=secrets) if secrets else failure
+
+
+def _secrets(errors: Sequence[BaseException]) -> list[tuple[str, str]]:
+    """Return the secrets in the variables of the failure's frames; the host keeps those that stand in what it has."""
+    from healkit.sanitizer.secret_names import named_secrets  # late: most tools do not fail
+
+    try:
+        entries = (frame for error in errors for frame, _ in traceback.walk_tb(traceback_of(error)))
+        own = [frame for frame in entries if not is_own(frame.f_code.co_filename)]
+        spaces = (frame.f_locals for frame in own[-_SECRET_FRAMES:])
+        return list(itertools.islice(named_secrets(spaces), SECRETS_MAX))
+    except Exception:  # noqa: BLE001 - a namespace that another thread changes; what has failed is still told
+        return []
 
 
 def _told(error: BaseException, tool_filename: str) -> Failure:
