@@ -22,7 +22,7 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag_field="
     """Base of all calls."""
 
 
-class _Fix(_Call, frozen=True, tag="fix"):
+class Fix(_Call, frozen=True, tag="fix"):
     """**Fix** or *Explain*, pressed on a failing cell that has no panel."""
 
     execution_count: Annotated[int, msgspec.Meta(ge=1)]
@@ -33,7 +33,7 @@ class _Fix(_Call, frozen=True, tag="fix"):
         show_fix(self.execution_count, self.source)
 
 
-class _Settings(_Call, frozen=True, tag="settings"):
+class Settings(_Call, frozen=True, tag="settings"):
     """Settings of JupyterLab's editor, where *load healkit in every notebook* is on.
 
     Called once a kernel is connected, after each restart, and when a setting changes. It has only what the person has
@@ -61,7 +61,7 @@ class _Settings(_Call, frozen=True, tag="settings"):
 
 
 #: A new call is a class above and a name here; js/lab/src/kernels.ts has the same list.
-_CALLS = _Fix | _Settings
+_CALLS = Fix | Settings
 
 
 def answer() -> None:
