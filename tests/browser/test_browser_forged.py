@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import anywidget
 import pytest
 from browser_extension import fix_button, of_extension, open_side, text
 from browser_lab import ASK, CLOSE, SLOW_MS, Lab, Notebook, SharedKernel
@@ -104,14 +105,15 @@ def parts(every: str) -> list[Any]:
 
 def widget(state: Json, **metadata: Any) -> Json:
     """A notebook with a panel of ours and the state that was saved of it."""
+    version = anywidget.AnyWidget.class_traits()["_model_module_version"].default_value
     models = {
         "panel": {
             "model_name": "AnyModel",
             "model_module": "anywidget",
-            "model_module_version": "~0.9.*",
+            "model_module_version": version,
             "state": {
-                "_model_module": "anywidget", "_model_name": "AnyModel", "_model_module_version": "~0.9.*",
-                "_view_module": "anywidget", "_view_name": "AnyView", "_view_module_version": "~0.9.*",
+                "_model_module": "anywidget", "_model_name": "AnyModel", "_model_module_version": version,
+                "_view_module": "anywidget", "_view_name": "AnyView", "_view_module_version": version,
                 "_anywidget_id": "healkit.notebook.widgets.panel.Panel", "_esm": static("loader.js").decode(),
                 "bundle": bundle_hash(), "layout": "IPY_MODEL_layout", **state,
             },
@@ -153,7 +155,7 @@ FORGERIES: dict[str, Callable[[Payload], Json]] = {
     "count of several lines": lambda p: document(cell(count=f'1, "")\n{p.python}\n(0, ""')),
     "count with a comment": lambda p: document(cell(count=f"1);{p.python}#")),
     "count that is a list": lambda p: document(cell(count=[p.python, f"');{p.python}#"])),
-    "count that is an object": lambda p: document(cell(count={"toString": p.python, "valueOf": p.every})),
+    "count with every quote": lambda p: document(cell(count=p.every)),
     "count that is not an integer": lambda p: document(*(cell(count=one) for one in (True, -1, 1.5, 1e300, "1", None))),
     "source that ends each literal": lambda p: document(cell(source=f"{p.every}\n{FAILING}")),
     "ids of cells": lambda p: document(cell(id=p.every), cell(id="__proto__"), cell(id=f"');{p.python}#")),
@@ -247,6 +249,7 @@ def forge(notebook: Open, lab: Lab, kernel: SharedKernel, marks: Path) -> Iterat
 
     yield make
     close()
+    first.open_in_place()
 
 
 def payload(marks: Path, name: str) -> Payload:
@@ -254,6 +257,10 @@ def payload(marks: Path, name: str) -> Payload:
     return Payload(
         f"__import__('pathlib').Path('{mark}').touch()", f"window.forged = (window.forged || '') + '{name}; '"
     )
+
+
+#: More than a panel shows at a time.
+PANEL_BUTTONS = 20
 
 
 def press_all(book: Notebook) -> int:
@@ -264,9 +271,10 @@ def press_all(book: Notebook) -> int:
             button.click()
             expect(button).to_be_enabled(timeout=SLOW_MS)
             pressed += 1
-        for button in book.cell(number).locator(".hk button:visible").all():
-            if button.is_enabled():
-                button.click()
+        in_panel = book.cell(number).locator(".hk button:enabled:visible")
+        for at in range(PANEL_BUTTONS):
+            if at < in_panel.count():  # each press may draw the panel anew
+                in_panel.nth(at).click()
                 pressed += 1
         for fold in book.cell(number).locator(".hk-lab-card summary:visible").all():
             fold.click()
@@ -280,6 +288,12 @@ def press_all(book: Notebook) -> int:
     return pressed
 
 
+#: Panels that are drawn without a kernel.
+DRAWN = ("saved panel", "saved timeline", "saved timeline of another form")
+#: No fix is offered where the card is of another text than the cell's.
+NOT_OFFERED = {"card of another cell", "card that says which hash", "output whose metadata are ours"}
+
+
 @pytest.mark.parametrize("trusted", [False, True], ids=["as it came", "trusted"])
 def test_no_byte_of_a_forged_notebook_is_run_whichever_button_is_pressed(
     forge: Callable[..., Notebook], marks: Path, trusted: bool
@@ -289,14 +303,12 @@ def test_no_byte_of_a_forged_notebook_is_run_whichever_button_is_pressed(
         book = forge(f"{name} {trusted:d}", made(payload(marks, name)), trusted=trusted)
         if not pressed:
             open_side(book.page)
+        if trusted and name in DRAWN:  # a panel of a notebook that is not trusted is not drawn
+            book.panel(0)
         pressed[name] = press_all(book)
         ran = [mark.name for mark in marks.iterdir()]
         assert (ran, book.page.evaluate("() => window.forged ?? null")) == ([], None), name
-    without = {name for name, times in pressed.items() if not times}
-    assert without <= {
-        "card of another cell",
-        "card that says which hash",
-    }  # a changed cell is offered no fix
+    assert {name for name, times in pressed.items() if not times} == NOT_OFFERED
     if trusted:
         assert pressed["saved timeline"] > 3
     assert book.page.evaluate(ASK, "[one for one in In if one]") == "[]"
@@ -314,7 +326,7 @@ RUN: dict[str, Callable[[Payload], Json]] = {
             attachments={p.every: {"text/plain": p.every}},
         ),
         cell(source=f"total = 5\ntotl + 1; {p.python}", id="other", count=3),
-        cell(source=f"totl = {p.python}", id="same", count=2),
+        cell(source=f"other = {p.python}", id="same", count=2),
     ),
     "name.ipynb'\"; $(touch x)\n<img src=x>": lambda p: document(cell(count=p.every)),
 }
