@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from healkit import own_imports
 from healkit.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ __all__ = [
 ]
 
 
+own_imports.install()  # before the first import of another package
 _load = lazy_names(__name__, _HOMES)
 
 

@@ -9,6 +9,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { problems } from "./lint.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = process.argv[2] ?? join(here, "..", "healkit");
@@ -47,7 +48,7 @@ async function lab(hash) {
   const folder = join(here, "lab");
   const shared = Object.keys(JSON.parse(readFileSync(join(folder, "core", "package.json"), "utf8")).dependencies);
   rmSync(join(folder, "lib"), { recursive: true, force: true });
-  const { metafile } = await build({ ...common, entryPoints: ["lab/src/index.ts"], bundle: true, loader: { ".css": "text" }, splitting: true, outdir: join(folder, "lib"), chunkNames: "[name]-[hash]", external: shared, define: { PANELS_HASH: JSON.stringify(hash) } });
+  const { metafile } = await build({ ...common, entryPoints: ["lab/src/index.ts"], bundle: true, loader: { ".css": "text", ".py": "text" }, splitting: true, outdir: join(folder, "lib"), chunkNames: "[name]-[hash]", external: shared, define: { PANELS_HASH: JSON.stringify(hash) } });
   const builder = join(folder, "node_modules", "@jupyterlab", "builder", "lib", "build-labextension.js");
   execFileSync(process.execPath, [builder, "--core-path", join(folder, "core"), folder], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
   const target = join(out, "labextension");
@@ -56,6 +57,9 @@ async function lab(hash) {
   cpSync(join(folder, "install.json"), join(target, "install.json"));
   writeFileSync(join(target, "static", "third-party-licenses.json"), `${JSON.stringify({ packages: licences(metafile) }, null, 2)}\n`);
 }
+
+const refused = problems();
+if (refused.length) throw new Error(refused.join("\n"));
 
 const widgets = join(out, "notebook", "widgets", "static");
 const panels = await bundle("src/main.js", widgets, "panels.js");

@@ -72,7 +72,11 @@ def test_the_package_itself_loads_nothing_but_the_standard_library(tmp_path: Pat
     alone = loaded(tmp_path, "")
     with_healkit = loaded(tmp_path, "import healkit")
     assert packages(with_healkit - alone) - set(sys.stdlib_module_names) == {"healkit"}
-    assert {name for name in with_healkit if name.startswith("healkit")} == {"healkit", "healkit.lazy"}
+    assert {name for name in with_healkit if name.startswith("healkit")} == {
+        "healkit",
+        "healkit.lazy",
+        "healkit.own_imports",
+    }
 
 
 def test_the_class_and_the_log_load_no_database_toolkit_and_no_worker_side(tmp_path: Path) -> None:

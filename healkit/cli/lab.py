@@ -131,7 +131,7 @@ def _is_hidden(file: Path) -> bool:
 
 def lab_command(place: Place, *, port: int | None, browser: bool, extra: list[str]) -> list[str]:
     """Return the command line of JupyterLab."""
-    words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={place.root}"]
+    words = [sys.executable, "-P", "-m", "jupyterlab", f"--ServerApp.root_dir={place.root}"]
     words += [f"--LabApp.default_url=/lab/tree/{place.first}"] if place.first else []
     words += [] if port is None else [f"--port={port}"]
     words += [] if browser else ["--no-browser"]

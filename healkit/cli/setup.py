@@ -5,14 +5,23 @@ the kernel: JupyterLab, VS Code, nbclient. A line in the profile's `ipython_kern
 that file is the user's: the line is lost where a later one assigns `c.InteractiveShellApp.extensions`, and to take it
 back means to edit the user's code.
 https://ipython.readthedocs.io/en/stable/interactive/tutorial.html#startup-files
+
+The file names the installations that it may load, because a kernel has the notebook's folder on its path: a file
+`healkit.py` there would otherwise be run by opening a notebook. Each environment whose kernels are to load healkit is
+added by its own `healkit setup`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import re
 import warnings
 from pathlib import Path
 from typing import Annotated
 
+import healkit
 from healkit.commands.table import Answer, Command, wrong
 from healkit.errors import UsageInvalid
 from healkit.options import Option
@@ -23,9 +32,28 @@ _FILE = "50-healkit.py"
 #: IPython runs no startup file after one that raised.
 _TEXT = """\
 # Loads healkit in each notebook whose kernel has it. Written by `healkit setup`, deleted by `healkit setup --remove`.
-if hasattr(get_ipython(), "kernel") and __import__("importlib.util").util.find_spec("healkit"):
-    get_ipython().run_cell("%load_ext healkit", silent=True)
+def _healkit():
+    import os, sys
+    from importlib.util import find_spec
+
+    path = sys.path[:]
+    sys.path[:] = filter(os.path.isabs, path)  # the notebook's folder is ""
+    try:
+        found = find_spec("healkit")
+        if found and os.path.realpath(found.origin or "") in {}:
+            get_ipython().run_cell("%load_ext healkit", silent=True)
+    finally:
+        sys.path[:] = path
+
+if hasattr(get_ipython(), "kernel"):
+    _healkit()
+del _healkit
 """
+#: SHA-256 of the text that was written before installations were named; it loads whatever is called healkit.
+_UNNAMED = "a61872a861bbd4eb8801bf7a89cc3ee9fc54c16d6ef4b3d8ce27584c6aa1bf6a"
+#: This installation, as the file names it.
+_OWN = os.path.realpath(healkit.__file__)
+_WRITTEN = re.compile(re.escape(_TEXT).replace(r"\{\}", r"(\[.*\])"))
 
 
 def setup(
@@ -36,7 +64,8 @@ def setup(
 ) -> Answer:
     """Load healkit in every notebook, wherever it is opened; --remove takes that back.
 
-    It writes one file, into the startup folder of your IPython profile. Kernels without healkit stay as they are.
+    It writes one file, into the startup folder of your IPython profile. Kernels of other environments stay as they are,
+    until you run healkit setup there too.
     """
     folder = _ipython_folder() / f"profile_{profile}"
     if profile != "default" and not folder.is_dir():
@@ -69,9 +98,6 @@ def setup(
     )
 
 
-COMMANDS = {"setup": Command(setup)}
-
-
 def _ipython_folder() -> Path:
     """Return IPython's folder; raise `UsageInvalid` where it cannot be used, and IPython would take a temporary one."""
     from IPython.paths import get_ipython_dir
@@ -87,32 +113,37 @@ def _ipython_folder() -> Path:
             ) from None
 
 
-def _is_there(file: Path) -> bool:
-    """Return whether the file is there as it was written; raise `UsageInvalid` where it is another."""
+def _installations(file: Path) -> list[str]:
+    """Return those that the file loads; none without a file. Raises `UsageInvalid` where it is another's."""
     try:
-        found = file.read_bytes()
+        text = file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
-        return False
-    if found != _TEXT.encode():
+        return []
+    if hashlib.sha256(text.encode()).hexdigest() == _UNNAMED:
+        return [""]
+    if (match := _WRITTEN.fullmatch(text)) is None:
         wrong(
             f"{str(file)!r} holds something else than healkit setup writes.", "Move it, or edit it yourself."
         )
-    return True
+    named: list[str] = json.loads(match[1])
+    return named
 
 
 def _write(file: Path) -> bool:
-    """Write it; return whether anything was changed."""
-    if _is_there(file):
+    """Add this installation to it; return whether anything was changed."""
+    named = _installations(file)
+    if _OWN in named:
         return False
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("x") as opened:  # never over a file, or a link, that has come meanwhile
-        opened.write(_TEXT)
+    file.unlink(missing_ok=True)
+    with file.open("x", encoding="utf-8") as opened:  # never over a file, or a link, that has come meanwhile
+        opened.write(_TEXT.replace("{}", json.dumps([*filter(os.path.exists, named), _OWN])))
     return True
 
 
 def _remove(file: Path) -> bool:
     """Remove it, and its folder and the profile where they are empty then; return whether anything was changed."""
-    if not _is_there(file):
+    if not _installations(file):
         return False
     file.unlink()
     for folder in (file.parent, file.parent.parent):
@@ -121,3 +152,6 @@ def _remove(file: Path) -> bool:
         except OSError:  # not empty: IPython has filled it, or the user
             break
     return True
+
+
+COMMANDS = {"setup": Command(setup)}

@@ -128,7 +128,8 @@ CLIENTS: dict[str, tuple[Callable[[list[str]], str], str]] = {
 def configuration(client: str, options: Sequence[str], database: Path | str) -> tuple[str, str]:
     """Return a client's configuration for this healkit and that database, in one line, and where it goes.
 
-    The interpreter is named by its path: a program with windows rarely has the shell's. Raises `ConfigError`.
+    The interpreter is named by its path: a program with windows rarely has the shell's. It must not import from the
+    folder (-P), because editors start a server in the project that is open. Raises `ConfigError`.
     """
     if client not in CLIENTS:
         raise ConfigError(
@@ -136,4 +137,4 @@ def configuration(client: str, options: Sequence[str], database: Path | str) -> 
             hint=f"There are {', '.join(CLIENTS)}.",
         )
     write, where = CLIENTS[client]
-    return write([sys.executable, "-m", "healkit", "mcp", "--db", str(database), *options]), where
+    return write([sys.executable, "-P", "-m", "healkit", "mcp", "--db", str(database), *options]), where

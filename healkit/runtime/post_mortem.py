@@ -132,7 +132,7 @@ class PostMortem:
             )
         self._run(background.retained_worker(self.trace_id, hold=True))
         try:
-            command = [sys.executable, "-m", "jupyter_console", "--existing", str(file)]
+            command = [sys.executable, "-P", "-m", "jupyter_console", "--existing", str(file)]
             subprocess.run(command, check=False)
         finally:
             try:

@@ -6,13 +6,15 @@ import { python } from "@codemirror/lang-python";
 import { sql } from "@codemirror/lang-sql";
 import { HighlightStyle, indentUnit, syntaxHighlighting } from "@codemirror/language";
 import { EditorState, Prec, StateEffect, StateField } from "@codemirror/state";
-import { Decoration, EditorView, keymap, WidgetType } from "@codemirror/view";
+import { Decoration, EditorView, highlightSpecialChars, keymap, WidgetType } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { basicSetup } from "codemirror";
 import { h, pageNonce } from "./dom.js";
 
 const NARROW_PX = 700;
 const LANGUAGES = { python, sql, json };
+/** Signs that cannot be seen, beside those that CodeMirror marks: text could read in another order than it runs. */
+const UNSEEN = /[\u202a-\u202c\u2060-\u2064\u2068]/g;
 
 const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.moduleKeyword, tags.operatorKeyword, tags.definitionKeyword], color: "var(--hk-syn-keyword)", fontWeight: "600" },
@@ -80,6 +82,7 @@ function mark(state, failing) {
 function common(language, label) {
   return [
     basicSetup,
+    highlightSpecialChars({ addSpecialChars: UNSEEN }),
     LANGUAGES[language](),
     indentUnit.of(language === "json" ? "  " : "    "),
     syntaxHighlighting(colours),

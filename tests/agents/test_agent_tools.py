@@ -269,7 +269,7 @@ def test_a_clients_configuration_is_valid_and_names_this_healkit(client: str, db
     found = tomllib.loads(line) if client == "codex" else json.loads(line)
     (servers,) = found.values()
     entry = servers["healkit"]
-    assert entry["args"][:3] == ["-m", "healkit", "mcp"]
+    assert entry["args"][:4] == ["-P", "-m", "healkit", "mcp"]  # an editor starts it in the project's folder
     assert entry["args"][-2:] == ["--persona", "agent"]
 
 

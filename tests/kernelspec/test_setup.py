@@ -88,6 +88,43 @@ def test_twice_is_once(file: Path) -> None:
     assert list(file.parents[2].iterdir()) == []  # IPython makes the outer folder itself
 
 
+@pytest.mark.requirement("TRUST-1")
+def test_each_environment_is_named_by_its_own_setup_and_no_other_is_loaded(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, gone = tmp_path / "other.py", tmp_path / "gone.py"
+    other.touch()
+    monkeypatch.setattr("healkit.cli.setup._OWN", str(gone))
+    setup()
+    monkeypatch.setattr("healkit.cli.setup._OWN", str(other))
+    setup()
+    assert str(gone) not in file.read_text()
+    assert printed(LOADED) == "False\n"
+    monkeypatch.undo()
+    monkeypatch.setenv("IPYTHONDIR", str(file.parents[2]))
+    assert json.loads(setup("--json").stdout)["changed"]
+    assert str(other) in file.read_text()
+    assert printed(LOADED) == "True\n"
+
+
+#: What was written before installations were named.
+UNNAMED = """\
+# Loads healkit in each notebook whose kernel has it. Written by `healkit setup`, deleted by `healkit setup --remove`.
+if hasattr(get_ipython(), "kernel") and __import__("importlib.util").util.find_spec("healkit"):
+    get_ipython().run_cell("%load_ext healkit", silent=True)
+"""
+
+
+@pytest.mark.requirement("TRUST-1")
+def test_the_file_that_loaded_whatever_is_called_healkit_is_replaced_or_removed(file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    file.write_text(UNNAMED)
+    assert json.loads(setup("--json").stdout)["changed"]
+    assert file.read_text() != UNNAMED
+    file.write_text(UNNAMED)
+    assert f"Removed: {file}" in setup("--remove").stdout
+
+
 @pytest.mark.parametrize("words", [(), ("--remove",)], ids=["setup", "remove"])
 def test_what_you_have_written_there_is_left_as_it_is(file: Path, words: tuple[str, ...]) -> None:
     setup()

@@ -22,25 +22,84 @@ EXTENSION = ROOT / "healkit" / "labextension"
 EXTENSION_MAX_BYTES = 300_000
 
 
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the sources, with the packages that build them."""
+    folder = tmp_path_factory.mktemp("build") / "js"
+    shutil.copytree(JS, folder, ignore=shutil.ignore_patterns("node_modules", "lib", "out"))
+    for inner in (folder, folder / "lab"):
+        ended(inner, "npm", "ci", "--ignore-scripts")
+    return folder
+
+
+def ended(folder: Path, *command: str | Path, code: int = 0) -> str:
+    """Run a command to its end; what it says."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_fresh_build_equals_what_is_committed(tmp_path: Path) -> None:
-    sources = tmp_path / "js"
-    shutil.copytree(JS, sources, ignore=shutil.ignore_patterns("node_modules", "lib", "out"))
-    for folder, command in (
-        (sources, ["npm", "ci", "--ignore-scripts"]),
-        (sources / "lab", ["npm", "ci", "--ignore-scripts"]),
-        (sources / "lab", ["npx", "tsc"]),
-        (sources, ["node", "build.mjs", str(tmp_path / "healkit")]),
-    ):
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+def test_a_fresh_build_equals_what_is_committed(sources: Path) -> None:
+    ended(sources / "lab", "npx", "tsc")
+    ended(sources, "node", "build.mjs", sources.parent / "healkit")
     for folder in (STATIC, EXTENSION):
-        built = _files(tmp_path / folder.relative_to(ROOT))
+        built = _files(sources.parent / folder.relative_to(ROOT))
         committed = _files(folder)
         assert built.keys() == committed.keys()
         for name in built:
             assert built[name] == committed[name], f"{name} is not what js/ builds to: docs/contributing.md"
+
+
+#: Ways to have a kernel run what is not constant.
+COMPOSED = (
+    "kernel.requestExecute({ code: `show(${count})` });",
+    'kernel.requestExecute({ code: "show(" + count + ")" });',
+    "const code = `show(${count})`; kernel.requestExecute({ code });",
+    "export function f(code) { kernel.requestExecute({ code }); }",
+    'const code = "1"; export function f(code) { kernel.requestExecute({ code }); }',
+    'let code = "1"; kernel.requestExecute({ code });',
+    "kernel.requestExecute(content);",
+    'kernel.requestExecute({ code: "1", ...content });',
+    'kernel.requestExecute({ code: ["show", count].join("") });',
+    'kernel.requestExecute({ code: "show(N)".replace("N", count) });',
+    'kernel.requestExecute({ code: "", user_expressions: { it: `show(${count})` } });',
+    "const run = kernel.requestExecute; run({ code: `show(${count})` });",
+    'kernel["requestExecute"]({ code: `show(${count})` });',
+    "kernel.requestExecute.call(kernel, { code: `show(${count})` });",
+    'kernel.sendShellMessage(message("execute_request", { code }));',
+    "OutputArea.execute(`show(${count})`, area, session);",
+    "const show = (code) => execute(kernel, code);",
+)
+CONSTANT = """
+import CODE from "./call.py";
+import { COMMANDS } from "./commands.js";
+const OPEN = { tab: "open-tab" } as const;
+kernel.requestExecute({ code: CODE, silent: true }, true, { data: JSON.stringify(count) });
+kernel.requestExecute({ code: "pass", user_expressions: { it: "1" } });
+commands.execute(COMMANDS.open);
+commands.execute(OPEN.tab, { path: `${folder}/x` });
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.requirement("TRUST-1")
+def test_the_build_refuses_code_for_a_kernel_that_is_put_together(sources: Path) -> None:
+    ended(sources, "npm", "run", "lint")
+    good, *bad = [sources.parent / f"{number}.ts" for number in range(len(COMPOSED) + 1)]
+    good.write_text(CONSTANT)
+    ended(sources, "node", "lint.mjs", good)
+    for path, text in zip(bad, COMPOSED, strict=True):
+        path.write_text(text)
+    refused = ended(sources, "node", "lint.mjs", *bad, code=1)
+    assert {line.partition(":")[0] for line in refused.splitlines()} == {f"../{path.name}" for path in bad}
+    (sources / "src" / "more.js").write_text(COMPOSED[0])
+    assert "more.js:1: the code of requestExecute has to be a constant" in ended(
+        sources, "node", "build.mjs", sources.parent / "refused", code=1
+    )
+    (sources / "src" / "more.js").unlink()
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -5,9 +5,10 @@ import type { CodeCell } from "@jupyterlab/cells";
 import type { INotebookTracker, NotebookPanel } from "@jupyterlab/notebook";
 import type { Kernel, KernelMessage } from "@jupyterlab/services";
 import type { TranslationBundle } from "@jupyterlab/translation";
+import CODE from "./call.py";
 import { textHash } from "./failing.js";
 import { fixIn, type Fix } from "./seams.js";
-import type { Settings } from "./settings.js";
+import type { ForKernel, Settings } from "./settings.js";
 
 /** How long a panel may take to be drawn, once the kernel has answered. */
 const DRAWN_MS = 20_000;
@@ -17,12 +18,13 @@ const BEGUN_MS = 2000;
 const PANEL_TYPE = "application/vnd.jupyter.widget-view+json";
 const OUTPUTS = new Set(["display_data", "stream"]);
 
-function execute(kernel: Kernel.IKernelConnection, code: string): Kernel.IShellFuture<KernelMessage.IExecuteRequestMsg, KernelMessage.IExecuteReplyMsg> {
-  return kernel.requestExecute({ code, silent: true, store_history: false, stop_on_error: false });
-}
+/** What a kernel is asked for; healkit/notebook/page_calls.py checks it and does it. */
+type Call = { call: "fix"; execution_count: number; source: string } | ({ call: "settings" } & ForKernel);
 
-/** A Python literal of that text: each JSON string is one. */
-const literal = (text: string): string => JSON.stringify(text);
+/** The one place where a kernel is asked to run anything: always the same code. What comes from a notebook is data. */
+function ask(kernel: Kernel.IKernelConnection, call: Call): Kernel.IShellFuture<KernelMessage.IExecuteRequestMsg, KernelMessage.IExecuteReplyMsg> {
+  return kernel.requestExecute({ code: CODE, silent: true, store_history: false, stop_on_error: false }, true, { healkit: JSON.stringify(call) });
+}
 
 /** The panel of a cell's failure: the one that the page shows, or the one that the kernel then displays below it. */
 export async function fixOf(panel: NotebookPanel, cell: CodeCell, trans: TranslationBundle): Promise<Fix | undefined> {
@@ -45,7 +47,7 @@ async function isComing(panel: NotebookPanel, cell: CodeCell): Promise<boolean> 
   const ids = views.flatMap((view) => view?.model_id ?? []);
   if (!kernel || !ids.length) return false;
   const { content } = await kernel.requestCommInfo({ target_name: "jupyter.widget" });
-  return content.status === "ok" && ids.some((id) => id in content.comms);
+  return content.status === "ok" && ids.some((id) => Object.hasOwn(content.comms, id));
 }
 
 /** Have the kernel display the failure's card and panel below the cell; says whether it did. */
@@ -55,12 +57,12 @@ export const showFix = async (panel: NotebookPanel, cell: CodeCell, trans: Trans
 async function show(panel: NotebookPanel, cell: CodeCell, trans: TranslationBundle): Promise<"panel" | "card" | "nothing"> {
   const kernel = panel.sessionContext.session?.kernel;
   const count = cell.model.executionCount;
-  if (!kernel || count === null) {
+  if (!kernel || count === null || !Number.isSafeInteger(count) || count < 1) {
     Notification.warning(trans.__("This error is from a kernel that has ended. Run the cell again, then press Fix."), { autoClose: 8000 });
     return "nothing";
   }
   let came: "panel" | "card" = "card";
-  const future = execute(kernel, `__import__("healkit.notebook.fixing", fromlist=["show_fix"]).show_fix(${count}, "${textHash(cell.model)}")`);
+  const future = ask(kernel, { call: "fix", execution_count: count, source: textHash(cell.model) });
   future.onIOPub = ({ header, content }) => {
     if (PANEL_TYPE in ((content as { data?: object }).data ?? {})) came = "panel";
     if (OUTPUTS.has(header.msg_type) && !stands(cell, content)) cell.model.outputs.add({ ...content, output_type: header.msg_type } as never);
@@ -122,8 +124,6 @@ export class KernelSettings {
     if (!kernel || !this.settings.everyNotebook) return;
     const { language_info } = await kernel.info;
     if (language_info.name !== "python" || kernel.isDisposed) return;
-    const given = literal(JSON.stringify(this.settings.forKernel()));
-    const code = `try:\n    __import__("healkit.notebook.page_settings", fromlist=["load"]).load(${given})\nexcept ModuleNotFoundError:\n    pass`;
-    await execute(kernel, code).done.catch(() => {}); // the kernel went while it was asked
+    await ask(kernel, { call: "settings", ...this.settings.forKernel() }).done.catch(() => {}); // the kernel went while it was asked
   }
 }

@@ -1,3 +1,7 @@
+declare module "*.py" {
+  const text: string;
+  export default text;
+}
 declare module "*.css" {
   const text: string;
   export default text;

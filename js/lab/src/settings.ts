@@ -2,6 +2,9 @@
 import type { ISettingRegistry } from "@jupyterlab/settingregistry";
 import { Signal } from "@lumino/signaling";
 
+/** What a kernel decides. */
+export type ForKernel = { explain?: unknown; cards?: unknown; panels?: boolean; advisors?: unknown };
+
 export class Settings {
   readonly changed = new Signal<this, void>(this);
   private found: ISettingRegistry.ISettings | null = null;
@@ -31,10 +34,10 @@ export class Settings {
   }
 
   /** What the person has set of that which a kernel decides; what is not set stays as the kernel's environment has it. */
-  forKernel(): Record<string, unknown> {
+  forKernel(): ForKernel {
     const user = this.found?.user ?? {};
-    const given: Record<string, unknown> = {};
-    for (const name of ["explain", "cards", "advisors"]) if (name in user) given[name] = user[name];
+    const given: ForKernel = {};
+    for (const name of ["explain", "cards", "advisors"] as const) if (name in user) given[name] = user[name];
     if ("panels" in user) given["panels"] = user["panels"] !== "none";
     return given;
   }
