@@ -19,6 +19,7 @@ from healkit.pages.page_data import PageData
 from healkit.pages.request_reading import RequestReading
 from healkit.pages.run_reading import RunReading
 from healkit.pages.tool_reading import ToolReading
+from healkit.rendering.execution_card import grant_lines
 
 _SUBJECTS: tuple[type[Operations], ...] = (
     LogReading,
@@ -57,8 +58,20 @@ class StateReading(Operations):
         return {"marks": {name: repr(mark) for name, mark in marks.items()}, "waiting": waiting}
 
     def waiting(self) -> dict[str, Any]:
-        """Return the isolation in force, and how many requests wait; it does not read the log."""
-        return {"isolation": tier_of(self._healkit.config), "waiting": self._healkit.requests.waiting()}
+        """Return the isolation in force, how many requests wait, and what an untrusted database would grant."""
+        healkit = self._healkit
+        found = {"isolation": tier_of(healkit.config), "waiting": healkit.requests.waiting()}
+        if not healkit.database.trusted:
+            report = healkit.database.trust_report()
+            grants = [f"{label}: {', '.join(grant_lines(own))}" for label, own in report.grants.items()]
+            found["untrusted"] = {
+                "place": report.place,
+                "identity": healkit.database.identity(),
+                "tools": report.tools,
+                "grants": grants,
+                "requests": list(report.requests),
+            }
+        return found
 
     def status(self) -> dict[str, Any]:
         """Return the isolation in force, the counts, and what is wrong, if anything."""

@@ -2,7 +2,7 @@
 
 Reading runs on a few threads, so that neither a slow question nor a large log keeps Jupyter's server from its kernels;
 when too many questions wait, the newest one is refused. The database is the one that a notebook in the server's folder
-uses. Nothing here needs a kernel, and nothing changes what is on record.
+uses. Nothing here needs a kernel, and nothing changes what is on record: a person's trust is kept in their data folder.
 
 The page holds no inline script or style, and its Content-Security-Policy allows none but those of its own nonce (the
 code editor writes its styles into the page), so text from a tool could not run even if it became HTML.
@@ -30,7 +30,7 @@ from healkit.store.locations import resolve_url, sqlite_path
 if TYPE_CHECKING:
     from healkit.pages.side_panel import SidePanelPages
 
-#: The resource that the authorizer is asked for, always to `read`.
+#: The resource that the authorizer is asked for, to `read`, and to `write` for trust in a database.
 RESOURCE = "healkit_log"
 #: Questions that are answered at a time, and that may be open at all.
 _THREADS, _OPEN_MAX = 4, 64
@@ -43,6 +43,7 @@ def routes(prefix: str, folder: str) -> list[Any]:
     reader = Reader(folder)
     return [
         (f"{prefix}/api/panels", _Panels, {"reader": reader}),
+        (f"{prefix}/api/trust", _Trust, {"reader": reader}),
         (f"{prefix}/?", _Page, {"reader": reader}),
         (f"{prefix}/static/([a-zA-Z.]{{1,40}})", _Static),
     ]
@@ -91,6 +92,18 @@ class Reader:
             return 400, _told(error, recorded)
         except Exception as error:  # noqa: BLE001 - the page is told; the server must go on
             return 500, _told(error, recorded)
+
+    async def trust(self, place: str, identity: str) -> None:
+        """Trust the database that a person was shown; raise `UsageInvalid` where it is another by now."""
+        await asyncio.get_running_loop().run_in_executor(self._threads, self._trust, place, identity)
+
+    def _trust(self, place: str, identity: str) -> None:
+        database = self._opened().healkit.database
+        if (place, identity) != (database.place, database.identity()):
+            raise UsageInvalid(
+                "That database is not in use any more.", hint="Reload the page, then look again."
+            )
+        database.trust()
 
     def _in_use(self) -> bool:
         """Return False as long as there is no database and no page was asked for one: a poll alone makes none."""
@@ -143,6 +156,31 @@ class _Panels(APIHandler):
         self.set_status(status)
         self.set_header("Cache-Control", "no-store")
         self.finish(answer)
+
+
+class _Trust(APIHandler):
+    """Takes the answer of a person who was asked whether they trust the database."""
+
+    auth_resource = RESOURCE
+
+    def initialize(self, reader: Reader) -> None:
+        """Take what answers; called by tornado."""
+        self._reader = reader
+
+    @authenticated
+    @authorized("write")
+    async def post(self) -> None:
+        match self.get_json_body():
+            case {"place": str(place), "identity": str(identity)}:
+                try:
+                    await self._reader.trust(place, identity)
+                except HealkitError as error:
+                    self.set_status(400)
+                    self.finish(_told(error))
+                else:
+                    self.finish({})
+            case _:
+                raise HTTPError(400, "A database is named by `place` and `identity`.")
 
 
 @cache

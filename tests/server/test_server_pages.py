@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from page_samples import HOSTILE, MEAN, PRICES, SECRET, fill
 from healkit import Healkit
 from healkit.pages.side_panel import SidePanelPages
 
-PANELS, PAGE = "/healkit/api/panels", "/healkit/"
+PANELS, PAGE, TRUST = "/healkit/api/panels", "/healkit/", "/healkit/api/trust"
 
 AUTHORIZER = """
 from jupyter_server.auth import Authorizer
@@ -292,3 +293,22 @@ def test_the_poll_tells_what_the_status_does(jupyter: Jupyter) -> None:
     status, told = asked(jupyter, "status"), asked(jupyter, "waiting")
     assert told == {name: status[name] for name in ("isolation", "waiting")}
     assert told["waiting"] > 0
+
+
+@pytest.mark.requirement("TRUST-2")
+def test_only_the_database_that_was_shown_is_trusted(tmp_path: Path) -> None:
+    Healkit(tmp_path / "theirs.db").close()
+    shutil.copy(tmp_path / "theirs.db", tmp_path / "healkit.db")
+    server = Jupyter(tmp_path)
+    try:
+        shown = asked(server, "waiting")["untrusted"]
+        assert shown["place"] == str(tmp_path / "healkit.db")
+        wrong = [{**shown, "identity": "0" * 64}, {**shown, "place": str(tmp_path / "theirs.db")}, {}, [1]]
+        assert [server.client.post(TRUST, json=one).status_code for one in wrong] == [400] * 4
+        with httpx.Client(base_url=server.url) as stranger:
+            assert stranger.post(TRUST, json=shown).status_code == 403
+        assert "untrusted" in asked(server, "waiting")
+        assert server.client.post(TRUST, json=shown).status_code == 200
+        assert "untrusted" not in asked(server, "waiting")
+    finally:
+        server.stop()

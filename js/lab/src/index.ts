@@ -16,7 +16,7 @@ import { FailingCells } from "./failing.js";
 import { KernelSettings } from "./kernels.js";
 import { setLab, setPanels, type HealkitLab } from "./seams.js";
 import { Settings } from "./settings.js";
-import { openFirst, place, SidePanelTab, StatusItem, StatusPoll } from "./side.js";
+import { openFirst, place, SidePanelTab, StatusItem, StatusPoll, TrustQuestion } from "./side.js";
 import css from "./style.css";
 
 /** Hash of healkit/notebook/widgets/static/panels.js; written in by the build. */
@@ -57,7 +57,9 @@ function activate(app: JupyterFrontEnd, tracker: INotebookTracker, rendermime: I
   const poll = new StatusPoll((status) => {
     item?.show(status);
     tab.count(status?.waiting ?? 0);
+    void question.ask(status?.untrusted);
   });
+  const question = new TrustQuestion(() => poll.soon(), trans);
   const tab = new SidePanelTab(trans, () => poll.soon());
   NotebookActions.executed.connect(() => poll.soon());
   const arrange = () => {

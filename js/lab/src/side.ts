@@ -1,5 +1,6 @@
 // The side panel, the count of waiting requests on its icon, and the item in the status bar.
 import type { JupyterFrontEnd } from "@jupyterlab/application";
+import { Dialog, Notification, showDialog } from "@jupyterlab/apputils";
 import { PageConfig, URLExt } from "@jupyterlab/coreutils";
 import { ServerConnection } from "@jupyterlab/services";
 import type { IStatusBar } from "@jupyterlab/statusbar";
@@ -14,6 +15,16 @@ import { healkitIcon } from "./icons.js";
 interface Status {
   isolation: string;
   waiting: number;
+  untrusted?: Untrusted;
+}
+
+/** A database that its user has not trusted yet, and what it would grant. */
+interface Untrusted {
+  place: string;
+  identity: string;
+  tools: number;
+  grants: string[];
+  requests: string[];
 }
 
 const POLL_MS = 30_000;
@@ -148,6 +159,39 @@ export class StatusItem {
     const waiting = status.waiting ? ` · ${this.trans._n("%1 request", "%1 requests", status.waiting, status.waiting)}` : "";
     this.button.textContent = `healkit: ${status.isolation}${waiting}`;
     this.button.title = this.trans.__("Isolation of tools: %1. Requests that wait: %2. Press to open healkit's side panel.", status.isolation, status.waiting);
+  }
+}
+
+/** Asks once whether the person trusts a database that was made elsewhere; *Not now* holds until the page is loaded anew. */
+export class TrustQuestion {
+  private asked = "";
+
+  constructor(
+    private readonly answered: () => void,
+    private readonly trans: TranslationBundle,
+  ) {}
+
+  async ask(found: Untrusted | undefined): Promise<void> {
+    if (!found || this.asked === found.identity + found.place) return;
+    this.asked = found.identity + found.place;
+    const { trans } = this;
+    const body = new Widget();
+    body.addClass("hk-lab-trust");
+    const lines = [
+      trans.__("%1 was not made by you on this machine, or before healkit asked this. Until you trust it, its tools run without grants and calls, and no request can be accepted.", found.place),
+      trans.__("Tools: %1. They would be granted:", found.tools),
+      ...(found.grants.length ? found.grants : [trans.__("nothing")]),
+      ...(found.requests.length ? [trans.__("Requests that wait: %1", found.requests.join(", "))] : []),
+      trans.__("Trust it if it is yours, or from someone you trust."),
+    ];
+    for (const line of lines) body.node.append(Object.assign(document.createElement("p"), { textContent: line }));
+    const { button } = await showDialog({ title: trans.__("Trust this database?"), body, buttons: [Dialog.cancelButton({ label: trans.__("Not now") }), Dialog.okButton({ label: trans.__("Trust") })], defaultButton: 0 });
+    if (!button.accept) return;
+    const settings = ServerConnection.makeSettings();
+    const url = URLExt.join(settings.baseUrl, "healkit", "api", "trust");
+    const answer = await ServerConnection.makeRequest(url, { method: "POST", body: JSON.stringify({ place: found.place, identity: found.identity }) }, settings);
+    if (!answer.ok) Notification.warning(trans.__("The database could not be trusted: %1", await answer.text()), { autoClose: 8000 });
+    this.answered();
   }
 }
 
