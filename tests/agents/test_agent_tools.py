@@ -282,7 +282,7 @@ def test_the_prompt_walks_from_the_failure_to_the_fix(db: Path) -> None:
             steps = ("Observe", "Diagnose", "Propose", "Validate", "Apply")
             assert sorted(steps, key=text.index) == list(steps)
             templates = (await client.list_resource_templates()).resource_templates
-            assert len(templates) == 4
+            assert len(templates) == 5
             with pytest.raises(Exception, match="There are healkit://executions"):
                 await client.read_resource("healkit://nothing/1")
 
