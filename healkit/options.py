@@ -73,7 +73,9 @@ PERSONA = Option("persona", "the persona that the tool is for", default="default
 ARGS = Option("args", "the arguments, a JSON object", metavar="JSON")
 TIMEOUT = Option("timeout", "limit on wall time, instead of the tool's own", float, metavar="SECONDS")
 RECORD = Option("record", "record this execution as a run folder", bool, default=False)
-RETRY = Option("retry", "try again, at most twice, where something outside did not answer", bool, default=False)
+RETRY = Option(
+    "retry", "try again, at most twice, where something outside did not answer", bool, default=False
+)
 
 # Saving it.
 DESCRIPTION = Option("description", "description of the tool; by default its docstring", default="")

@@ -218,7 +218,14 @@ class HealkitMagics(Magics):
     def run_tool(self, options: Namespace) -> Any:
         """Run a tool in a restricted worker; returns its value."""
         arguments = given_arguments(options.args, options.given)
-        return self._run(options.name, options.persona, arguments, options.timeout, record=options.record, retry=options.retry)
+        return self._run(
+            options.name,
+            options.persona,
+            arguments,
+            options.timeout,
+            record=options.record,
+            retry=options.retry,
+        )
 
     @_magic(line_magic)
     def trace_last_error(self, options: Namespace) -> None:

@@ -19,7 +19,9 @@ OUTCOME = ["status", "value", "log_id", "trace_id", "duration_ms", "isolation", 
 
 
 def test_what_did_not_answer_is_tried_again_where_that_is_asked_for(cli):
-    cli("vault", "add", "ask", "-", stdin="def ask():\n    raise ConnectionResetError('the server hung up')\n")
+    cli(
+        "vault", "add", "ask", "-", stdin="def ask():\n    raise ConnectionResetError('the server hung up')\n"
+    )
     assert cli("run", "ask").returncode == 1
     again = cli("run", "ask", "--retry")
     assert "Attempt 3; 2 earlier ones failed by a passing fault (log: 2, 3)." in again.stderr
