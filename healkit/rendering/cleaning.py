@@ -190,13 +190,11 @@ def execution_texts(
     """Return an execution as `execution` does, without its value and outputs, which may be large."""
     raw = found.uncleaned
     cleaner = sanitizer().of_record() if cleaner is None else cleaner
-    cleaned = {field.name: getattr(raw, field.name) for field in _FIELDS}
+    cleaned = dict(vars(raw))
     cleaned |= {"arguments": arguments(raw.arguments, cleaner), "value": None, "outputs": []}
     if raw.failure is not None:
         cleaned["failure"] = _failure(raw.failure, cleaner, in_list=in_list)
     if not in_list:
-        if raw.code:  # shown as it is where it is edited; what is secret in it may be in the message too
-            cleaner.clean(raw.code, limit_bytes=_UNLIMITED)
         cleaned["last_output"] = _text(raw.last_output, cleaner)
         cleaned["calls"] = [_call(call, cleaner) for call in raw.calls]
         cleaned["decisions"] = [cleaned_record(decision, cleaner) for decision in raw.decisions]
@@ -210,7 +208,6 @@ def execution_texts(
     return ShownExecution(**cleaned, record=cleaner)
 
 
-_FIELDS = dataclasses.fields(ExecutionData)
 _TEXTS = (
     "arguments",
     "failure",

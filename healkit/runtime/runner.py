@@ -319,7 +319,8 @@ class Runner:
         `WorkerStartFailed`, or `ConfigError` for an executor that cannot be used; what a trial does never raises.
         """
         chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
-        return background.loop.wait_for(self._trials.run(chosen, parallel, executor))
+        results = background.loop.wait_for(self._trials.run(chosen, parallel, executor))
+        return [_cleaned_trial(trial, result) for trial, result in zip(chosen, results, strict=True)]
 
     def run(
         self,
@@ -379,6 +380,16 @@ def _cleaned(request: ExecutionRequest, on_output: OnOutput | None) -> OnOutput 
     if on_output is None or on_output is background.no_output:
         return on_output
     return cleaning.LiveOutputs(request.arguments, on_output)
+
+
+def _cleaned_trial(trial: Trial, result: TrialResult) -> TrialResult:
+    """Return a trial's result as it may be shown, with its value as it is."""
+    if result.failure is None and not result.printed:
+        return result
+    cleaner = cleaning.sanitizer().of_record()
+    cleaning.arguments(trial.arguments, cleaner)
+    failure = None if result.failure is None else cleaning.failure(result.failure, cleaner)
+    return msgspec.structs.replace(result, failure=failure, printed=cleaner.text(result.printed).value)
 
 
 def _clean_error(request: ExecutionRequest, error: HealkitError) -> None:

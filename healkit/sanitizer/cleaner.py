@@ -190,9 +190,10 @@ def cleaned_failure(failure: Failure, cleaner: Cleaner) -> Failure:
     cleaner = of_record(cleaner)
     failure = learn(failure, cleaner)
     text = partial(_cleaned_text, cleaner)
-    text(failure.traceback)  # the whole stack first: a name there tells what a word of the message is
+    stack = text(failure.traceback)  # first: a name there tells what a word of the message is
     frames = [msgspec.structs.replace(frame, line=text(frame.line)) for frame in failure.frames]
-    changes = {name: text(getattr(failure, name)) for name in ("evalue", "traceback", "hint")}
+    changes = {name: text(getattr(failure, name)) for name in ("evalue", "hint")}
+    changes["traceback"] = again(cleaner, stack)
     linked = [cleaned_failure(one, cleaner) for one in failure.linked]
     return msgspec.structs.replace(cleaned_facts(failure, cleaner), frames=frames, linked=linked, **changes)
 

@@ -177,7 +177,8 @@ def _secrets(errors: Sequence[BaseException]) -> list[tuple[str, str]]:
     try:
         entries = (frame for error in errors for frame, _ in traceback.walk_tb(traceback_of(error)))
         own = [frame for frame in entries if not is_own(frame.f_code.co_filename)]
-        spaces = (frame.f_locals for frame in own[-_SECRET_FRAMES:])
+        spaces = [frame.f_locals for frame in own[-_SECRET_FRAMES:]]
+        spaces += [frame.f_globals for frame in own if frame.f_globals.get("__name__") == TOOL_MODULE][:1]
         return list(itertools.islice(named_secrets(spaces), SECRETS_MAX))
     except Exception:  # noqa: BLE001 - a namespace that another thread changes; what has failed is still told
         return []
