@@ -515,6 +515,8 @@ _WIDE_BITS, _SHORT_TEXT_CHARS = 64, 64
 _WIDE = 1 << (_WIDE_BITS - 1)
 #: Smaller numbers are neither personal nor a password.
 _LEAST_NUMBER = 1000
+#: Kinds of names whose numbers are secrets; a `token` is a model's number of a word.
+_NUMBER_HIDES = frozenset({Secrecy.PASSWORD, Secrecy.SECRET, Secrecy.PIN})
 _BYTES_BEHIND = frozenset({Secrecy.TOKEN, Secrecy.SECRET, Secrecy.PASSWORD, Secrecy.PHRASE})
 
 
@@ -622,7 +624,7 @@ class Traversal:
         if not name or not _LEAST_NUMBER <= value < 10**19:
             return value
         level = secrecy_of(name)
-        if level in {Secrecy.PASSWORD, Secrecy.PIN} and not name.endswith("s"):
+        if level in _NUMBER_HIDES and not name.endswith("s"):
             return self._hide(str(value))
         if _facts_of_key(name).personal:
             cleaned = self._personal(str(value), name)
