@@ -47,8 +47,14 @@ def locate(text: str, start: int, end: int) -> Span | None:
         if (written := _KEY_BYTES.match(text, match.end())) is not None:
             return (*written.span("secret" if written["secret"] else "hex"), None)
         return byte_list(text, match.end(), Secrecy.SECRET, 16) or (stop, stop, None)
-    found = None if level is Secrecy.NONE else _behind(text, begin, stop, name, level)
-    return found or (stop, stop, None)  # empty span: the name is judged once, however many keywords it holds
+    if level is Secrecy.NONE or _HIDDEN_NEXT.match(text, stop) is not None:
+        return stop, stop, ""
+    # An empty span: the name is judged once, however many keywords it holds.
+    return _behind(text, begin, stop, name, level) or (stop, stop, None)
+
+
+#: A value that an earlier round has hidden.
+_HIDDEN_NEXT = re.compile(r"""[\s"'=:>(]{1,8}\[REDACTED:""")
 
 
 # Separators between a name and its value, and both ends. Each pattern reads a bounded stretch of text.
