@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from healkit.contracts.encoding import type_only
 from healkit.contracts.execution import (
     NOT_KEPT_OBJECT,
     TRIED_ORIGINS,
@@ -57,7 +58,15 @@ if TYPE_CHECKING:
 _ALL_OF_THEM = "hk.executions(tried=True)"
 
 
-@dataclasses.dataclass(frozen=True)
+def _repr_of(value: object) -> str:
+    """Return what `repr` does, or the type where that raises: an integer of more digits than Python writes, for one."""
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - a value of a tool's
+        return type_only(value)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
 class Execution(ExecutionData):
     """Outcome of one tool call: a value or a failure, and where it is on record.
 
@@ -91,6 +100,10 @@ class Execution(ExecutionData):
             client=started.client,
             **(known | more),
         )
+
+    def __repr__(self) -> str:
+        shown = [(each.name, getattr(self, each.name)) for each in dataclasses.fields(self) if each.repr]
+        return f"Execution({', '.join(f'{name}={_repr_of(value)}' for name, value in shown)})"
 
     @property
     def events(self) -> list[CallEvent]:
