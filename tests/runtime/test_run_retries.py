@@ -184,7 +184,9 @@ def test_side_effects_are_repeated_only_where_the_policy_says_so(healkit: Healki
 @pytest.mark.parametrize("recorded", [True, False])
 def test_a_call_that_no_worker_was_there_for_is_tried_again(recorded: bool, tmp_path: Path) -> None:
     """WORKER_START_FAILED is retryable, and was raised at once."""
-    with Healkit(tmp_path / "slow.db", config=Config(start_timeout_s=0.001, spares=0, fork_server=False)) as healkit:
+    with Healkit(
+        tmp_path / "slow.db", config=Config(start_timeout_s=0.001, spares=0, fork_server=False)
+    ) as healkit:
         healkit.vault.add("one", "def one():\n    return 1\n")
         with pytest.raises(WorkerStartFailed):
             healkit.execute("one", retry=QUICK, record=recorded)
