@@ -2,7 +2,8 @@
 
 Prints one JSON object: 10 KB of each kind of payload through `Sanitizer.clean`, the ratio to the floor (one
 case-insensitive scan by `re` for a single word, which any sanitiser needs at the least), and the target of 3 ms. Times
-in µs; payload and floor are measured in turns in one run, so that a busy machine slows both. Then, of the secrets of
+in µs; payload and floor are measured in turns in one run, so that a busy machine slows both. Then the ms
+of each of `hard_texts`, 10 KB of what no real text is. Then, of the secrets of
 `secret_samples`, how many of each kind are gone, and how many of its harmless lines were changed. Last the same for
 `blind_set`, which was written without sight of the sanitiser; there harmless files are counted too, and
 apart those that hold more than their authors' addresses, and those where a secret was found. At the end the seconds for
@@ -12,6 +13,7 @@ a megabyte of code, of many secrets, and of the worst texts that a seeded search
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import random
 import re
@@ -55,6 +57,31 @@ def payloads() -> dict[str, Any]:
         "contacts": {"contacts": contacts, "note": (code * 3)[:7500]},
         "a secret on every line": (secrets * 200)[:SIZE_BYTES],
     }
+
+
+def hard_texts() -> dict[str, str]:
+    """10 KB each of texts that look like nothing, like numbers, or like secrets without an end."""
+    source = random.Random(6)
+    binary = source.randbytes(SIZE_BYTES)
+    patterns = {
+        "one letter": lambda: "a",
+        "one capital": lambda: "A",
+        "names and =": lambda: "token=",
+        "names": lambda: "pw ",
+        "or": lambda: " or '",
+        "secrets": lambda: f"api_key=z9y8x7w{source.randrange(1000)} ",
+        "logins": lambda: "client.auth('reporter', 'VxePIxIJ2Z') ",
+        "+ and digits": lambda: f"+{source.randrange(10**11)} ",
+        "00 and digits": lambda: f"00{source.randrange(10**9):09} ",
+        "212-555-0147": lambda: "-".join(f"{source.randrange(10**size):0{size}}" for size in (3, 3, 4)) + " ",
+        "16 digits": lambda: f"{source.randrange(10**16):016},",
+        "IBANs": lambda: f"GB{source.randrange(100):02}WEST{source.randrange(10**14):014} ",
+        "mails": lambda: f"u{source.randrange(9999)}@ex{source.randrange(9999)}.com ",
+    }
+    texts = {"base64": base64.b64encode(binary).decode(), "hex": binary.hex()}
+    for name, made in patterns.items():
+        texts[name] = "".join(made() for _ in range(SIZE_BYTES))
+    return {name: text[:SIZE_BYTES] for name, text in texts.items()}
 
 
 def timed_us(work: Callable[[], object]) -> float:
@@ -140,6 +167,10 @@ def main() -> None:
         "start_ms": round(start_ms, 1),
         "target_us": TARGET_US,
         "payloads": {name: measured(sanitizer, value) for name, value in payloads().items()},
+        "ms of a hard 10 KB": {
+            name: round(seconds_per_mb(sanitizer.clean, text, 10) * len(text) / 1e3, 2)
+            for name, text in hard_texts().items()
+        },
         "s a megabyte": megabytes(sanitizer, given.seed, given.rounds),
     }
     json.dump(report, sys.stdout, indent=2)

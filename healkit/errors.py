@@ -37,7 +37,8 @@ HealkitError
 ├── IsolationUnavailable           ISOLATION_UNAVAILABLE
 ├── WorkerError                    WORKER_ERROR
 │   └── WorkerStartFailed          WORKER_START_FAILED
-│       └── WorkerNotRestricted    WORKER_NOT_RESTRICTED
+│       ├── WorkerNotRestricted    WORKER_NOT_RESTRICTED
+│       └── WorkerUnusable         WORKER_UNUSABLE    (its interpreter, or a path that it is granted)
 ├── LogFileError                   LOG_FILE_ERROR     (an export, import or archive of the log)
 │   └── ArchiveBusy                ARCHIVE_BUSY
 ├── AuditError                     AUDIT_ERROR
@@ -69,6 +70,7 @@ HealkitError
 ├── RequestRefused                 REQUEST_REFUSED    (by the collector's server; one of REQUEST_CODES)
 ├── McpError                       MCP_ERROR          (an MCP server's answer that is no value)
 │   └── McpUnavailable             MCP_UNAVAILABLE
+│       └── McpMissing             MCP_MISSING        (its program is not there, or may not be run)
 ├── AgentRefused                   AGENT_REFUSED      (what an agent asks of healkit's own MCP server)
 │   ├── ApprovalNeeded             APPROVAL_NEEDED
 │   └── AgentLimit                 AGENT_LIMIT
@@ -400,6 +402,12 @@ class WorkerNotRestricted(WorkerStartFailed):
     code = "WORKER_NOT_RESTRICTED"
 
 
+class WorkerUnusable(WorkerStartFailed):
+    """A worker that cannot be started as asked: its interpreter lacks something, or a granted path leads away."""
+
+    code = "WORKER_UNUSABLE"
+
+
 class PlotUnavailable(HealkitError):
     """A plot that was asked for where the extra that draws is not installed."""
 
@@ -575,6 +583,12 @@ class McpUnavailable(McpError):
     code = "MCP_UNAVAILABLE"
 
 
+class McpMissing(McpUnavailable):
+    """An MCP server whose program is not there or may not be run, or the package that talks to it."""
+
+    code = "MCP_MISSING"
+
+
 class AgentRefused(HealkitError):
     """Request of an agent that healkit's MCP server does not grant, or not so."""
 
@@ -697,7 +711,8 @@ REQUEST_CODES: dict[str, int] = {
 # `retryable` is a promise to a loop: the same action with nothing changed may end differently, and a first attempt has
 # done no harm that a second one would double. A tool's own failure is not retryable in that sense: repeating the same
 # failure wastes time, and what a killed host's tool had done by then is unknown. The exception is one that says that
-# something outside did not answer (`TRANSIENT`); whether the tool may be run twice is for the caller to know.
+# something outside did not answer (`TRANSIENT`), if the tool's own line raised it: a worker has no network, so that one
+# from a library is the same again. Whether the tool may be run twice is for the caller to know.
 
 
 #: Codes of faults that may go away by themselves: a lock, a lost worker, a server that did not answer.

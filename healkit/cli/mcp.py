@@ -38,6 +38,7 @@ _TOOLS = Option(
 _REQUESTS = Option(
     "requests_only", "never ask for consent through the client: requests wait", bool, default=False
 )
+_DEMO = Option("demo", "add the samples and the broken tools that are not there yet", bool, default=False)
 _PRINT = Option("print_config", "print the configuration of a client, and end", metavar="CLIENT")
 _VARIABLE = "HEALKIT_MCP_TOKEN"
 
@@ -48,6 +49,7 @@ def mcp(
     ] = "default",
     tools: Annotated[str, _TOOLS] = "*",
     requests_only: Annotated[bool, _REQUESTS] = False,
+    demo: Annotated[bool, _DEMO] = False,
     http: Annotated[bool, _HTTP] = False,
     host: Annotated[str, _HOST] = "127.0.0.1",
     port: Annotated[int, _PORT] = 8009,
@@ -59,7 +61,7 @@ def mcp(
     if importlib.util.find_spec("mcp") is None:
         raise ConfigError("The MCP server needs the package mcp.", hint="pip install 'healkit[mcp]'")
     if print_config is not None:
-        return _configuration(print_config, persona, tools, db, requests_only=requests_only)
+        return _configuration(print_config, persona, tools, db, requests_only=requests_only, demo=demo)
     from healkit.mcp_server.transports import Wire, serve_http, serve_stdio
 
     if not http and sys.stdin.isatty():
@@ -77,7 +79,10 @@ def mcp(
     with contextlib.ExitStack() as stack:
 
         def opened() -> Healkit:
-            return stack.enter_context(open_healkit(db, create=True, many_runs=True))
+            healkit = stack.enter_context(open_healkit(db, create=True, many_runs=True))
+            if demo:
+                healkit.seed()
+            return healkit
 
         chosen = ServerOptions(persona, tools, through_client=not requests_only)
         served = AgentServer(opened, Config.from_environment(), chosen).protocol
@@ -109,7 +114,9 @@ def _announce(where: str, made_up: str | None) -> None:
         say(f"The token, made up for this run and not shown again: {made_up}")
 
 
-def _configuration(client: str, persona: str, tools: str, db: str | None, *, requests_only: bool) -> Answer:
+def _configuration(
+    client: str, persona: str, tools: str, db: str | None, *, requests_only: bool, demo: bool
+) -> Answer:
     from healkit.mcp_server.clients import configuration
     from healkit.store.database import resolve_url
 
@@ -120,6 +127,7 @@ def _configuration(client: str, persona: str, tools: str, db: str | None, *, req
     given = ["--persona", persona] if persona != "default" else []
     given += ["--tools", tools] if tools != "*" else []
     given += ["--requests-only"] if requests_only else []
+    given += ["--demo"] if demo else []
     line, where = configuration(client, given, url)
     return Answer(text=line, notes=[f"It goes into {where}."])
 

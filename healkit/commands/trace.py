@@ -1,11 +1,13 @@
 """Commands on recorded runs: list, show, validate, diff, sync.
 
-All but `sync` read folders alone: the database is not opened, and need not exist.
+All but `sync` read folders: of the database only which runs are its own is read, and it need not exist.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +18,9 @@ from healkit.commands.table import DB, FAILED, OK, Answer, Command, Group, Json
 from healkit.config import Config
 from healkit.options import Option, word
 from healkit.rendering import runs, timeline
-from healkit.store.locations import resolve_url, sqlite_path, views_folder
+from healkit.store.locations import resolve_url, sqlite_path, sqlite_uri, views_folder
 from healkit.tracing.reader import diff_runs, in_order, read_run, validate_run
-from healkit.tracing.run_folders import find_run, run_folders, runs_folder
+from healkit.tracing.run_folders import LAST, find_run, run_folders, runs_folder
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -71,7 +73,7 @@ def diff(
     db: Db = None,
 ) -> Answer:
     """Show where two runs differ, event by event. Exit 0: they are the same; 1: they differ."""
-    found = diff_runs(*(read_run(find_run(_runs_dir(db), run)) for run in (left, right)))
+    found = diff_runs(*(read_run(_folder(run, db)) for run in (left, right)))
     return Answer(
         lambda: runs.diff(found),
         lambda: {"same": found.same, "differences": msgspec.to_builtins(found.differences)},
@@ -116,9 +118,28 @@ def _runs_dir(db: str | None) -> Path:
     return runs_folder(Config.from_environment(), sqlite_path(resolve_url(db)))
 
 
+def _folder(run: str, db: str | None) -> Path:
+    path = sqlite_path(resolve_url(db))
+    if run != LAST or path is None or not path.is_file():
+        return find_run(_runs_dir(db), run)
+    with contextlib.closing(sqlite3.connect(sqlite_uri(path, "ro"), uri=True)) as connection:
+
+        def is_own(run_id: str) -> bool:
+            try:
+                return connection.execute(_IS_OWN, {"run": run_id}).fetchone() is not None
+            except sqlite3.Error:  # no database of healkit's
+                return True
+
+        return find_run(_runs_dir(db), run, is_own)
+
+
+_IS_OWN = """SELECT 1 FROM executionlog WHERE run_id = :run UNION ALL
+SELECT 1 FROM traceauditentry WHERE run_id = :run LIMIT 1"""
+
+
 def _validated(run: str, db: str | None) -> Run:
     url = resolve_url(db)
-    return validate_run(find_run(_runs_dir(db), run), views_folder(sqlite_path(url), url))
+    return validate_run(_folder(run, db), views_folder(sqlite_path(url), url))
 
 
 def _run_json(run: Run) -> Json:

@@ -44,6 +44,10 @@ REPORT_EXTRA_BYTES = 4 * 1024 * 1024
 CONTENTS_MAX = 100_000
 #: Limit of the threads that are named.
 THREADS_MAX = 8
+#: Audit events of Python's by which code starts a program or another process.
+STARTS_PROGRAMS = (
+    "os.system", "subprocess.Popen", "os.posix_spawn", "os.spawn", "os.exec", "os.fork", "os.forkpty", "pty.spawn",
+)  # fmt: skip
 
 #: Stands in a piece of work whose calls are made.
 NO_CASSETTE = msgspec.Raw(b"null")
@@ -147,6 +151,7 @@ class ExecutionComplete(
     `took_s` is how long the code ran, in seconds: by the clock, or where it never waited for anything, of the
     processor's time, which a busy machine does not make longer. `outline` is what the value's JSON does not say of
     its types. `threads` are the names of those that still ran when the tool had returned, and some time after.
+    `programs` are the functions by which the tool tried to start one, such as `os.system`.
     `answered` counts the calls that a cassette has answered, `displaced` those of them that had other arguments.
     """
 
@@ -159,6 +164,7 @@ class ExecutionComplete(
     outline: Annotated[str, msgspec.Meta(max_length=OUTLINE_MAX_CHARS)] = ""
     contents: Annotated[list[tuple[_Number, _Number]], msgspec.Meta(max_length=CONTENTS_MAX)] = []
     threads: Annotated[list[_Name], msgspec.Meta(max_length=THREADS_MAX)] = []
+    programs: Annotated[list[_Name], msgspec.Meta(max_length=len(STARTS_PROGRAMS))] = []
     answered: _Number = 0
     displaced: _Number = 0
 

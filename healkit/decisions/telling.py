@@ -252,6 +252,8 @@ def look_like_cells(frame: pd.DataFrame) -> set[Any]:
     )
     if is_transposed or any(name is not None for name in frame.columns.names):
         return set(frame.columns)
+    if (spread := _spread_labels(frame)) is not None:
+        return spread
     dummies: dict[str, list[int]] = {}
     for position, label in enumerate(frame.columns):
         if isinstance(label, str) and _is_dummy(frame.iloc[:, position]):
@@ -264,6 +266,44 @@ def look_like_cells(frame: pd.DataFrame) -> set[Any]:
             if bool((sums <= 1).all()) and bool((sums == 1).any()):
                 found |= {frame.columns[position] for position in positions}
     return found
+
+
+#: Columns that a pivot's index had, at most; names of its cells from which on their form alone says so.
+_KEYS_MAX, _SPREAD_LEAST = 3, 3
+#: Names that pandas gives to row labels without one.
+_UNNAMED = frozenset(["index", "level_0"])
+
+
+def _spread_labels(frame: pd.DataFrame) -> set[Any] | None:
+    """Return the labels that a pivot or a transposition left where `reset_index()` took their name; None for none.
+
+    A pivot sorts: its rows by the columns of its index, each of them once, and the names of its cells, whose columns
+    are all of one type. Two names do for that where they alone begin with a capital.
+    """
+    labels = list(frame.columns)
+    if len(labels) < 2 or not len(frame) or not all(isinstance(label, str) for label in labels):
+        return None
+    if labels[0] in _UNNAMED and is_text(frame.iloc[:, 0]):
+        return set(labels[1:])
+    for count in range(1, min(_KEYS_MAX, len(labels) - 2) + 1):
+        keys, spread = labels[:count], labels[count:]
+        capitals = not any(key[:1].isupper() for key in keys) and all(one[:1].isupper() for one in spread)
+        if len(spread) < _SPREAD_LEAST and not capitals:
+            continue
+        types = {str(dtype) for dtype in frame.dtypes.iloc[count:]}
+        if (
+            len(types) != 1
+            or spread != sorted(spread)
+            or not pd.api.types.is_numeric_dtype(frame.dtypes.iloc[-1])
+        ):
+            continue
+        try:
+            rows = pd.MultiIndex.from_frame(frame.iloc[:, :count])
+            if rows.is_unique and rows.is_monotonic_increasing:
+                return set(spread)
+        except (TypeError, ValueError, NotImplementedError):  # cells that cannot be compared
+            continue
+    return None
 
 
 def _is_dummy(column: pd.Series[Any]) -> bool:

@@ -310,6 +310,8 @@ class Healing:
         outside = self._cause_outside()
         self._ask_advisors(outside=bool(outside))
         if outside and not any(one.plausible and one.verdict != "silenced" for one in self._case.attempts):
+            self._diagnosis = dataclasses.replace(self._diagnosis, fixable=False, why_not=outside)
+            self._record.inspected(step, self._diagnosis)  # once more: the checks have shown it
             return Ending("not_mendable", outside)
         if self._validator.light and not self._is_cell:  # else it is run on its checks only
             self._keep_attempts(with_changes_doubted(self._case, self._bench))

@@ -249,13 +249,11 @@ class ToolGraph:
             edges = [ToolEdge(*row) for row in session.execute(select(TOOL_EDGES))]
             called = set(session.scalars(select(TOOL_NODES.c.name)))
             code = {(tool.tool_name, code.code) for tool, _, code in active_rows(session, None)}
-        made = {(edge.source, edge.target): edge for edge in edges if edge.kind == "contains"}
         for name, text in code:
             for pair in {
                 (name, node_of(one.replace(".", ":", 1))) for one in called_by(text) if one is not None
             }:
-                seen = made.get(pair, ToolEdge(*pair, "contains"))
-                edges.append(dataclasses.replace(seen, kind="dependency"))
+                edges.append(ToolEdge(*pair, "dependency"))  # the calls themselves are those of `contains`
         ordered = sorted(set(edges), key=lambda edge: (-edge.weight, -edge.count, edge.source, edge.target))
         return ordered, sorted(called | {name for name, _ in code})
 

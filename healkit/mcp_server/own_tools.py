@@ -99,6 +99,11 @@ class AgentCall:
         if name not in _OWN:
             return None
         given = {key: value for key, value in given.items() if value is not None}
+        known = _schema(name)["properties"]
+        if "tool_name" in given and not {"name", "tool"}.isdisjoint(
+            known
+        ):  # as the seeded debug tools call it
+            given = {"name" if "name" in known else "tool": given.pop("tool_name"), **given}
         validate_arguments(_Own(name, _schema(name)), given)
         if any(isinstance(value, int) and abs(value) > _INT_MAX for value in given.values()):
             raise ArgumentsInvalid(f"{name} cannot be called with a number beyond {_INT_MAX:,}.")

@@ -62,6 +62,8 @@ INSTRUCTIONS = (
 )
 #: Group of the operations that a decision is made of: `decide` calls them, and tells what there is.
 _DECIDING = "decide"
+#: Group of the seeded tools that read the log: healkit's own of the same name do what they do.
+_DEBUG = "debug"
 #: How often a long call says that it goes on, and the vault is looked at for changes.
 PROGRESS_EVERY_S, _LOOK_EVERY_S = 5.0, 1.0
 #: Connections that are told of changes, and characters of a tool's name and description as clients take them.
@@ -178,14 +180,16 @@ class AgentServer:
             served = entry.persona == persona or (entry.persona == DEFAULT_PERSONA and name not in best)
             if served and not entry.draft:
                 best[name] = entry
-        pattern = self._options.tools
+        pattern, own = self._options.tools, own_tools()
+        taken = {tool.name for tool in own}
         shown = {
             name: one
             for name, one in best.items()
-            if fnmatchcase(name, pattern) and (pattern != "*" or one.group != _DECIDING)
+            if fnmatchcase(name, pattern)
+            and (pattern != "*" or one.group != _DECIDING)
+            and (name not in taken or one.group != _DEBUG)
         }
-        own = own_tools()
-        names = exposed_names(shown, {tool.name for tool in own})
+        names = exposed_names(shown, taken)
         tools = [*own, *(tool_of(hk, exposed, shown[name]) for exposed, name in names.items())]
         self._listed = _Listed(stamp, ListToolsResult(tools=tools), names)
         return self._listed

@@ -197,7 +197,7 @@ def _answer(call: CallRecord) -> tuple[msgspec.Raw, str]:
 def _told(call: CallRecord) -> tuple[str, str]:
     """Return name and message of the error that the tool got; the record may hold more than it was told."""
     text = call.error
-    if call.error_code in ("CALL_REFUSED", "MCP_ERROR", "MCP_UNAVAILABLE"):
+    if call.error_code in ("CALL_REFUSED", "MCP_ERROR", "MCP_UNAVAILABLE", "MCP_MISSING"):
         return "", text.partition(" Cause: ")[0]
     if text.startswith("Traceback"):
         text = text.rstrip("\n").rpartition("\n  ")[2].partition("\n")[2] or text

@@ -486,6 +486,7 @@ class Executor:
                 WITHOUT_GRANTS if call.untrusted else "",
                 "" if outcome.drained else _NOT_DRAINED,
                 _threads_left(result.threads) if result is not None and result.threads else "",
+                _programs_denied(recording.started, outcome),
                 "" if call.request.replay is None else call.request.replay.warning,
             ),
             code=call.entry.code,
@@ -534,6 +535,17 @@ def _attempts_before(rows: Sequence[int | None]) -> str:
     known = ", ".join(f"{row}" for row in rows if row is not None)
     where = f" (log: {known})" if known else ""
     return f"Attempt {len(rows) + 1}; {count(len(rows), 'earlier one')} failed by a passing fault{where}."
+
+
+def _programs_denied(started: Started, outcome: Outcome) -> str:
+    """Say that the tool tried to start a program; empty where it did not, or may."""
+    tried = () if outcome.complete is None else outcome.complete.programs
+    if not tried or started.isolation == "process":
+        return ""
+    return (
+        f"The tool tried to start a program ({', '.join(tried)}), which no worker may: it was not run. "
+        "Do it in Python, or let the tool call a function of yours (hk.provide)."
+    )
 
 
 def _threads_left(names: Sequence[str]) -> str:

@@ -25,6 +25,7 @@ from healkit.errors import (
     CallTimedOut,
     ConfigError,
     McpError,
+    McpMissing,
     McpUnavailable,
     did_you_mean,
     named,
@@ -104,7 +105,7 @@ class MCPServer:
         try:
             self._known = self._wait(lambda session: session.definitions(), limit_s)
         except _CannotStart as error:
-            raise McpUnavailable(str(error)) from None
+            raise error.told(str(error)) from None
         except TimeoutError:
             raise McpUnavailable(
                 f"The MCP server {self.server!r} did not list its tools within {limit_s:g} s."
@@ -133,7 +134,7 @@ class MCPServer:
                 f"The MCP server {self.server!r} gave no answer within {context.timeout_s:g} s."
             ) from None
         except _CannotStart as error:
-            raise McpUnavailable(
+            raise error.told(
                 f"The MCP server {self.server!r} is not available.",
                 hint="The log's record of this call says why.",
             ) from error
@@ -205,9 +206,8 @@ class MCPServer:
         if session.refusal is not None:
             raise McpError(session.refusal.message, hint=session.refusal.hint)
         said = f" It wrote: {session.last_words}" if session.last_words else ""
-        raise _CannotStart(
-            f"The MCP server {self.server!r} ({self.spec}) cannot be used: {session.problem}.{said}"
-        )
+        cannot = _Missing if session.missing else _CannotStart
+        raise cannot(f"The MCP server {self.server!r} ({self.spec}) cannot be used: {session.problem}.{said}")
 
     def _current(self) -> Session:
         from healkit.runtime.mcp_session import Session
@@ -228,6 +228,14 @@ class MCPServer:
 
 class _CannotStart(Exception):
     """Reason why a server is unavailable, in full: for the user and the log, not for tools."""
+
+    told: type[McpUnavailable] = McpUnavailable
+
+
+class _Missing(_CannotStart):
+    """Its program is not there, or may not be run, and will not be by itself."""
+
+    told = McpMissing
 
 
 class MCPServers:
@@ -327,7 +335,7 @@ def require_sdk() -> None:
     try:
         import healkit.runtime.mcp_session  # noqa: F401 - only whether it can be imported
     except ImportError as error:
-        raise McpUnavailable(
+        raise McpMissing(
             f"MCP servers need the package 'mcp' ({error}).", hint="Run: pip install 'healkit[mcp]'"
         ) from error
 

@@ -63,8 +63,8 @@ class CallNotMade(Exception):
 class Session:
     """Session with a server, from its start or the first request until it is closed or gone.
 
-    `settled` is set once it is ready or has failed; `problem` says why it failed or ended, `closed` that it has, and
-    `refusal` that it was we who would not have its tools.
+    `settled` is set once it is ready or has failed; `problem` says why it failed or ended, `missing` that its program
+    is not there or may not be run, `closed` that it has ended, `refusal` that it was we who would not have its tools.
     """
 
     def __init__(self, spec: ServerSpec) -> None:
@@ -72,7 +72,7 @@ class Session:
         self.settled = asyncio.Event()
         self.closed = False
         self.ready = False
-        self.problem = ""
+        self.problem, self.missing = "", False
         self.refusal: McpError | None = None
         self.ended_at = math.inf
         self._client: Client | None = None
@@ -143,6 +143,7 @@ class Session:
         except Exception as error:  # noqa: BLE001 - whatever ended it is told with the next question
             first = _first(error)
             self.problem = _reason(first) + self._strange
+            self.missing = isinstance(first, FileNotFoundError | PermissionError)
             self.refusal = first if isinstance(first, McpError) else None
         finally:
             self.closed = True

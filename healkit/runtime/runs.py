@@ -749,7 +749,8 @@ def fault_of(failure: Failure, calls: Sequence[CallRecord]) -> tuple[str, str]:
     """Return code and exception of what went wrong: of the last call, where the tool let its error through."""
     last = calls[-1] if calls and failure.ename == "ToolCallError" else None
     if last is None or last.success is not False:
-        return failure.code, failure.ename
+        own = not failure.frames or failure.frames[-1].in_tool
+        return failure.code, failure.ename if own else ""
     said = last.error.strip().rpartition("\n")[2]
     return last.error_code or "", said.partition(":")[0]
 

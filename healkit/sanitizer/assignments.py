@@ -18,6 +18,7 @@ from healkit.sanitizer.secret_values import (
     BARE,
     HIDDEN,
     QUOTED,
+    STRUCTURED,
     hides,
     is_generated,
     is_line,
@@ -46,8 +47,14 @@ def locate(text: str, start: int, end: int) -> Span | None:
         if (written := _KEY_BYTES.match(text, match.end())) is not None:
             return (*written.span("secret" if written["secret"] else "hex"), None)
         return byte_list(text, match.end(), Secrecy.SECRET, 16) or (stop, stop, None)
-    found = None if level is Secrecy.NONE else _behind(text, begin, stop, name, level)
-    return found or (stop, stop, None)  # empty span: the name is judged once, however many keywords it holds
+    if level is Secrecy.NONE or _HIDDEN_NEXT.match(text, stop) is not None:
+        return stop, stop, ""
+    # An empty span: the name is judged once, however many keywords it holds.
+    return _behind(text, begin, stop, name, level) or (stop, stop, None)
+
+
+#: A value that an earlier round has hidden.
+_HIDDEN_NEXT = re.compile(r"""[\s"'=:>(]{1,8}\[REDACTED:""")
 
 
 # Separators between a name and its value, and both ends. Each pattern reads a bounded stretch of text.
@@ -519,7 +526,8 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
     if value is None or value.f_string:
         return None
     if value.where == QUOTED:
-        return judged(text, value, name, level)
+        in_data = match["closed"] in {'"', "'"} and match["sign"] == ":"
+        return judged(text, value._replace(where=STRUCTURED) if in_data else value, name, level)
     if level is Secrecy.HEADER:
         return header(text, position, name)
     if level in _WHOLE_LINES and (line := _line_value(text, begin, match, value)) is not None:
@@ -662,8 +670,8 @@ def judged(text: str, value: ValueSpan, name: str, level: Secrecy, *, loose: boo
     found = text[value.start : value.end]
     if value.where == BARE and text[value.end : value.end + 1] in {"(", "["}:
         return None
-    if level is Secrecy.HEADER and value.where == QUOTED:
-        if not hides(level, name, found, QUOTED):
+    if level is Secrecy.HEADER and value.where != BARE:
+        if not hides(level, name, found, value.where):
             return None
         scheme = re.match(r"\s*(?:Basic|Bearer|Digest|Token|ApiKey)\s+(?=\S)", found, re.IGNORECASE)
         return value.start + (scheme.end() if scheme else 0), value.end, None
@@ -746,7 +754,7 @@ def _in_settings(text: str, begin: int) -> bool:
     return (
         "-" in name
         or "." in name
-        or (value.isalpha() and value.islower() and len(value) > 4 and value not in _VARIABLES)
+        or (value.isalpha() and value.islower() and len(value) > 2 and value not in _VARIABLES)
     )
 
 

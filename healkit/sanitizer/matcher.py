@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import string
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -22,6 +23,8 @@ import msgspec
 
 from healkit.contracts.encoding import int_text, type_only
 from healkit.sanitizer.rule import (
+    FOUND,
+    READ_ON,
     Locate,
     SanitizerRule,
     Span,
@@ -50,6 +53,7 @@ _SHORTEST_NUMBER, _SHORTEST_PLAIN = 9, 13
 _SHORTEST_OTHER = 11
 #: Texts up to that size are common in data: without keyword and number they take a short way.
 _SHORT_CHARS, _SHORTEST_SEARCHED = 64, 15
+_LETTERS = frozenset(string.ascii_lowercase)
 #: Characters that the patterns may read beyond a number.
 _LOOK_AHEAD = 4
 
@@ -103,15 +107,16 @@ class Matcher:
         self._searched = [item for item in plain if not item[0].among_numbers]
         self._numeric = [item for item in plain if item[0].among_numbers]
         self._custom = [(rule, fast_pattern(rule.pattern)) for rule in rules if rule.custom]
-        by_keyword: dict[str, list[tuple[int, int, SanitizerRule, Locate]]] = {}
+        by_keyword: dict[str, list[tuple[int, int, int, SanitizerRule, Locate]]] = {}
         for number, rule in enumerate(rules):
-            locate = rule.locator()
+            locate, work = rule.locator(), rule.work if rule.locate is not None else 0
             for keyword in () if rule.custom else rule.keywords:
-                by_keyword.setdefault(keyword, []).append((_RANKS[rule.kind], number, rule, locate))
+                by_keyword.setdefault(keyword, []).append((_RANKS[rule.kind], number, work, rule, locate))
         self._automaton = ahocorasick.Automaton()
         for keyword in sorted(by_keyword, key=_rarity):
             wanted = sorted(by_keyword[keyword], key=lambda item: item[0])
-            self._automaton.add_word(keyword, (len(keyword), tuple(wanted)))
+            of_words = keyword[0].isalpha() and all(rule.of_words for _, _, _, rule, _ in wanted)
+            self._automaton.add_word(keyword, (len(keyword), of_words, tuple(wanted)))
         if by_keyword:
             self._automaton.make_automaton()
 
@@ -177,18 +182,21 @@ class Matcher:
         hits: Iterator[Any] = iter(())
         for window in windows if len(self._automaton) else ():
             hits = chain(hits, self._automaton.iter(folded, *window))
-        for last, (size, wanted) in hits:
+        no_escape = "\\" not in text and "%" not in text and "\x1b" not in text
+        for last, (size, of_words, wanted) in hits:
             start = last - size + 1
+            if of_words and no_escape and folded[start - 1 : start] in _LETTERS:
+                continue  # in the middle of a word
             if text.startswith(HIDDEN, start - len(HIDDEN)) or (
                 tries <= 0 and _IN_HIDDEN.search(text, max(0, start - _HIDDEN_MAX_CHARS), start)
             ):
                 continue  # a word of what stands for a hidden text
-            for rank, number, rule, locate in wanted:
+            for rank, number, work, rule, locate in wanted:
                 if start < ends[rank] or start < judged[number]:
                     continue
-                tries -= rule.locate is not None  # a pattern alone is cheap
+                tries -= work
                 try:
-                    if tries > 0 or rule.locate is None:
+                    if tries > 0 or not work:
                         span = locate(text, start, last + 1)
                     else:
                         span = _unjudged(text, start, last + 1, rule)
@@ -198,7 +206,9 @@ class Matcher:
                     continue
                 if span[1] <= span[0]:
                     judged[number] = span[1]
+                    tries -= READ_ON if work and span[2] is None else 0
                     continue
+                tries -= FOUND if work else 0
                 found.append(HiddenSpan(span[0], span[1], rank, rule, span[2]))
                 for covered in range(rank, 4):
                     if span[1] > ends[covered]:
@@ -518,6 +528,8 @@ _WIDE_BITS, _SHORT_TEXT_CHARS = 64, 64
 _WIDE = 1 << (_WIDE_BITS - 1)
 #: Smaller numbers are neither personal nor a password.
 _LEAST_NUMBER = 1000
+#: Kinds of names whose numbers are secrets; a `token` is a model's number of a word.
+_NUMBER_HIDES = frozenset({Secrecy.PASSWORD, Secrecy.SECRET, Secrecy.PIN})
 _BYTES_BEHIND = frozenset({Secrecy.TOKEN, Secrecy.SECRET, Secrecy.PASSWORD, Secrecy.PHRASE})
 
 
@@ -625,7 +637,7 @@ class Traversal:
         if not name or not _LEAST_NUMBER <= value < 10**19:
             return value
         level = secrecy_of(name)
-        if level in {Secrecy.PASSWORD, Secrecy.PIN} and not name.endswith("s"):
+        if level in _NUMBER_HIDES and not name.endswith("s"):
             return self._hide(str(value))
         if _facts_of_key(name).personal:
             cleaned = self._personal(str(value), name)

@@ -66,7 +66,13 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
     value = value.strip()
     if where == STRUCTURED and value[:1] in {"'", '"'} and value[-1:] == value[:1]:
         value = value[1:-1].strip()  # the `repr` of a variable
-    if len(value) < 3 or is_reference(value):
+    if where == STRUCTURED and (level in _ANY_VALUE or (level in _ANY_WORD and not _SAYS_LITTLE.match(name))):
+        return _NO_DATA.fullmatch(value) is None
+    if where == BARE and value.isdigit() and level in _NUMBERS_TOO:
+        return len(value) >= (_DIGITS_LEAST if level is Secrecy.TOKEN and not _OWNED.match(name) else 4)
+    if len(value) < 3 and (loose or level is not Secrecy.PASSWORD or not value.isalnum()):
+        return False
+    if is_reference(value):
         return False
     folded = value.lower()
     if folded in _NOT_A_VALUE or is_placeholder(value):
@@ -79,8 +85,6 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
         return _address_hides(value, webhook=level is Secrecy.WEBHOOK)
     if level is Secrecy.HEADER:
         return _header_hides(value, where)
-    if where == STRUCTURED and level in _ANY_VALUE and not is_path_or_url(value):
-        return not _same_name(name, value) and not _talks_of_it(value)
     if is_path_or_url(value) or (where == BARE and is_code(value) and (loose or not _dotted_token(value))):
         return False
     if where == BARE and value.isidentifier():
@@ -98,14 +102,12 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
             )
         if (
             _OWNED.match(name)
-            and _outcome_or_password(value)
+            and (_outcome_or_password(value) or (value.isalpha() and not loose and not names_a_secret(value)))
             and not (ALGORITHM.match(value) or DOTTED.match(value))
         ):
             return True
         if where != BARE and value.isdigit():
             return len(value) >= _DIGITS_LEAST
-        if where == STRUCTURED and " " not in value and not _GRAMMAR_TOKEN.match(name):
-            return not _same_name(name, value)
         return (
             is_generated(value)
             or looks_like_token(value)
@@ -115,7 +117,11 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
                 and len(value) >= _WEAK_LEAST
                 and _is_mixed(value)
             )
-            or (where != BARE and name.lower().endswith(("token", "tokens")) and _is_plain_word(value))
+            or (
+                where != BARE
+                and name.lower().endswith(("token", "tokens"))
+                and (_is_plain_word(value) or (" " in value and _is_no_sentence(value.split())))
+            )
         )
     if where != BARE and len(value) >= _WEAK_LEAST and _WEAK_NAME.search(name) and _is_mixed(value):
         return True
@@ -123,10 +129,24 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
     return len(value) >= least and looks_like_token(value) and not DOTTED.match(value)
 
 
-#: In data, any text behind such a name is hidden.
+#: In data, any text behind such a name is hidden, whatever it looks like.
 _ANY_VALUE = frozenset({Secrecy.PASSWORD, Secrecy.SECRET, Secrecy.PHRASE})
-#: A plain `token` is a word of a grammar or of a model's vocabulary as often as a secret.
-_GRAMMAR_TOKEN = re.compile(r"(?i)(?:tokens?|auth|cookies?|pass)$")
+_NUMBERS_TOO = _ANY_VALUE | {Secrecy.TOKEN}
+#: In data, behind such a name too, unless the name alone says nothing: `auth` may be a scheme, `pass` a count.
+_ANY_WORD = frozenset({Secrecy.TOKEN, Secrecy.HEADER})
+#: In data, what is no value: nothing, a type's name, a template as a whole, what was hidden or masked before.
+_NO_DATA = re.compile(
+    r"""(?xi)(?: | none | null | nil | nan | undefined | true | false | required | optional | str(?:ing)? | bytes | int(?:eger)? | float
+    | bool(?:ean)? | number | object | array | list | dict | any | secretstr | \$\{[^{}]*\} | \$?\{\{[^{}]*\}\} | \{[\w.]*\} | <[^<>]*> | %\(\w+\)s | %s
+    | \$(?-i:[A-Z_][A-Z0-9_]*) | [*.•…]+ | x{3,} | -+ | \? | (?:vault:|arn:|op://|ENC\[|!vault).*
+    | (?:[a-z-]{2,20}\ )?\[(?:REDACTED:[\w-]+|TRUNCATED|[A-Z]+)\](?:\ …\ \[TRUNCATED\].*)? )""",
+    re.DOTALL,
+)
+#: In code, a plain `token` is a word of a grammar or of a model's vocabulary as often as a secret.
+_GRAMMAR_TOKEN, _SAYS_LITTLE = (
+    re.compile(r"(?i)(?:tokens?|auth|cookies?|pass)$"),
+    re.compile(r"(?i)(?:auth|cookies?|pass)$"),
+)
 _DIGITS_LEAST, _WEAK_LEAST = 6, 8
 #: `password_super_secure`, `apikey_myservice`: more is said of it, and it is one.
 _WEAK_NAME = re.compile(r"(?i)(?:pass(?:word|wd)|pwd|api_?key|secret|(?:access|auth|api)_?token)[\W_]")
@@ -176,17 +196,17 @@ def _password_hides(level: Secrecy, name: str, value: str, where: str, *, loose:
     if " " in value or "\n" in value:
         return _spaced_hides(level, value, where)
     if value.isdigit():
-        return len(value) >= 4 and (where != BARE or not loose or len(value) >= 6)
+        return len(value) >= 4
     if _same_name(name, value):
         return False
-    if where == BARE and loose:
-        return (_has_digit_or_symbol(value) and len(value) >= 6) or is_generated(value)
-    return len(value) >= (3 if where == QUOTED else 4)
+    return not (where == BARE and loose) or (
+        (_has_digit_or_symbol(value) and len(value) >= 6) or is_generated(value)
+    )
 
 
 def _secret_hides(name: str, value: str, where: str, *, loose: bool) -> bool:
     if value.isdigit():
-        return len(value) >= (14 if where == BARE else 6)
+        return len(value) >= 4
     if " " in value:
         return where != BARE and (is_phrase(value) or _ends_in_token(value))
     if NUMERIC.match(value) or ALGORITHM.match(value) or _same_name(name, value):
@@ -197,13 +217,13 @@ def _secret_hides(name: str, value: str, where: str, *, loose: bool) -> bool:
         return False
     if name.isupper() and where == BARE and len(value) >= 6 and not value.isupper():
         return not names_a_secret(value)
-    if name.lower().endswith(("key", "keys")) and not _has_digit_or_symbol(value):
+    if where != BARE and name.lower().endswith(("key", "keys")) and not _has_digit_or_symbol(value):
         return _is_plain_word(value) or (
             len(value) >= 20 and where != BARE and "_" not in value and "." not in value
         )
     if where == BARE and value.isalpha() and not value.islower():
         return False
-    return len(value) >= 6 and (name.isupper() or not names_a_secret(value, loose=False))
+    return name.isupper() or not names_a_secret(value, loose=False)
 
 
 def _spaced_hides(level: Secrecy, value: str, where: str) -> bool:
@@ -211,7 +231,7 @@ def _spaced_hides(level: Secrecy, value: str, where: str) -> bool:
     words = value.split()
     if level is Secrecy.PHRASE:
         return 2 <= len(words) <= 30 and not _talks(value)
-    if where != BARE and is_phrase(value):
+    if where != BARE and (is_phrase(value) or (len(words) >= _MANY_WORDS and _is_no_sentence(words))):
         return True
     return (
         where != BARE
@@ -228,8 +248,8 @@ _WORDS_MAX = 8
 def _is_no_sentence(words: list[str]) -> bool:
     """Accept words in small letters with no grammar between them: a title begins with a capital."""
     return all(
-        word.islower() and word.isalpha() and len(word) >= 3 for word in words
-    ) and _GRAMMAR.isdisjoint(words)
+        word.islower() and word.isalpha() and len(word) >= 2 for word in words
+    ) and _GRAMMAR.isdisjoint(set(words) - _SECRET_WORDS)
 
 
 def _ends_in_token(value: str) -> bool:
@@ -442,7 +462,7 @@ def is_reference(value: str) -> bool:
 
 _PLACEHOLDER = re.compile(
     r"""(?xi)(?:
-      (?:please[-_ ]?)?change[-_ ]?(?:me|it|this)(?:[-_ ]?(?:please|now))?\d?!? | (?:todo|fixme|tbd|redacted|placeholder|dummy|sample|foobar|foo|bar|baz|lorem|ipsum)
+      (?:todo|fixme|tbd|redacted|placeholder|dummy|sample|foobar|foo|bar|baz|lorem|ipsum)
     | (?:replace|insert|put|add|enter|fill|set)[-_ ]?(?:me|it|this|your|with|in|the)?(?:[-_ ](?:your|here|me|in|the|own|api|access|auth|secret|token|key|password|value)){0,5}
     | (?:your|my|the|an?|some|example|test|dummy|fake|sample|placeholder|default|new|old|real|insert|enter)(?:[-_ ]?(?:your|own|api|access|auth|client|secret|app|user|db|example|test|fake|bot|github|openai|aws|private|service)){0,4}
       [-_ ]?(?:token|key|password|passwd|pass|passphrase|secret|credentials?|value|string|here|example)(?:[-_ ]?(?:here|value|example|goes[-_ ]here))?
@@ -451,9 +471,10 @@ _PLACEHOLDER = re.compile(
 
 
 def is_placeholder(value: str) -> bool:
-    """Return True for a text that only says what belongs in its place, such as `changeme` or `your-api-key`.
+    """Return True for a text that only says what belongs in its place, such as `your-api-key`.
 
-    The whole text must be of one of these forms: a real secret that holds such a word is none.
+    The whole text must be of one of these forms: a real secret that holds such a word is none. `changeme` is none: many
+    a service still has it.
     """
     return (
         len(value) <= _PLACEHOLDER_MAX

@@ -215,7 +215,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("Bearer authentication is required", "Basic usage: see below", "bearer tokens expire", "Basic 12345678"),
     ),
     SanitizerRule(
-        "secret-name", "the value behind a secret's name, in any syntax", "named", NAME_KEYWORDS, locate=assignments.locate,
+        "secret-name", "the value behind a secret's name, in any syntax", "named", NAME_KEYWORDS, locate=assignments.locate, work=1,
         caught=(
             "password=‹w10›", '"api_key": "‹w24›"', "--token ‹w20›", "export AWS_SECRET_ACCESS_KEY=‹b40›", "X-Api-Key: ‹w32›",
             "db_password: ‹a8›", "PASSWORD = '‹w9›'", "?access_token=‹w30›&page=2", "&sig=‹w43›%3D", "<password>‹w12›</password>",

@@ -24,6 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import msgspec
 from sqlalchemy import ColumnElement, Row, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -235,12 +236,14 @@ class DataViews:
 
     def remove(self, name: str) -> None:
         """Remove a name, and its data where no other name stands for it; raise `ViewNotFound`."""
-        view = self.get(name)
+        known = select(VIEWS.c.sha256, VIEWS.c.file_name).where(VIEWS.c.view_name == name)
         with self._database.write() as session:
-            session.execute(delete(VIEWS).where(VIEWS.c.view_name == name))
-            others = session.scalar(select(func.count()).where(VIEWS.c.sha256 == view.sha256))
-            if not others and view.file is not None:
-                plain_files.remove(self.folder, view.file.name)
+            if (row := session.execute(known).first()) is not None:
+                session.execute(delete(VIEWS).where(VIEWS.c.view_name == name))
+                if not session.scalar(select(func.count()).where(VIEWS.c.sha256 == row.sha256)):
+                    plain_files.remove(self.folder, _file_name(row))
+        if row is None:
+            self.get(name)  # raises
 
     def remove_unused(self) -> int:
         """Remove views without a user's name that no execution on record refers to; return how many."""
@@ -292,12 +295,32 @@ class DataViews:
             .where(*where)
             .order_by(VIEWS.c.created_at.desc(), VIEWS.c.id.desc())
         )
-        return [self._view(row) for row in session.execute(newest.limit(limit))]
+        try:
+            return [self._view(row) for row in session.execute(newest.limit(limit))]
+        except (TypeError, ValueError, AttributeError) as error:  # from the columns' types, too
+            raise ViewError(
+                f"{self._damaged(session)} in {self._database.where} is not as healkit writes it: {error}.",
+                hint="`healkit views remove NAME` removes it; restore the database from a copy if there is more.",
+            ) from None
+
+    def _damaged(self, session: Session) -> str:
+        """Say which view's row cannot be read."""
+        for name in session.scalars(select(VIEWS.c.view_name)).all():
+            try:
+                for row in session.execute(
+                    select(VIEWS, func.count().label("uses")).where(VIEWS.c.view_name == name)
+                ):
+                    self._view(row)
+            except (TypeError, ValueError, AttributeError):
+                return f"The row of the data view {named(name)}"
+        return "A row of the data views"
 
     def _view(self, row: Row[*tuple[Any, ...]]) -> DataView:
+        columns = msgspec.convert(row.columns, builtins.list[tuple[str, str, int]])
+        shape, size = msgspec.convert((row.shape, row.size_bytes), tuple[tuple[int, ...], int])
         return DataView(
-            row.view_name, row.kind, tuple(row.shape), [ViewColumn(*column) for column in row.columns],
-            row.created_by, row.created_at, row.sha256, row.size_bytes,
+            row.view_name, row.kind, shape, [ViewColumn(*column) for column in columns],
+            row.created_by, row.created_at, row.sha256, size,
             None if row.evicted_at else self.folder / _file_name(row), row.uses,
         )  # fmt: skip
 

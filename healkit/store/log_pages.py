@@ -366,6 +366,8 @@ _SPACES = str.maketrans(dict.fromkeys(_PUNCTUATION, " "))
 OWN = "healkitown"
 #: Failures that are read one by one for a text that no index finds.
 SCANNED_MAX = 20_000
+#: Each piece is looked up in the index, and a beginning in all of its words: 40 KB of `a* a* …` took longer than 10 s.
+TEXT_MAX_CHARS = 1_000
 #: A shorter word is never taken for a beginning: there are too many words that begin so.
 _BEGINNING_MIN_CHARS = 3
 #: A beginning of so many words is looked for as these words.
@@ -390,7 +392,12 @@ def has_words(text: str) -> bool:
 
 def read_pieces(session: Session, text: str) -> list[Piece]:
     """Split a typed text into pieces; a last word that the index does not hold is taken for a beginning."""
-    found = []
+    found: list[Piece] = []
+    if len(text) > TEXT_MAX_CHARS:
+        raise UsageInvalid(
+            f"A text to look for has at most {TEXT_MAX_CHARS:,} characters, and this one {len(text):,}.",
+            hint="Take the words that matter: each piece is looked up by itself.",
+        )
     for quoted, loose in _PIECE.findall(text):
         piece = Piece(quoted or loose, goes_on=loose.endswith("*"))
         if not has_words(piece.text):

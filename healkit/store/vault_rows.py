@@ -246,11 +246,15 @@ def count_active(session: Session, text: str) -> int:
     return session.scalar(select(func.count()).select_from(ToolRegistry).where(*_are(False, text))) or 0
 
 
+#: Words that a tool is looked for by; each is compared with every row.
+_WORDS_MAX = 32
+
+
 def _are(removed: bool, text: str) -> Iterator[ColumnElement[bool]]:
     gone = col(ToolRegistry.removed_at).is_not(None)
     yield gone if removed else ~gone
     names = (ToolRegistry.tool_name, ToolRegistry.group_name, ToolRegistry.description)
-    for word in text.split():
+    for word in text.split()[:_WORDS_MAX]:
         yield or_(*(col(name).icontains(word, autoescape=True) for name in names))
 
 

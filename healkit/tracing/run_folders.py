@@ -21,7 +21,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -176,8 +176,11 @@ def run_folders(runs_dir: Path) -> list[Path]:
     return [path for _, path in sorted(found)]
 
 
-def find_run(runs_dir: Path, name: str) -> Path:
-    """Find a run's folder by path, id, unique beginning of an id, or `last`; raise `RunNotFound`."""
+def find_run(runs_dir: Path, name: str, is_own: Callable[[str], bool] | None = None) -> Path:
+    """Find a run's folder by path, id, unique beginning of an id, or `last`; raise `RunNotFound`.
+
+    is_own: tells by its id if a run is the database's own, as others may have theirs beside it; for `last`.
+    """
     if not isinstance(name, str):
         raise RunNotFound(
             f"There is no run {named(name)}.", hint="Give its id, the beginning of one, a folder, or 'last'."
@@ -187,8 +190,10 @@ def find_run(runs_dir: Path, name: str) -> Path:
             return Path(name)
         raise RunNotFound(f"There is no folder {name!r}.")
     folders = run_folders(runs_dir)
-    if name == LAST and folders:
-        return folders[-1]
+    if name == LAST:
+        own = (path for path in reversed(folders) if is_own is None or is_own(path.name))
+        if (last := next(own, None)) is not None:
+            return last
     exact = runs_dir / name
     if name and not name.startswith(".") and exact.is_dir():
         return exact

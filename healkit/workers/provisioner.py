@@ -28,7 +28,7 @@ from traitlets import Integer, List, Unicode
 
 from healkit.config import MIB, Config
 from healkit.contracts.execution import Grants
-from healkit.errors import IsolationUnavailable, WorkerStartFailed
+from healkit.errors import IsolationUnavailable, WorkerStartFailed, WorkerUnusable
 from healkit.workers.process import off_loop
 from healkit.workers.sandbox import RunFolders, Sandbox
 from healkit.workers.tiers import (
@@ -362,7 +362,7 @@ def granted_paths(paths: list[str], folder: str) -> tuple[str, ...]:
         else:
             found.append(named)
             continue
-        raise WorkerStartFailed(
+        raise WorkerUnusable(
             f"The kernel spec grants {path!r}, but {problem}.",
             hint="Correct that, or run `healkit kernelspec install` again with other grants.",
         )

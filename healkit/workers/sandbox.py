@@ -35,7 +35,7 @@ import msgspec
 import healkit
 from healkit.config import MIB
 from healkit.contracts.execution import Grants, host_identity, process_start_ticks
-from healkit.errors import ConfigError, WorkerStartFailed
+from healkit.errors import ConfigError, WorkerUnusable
 from healkit.plain_files import new_temporary_folder, temporary_folder
 from healkit.workers.inside.cleanup import remove_tree
 from healkit.workers.inside.lockdown import RESTRICTIONS_VARIABLE, Restrictions
@@ -80,7 +80,7 @@ class Sandbox:
     def prepare(self) -> None:
         """Look up what grants of packages and of an interpreter stand for, which takes a while; only then a cold start.
 
-        Raises `WorkerStartFailed` for an interpreter that is not there or lacks what a worker needs, and for a package
+        Raises `WorkerUnusable` for an interpreter that is not there or lacks what a worker needs, and for a package
         that has gone.
         """
         python = self.grants.python
@@ -89,11 +89,11 @@ class Sandbox:
             if not missing:
                 self._view()
         except ConfigError as error:
-            raise WorkerStartFailed(f"No worker could be started: {error.message}", hint=error.hint) from None
+            raise WorkerUnusable(f"No worker could be started: {error.message}", hint=error.hint) from None
         if python is None:
             return
         if missing:
-            raise WorkerStartFailed(
+            raise WorkerUnusable(
                 f"No worker could be started: {python!r} lacks {', '.join(missing)}.",
                 hint=f"Install it there: {install_command(python, missing)}",
             )
@@ -102,13 +102,13 @@ class Sandbox:
         (code / "healkit").symlink_to(Path(healkit.__file__).parent)
 
     def check_paths(self) -> None:
-        """Refuse a grant whose path leads elsewhere by now; raises `WorkerStartFailed`.
+        """Refuse a grant whose path leads elsewhere by now; raises `WorkerUnusable`.
 
         A tool that may write beside it could have put a link in its place.
         """
         for path in (*self.grants.read, *self.grants.write):
             if (real := os.path.realpath(path)) != path:
-                raise WorkerStartFailed(
+                raise WorkerUnusable(
                     f"No worker could be started: the granted path {path!r} leads to {real!r}.",
                     hint="Grant what is meant, without a link in between.",
                 )

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from healkit.config import MIB, Config
 from healkit.contracts import rpc
 from healkit.crossing import regions
-from healkit.errors import WorkerError, WorkerNotRestricted, WorkerStartFailed
+from healkit.errors import WorkerError, WorkerNotRestricted, WorkerStartFailed, WorkerUnusable
 from healkit.workers.bridge import Bridge, CallHandler
 from healkit.workers.process import ForkServer, Process, cpu_time_s, off_loop, spawn
 from healkit.workers.sandbox import Sandbox
@@ -99,7 +99,7 @@ class Worker:
             crash_text = self._crash_text().strip()
             await self.close()
             said = f"\nIts last words:\n{crash_text}" if crash_text else ""
-            if isinstance(error, WorkerNotRestricted):
+            if isinstance(error, WorkerNotRestricted | WorkerUnusable):
                 raise
             raise WorkerStartFailed(
                 f"No worker could be started: {reason}.{said}",

@@ -448,3 +448,25 @@ def test_an_agent_is_suggested_tools_with_what_it_needs_to_call_them(db: Path, b
     run(work)
     (execution,) = beside.executions(tool="track")
     assert beside.traces.get(execution.trace_id).metadata["intent"] == "where is the parcel of order 4711"
+
+
+def test_the_seeds_own_call_works_and_a_debug_tool_is_there_once(db: Path) -> None:
+    """M2: `get_last_error(tool_name=…)` was refused, and the seeded tool stood beside as `vault_get_last_error`."""
+
+    async def work() -> None:
+        async with connected(db, "--demo") as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert {"fibonacci", "get_last_error", "list_tools"} <= set(names)
+            assert not [name for name in names if name.startswith("vault_")]
+            failed = error_of(await client.call_tool("fibonacci", {"n": 10}))
+            report = text_of(await client.call_tool("get_last_error", {"tool_name": "fibonacci"}))
+            assert report.startswith("Last error for tool 'fibonacci':")
+            assert failed["type"] in report
+            rows = data_of(await client.call_tool("list_executions", {"tool_name": "fibonacci"}))[
+                "executions"
+            ]
+            assert [row["status"] for row in rows] == ["FAILURE"]
+            shown = data_of(await client.call_tool("inspect_tool", {"tool_name": "fibonacci"}))
+            assert shown["code"].startswith("def fibonacci")
+
+    run(work)

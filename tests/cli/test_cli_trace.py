@@ -124,3 +124,15 @@ def test_a_run_that_is_not_there_is_a_wrong_call_with_the_next_step(cli, words, 
     assert done.returncode == 2
     assert done.stdout == ""
     assert said in done.stderr
+
+
+@pytest.mark.requirement("RUN-8")
+def test_last_is_the_databases_own_last_run(cli, record, tmp_path):
+    """Two databases in one folder have their runs in one; `last` was the other's."""
+    own = record(1)
+    with Healkit(tmp_path / "other.db") as other:
+        other.vault.add("rows", "SELECT :n FROM nowhere", type="sql")
+        theirs = other.execute("rows", arguments={"n": 2}, record=True).run_id
+    assert json.loads(cli("trace", "show", "last", "--json").stdout)["path"] == str(own)
+    shown = cli("trace", "show", "last", "--db", str(tmp_path / "other.db"), "--json")
+    assert json.loads(shown.stdout)["path"].endswith(str(theirs))

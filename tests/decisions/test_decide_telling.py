@@ -120,6 +120,21 @@ ROWS = STAFF.head(4).assign(listed=[["Alpha"], ["Beta"], None, None])
 NAMES_MADE_OF_CELLS: dict[str, dict[str, pd.DataFrame]] = {
     "a crosstab": {"wide": pd.crosstab(ROWS["region"], ROWS["patient"]).reset_index()},
     "a pivot": {"wide": ROWS.pivot_table(index="region", columns="patient", values="salary").reset_index()},
+    "a pivot without a name": {
+        "wide": ROWS.pivot_table(index="region", columns="patient", values="salary")
+        .rename_axis(columns=None)
+        .reset_index()
+    },
+    "an unstacked frame without a name": {
+        "wide": ROWS.groupby(["region", "patient"])["salary"]
+        .sum()
+        .unstack()
+        .rename_axis(columns=None)
+        .reset_index()
+    },
+    "a transposed frame without a name": {
+        "wide": ROWS.groupby("patient")[["salary"]].sum().T.rename_axis(columns=None).reset_index()
+    },
     "dummies": {"wide": pd.get_dummies(ROWS[["patient"]])},
     "dummies without a prefix": {"wide": pd.get_dummies(ROWS["patient"])},
     "a transposed frame": {"wide": ROWS.groupby("patient")[["salary"]].sum().T},
@@ -139,7 +154,7 @@ NAMES_MADE_OF_CELLS: dict[str, dict[str, pd.DataFrame]] = {
 @pytest.mark.parametrize("data", NAMES_MADE_OF_CELLS.values(), ids=NAMES_MADE_OF_CELLS)
 def test_names_of_columns_made_of_cells_are_numbered(hk: Healkit, data: dict[str, pd.DataFrame]) -> None:
     wide = {view.name: view for view in decided(hk, end("wide"), data=data).sent[0].views}["wide"]
-    assert {column.name for column in wide.columns if not column.numbered} <= {"region", "salary"}
+    assert {column.name for column in wide.columns if not column.numbered} <= {"region", "salary", "index"}
     assert wide.columns_numbered >= 2
 
 
@@ -150,6 +165,11 @@ def test_ordinary_names_are_told(hk: Healkit) -> None:
     )
     (view,) = decided(hk, end("staff"), data={"staff": frame}).sent[0].views
     assert [column.name for column in view.columns] == ["first name", "is_active", "is_new", "count"]
+    sorted_by_chance = pd.DataFrame(
+        {"id": [1, 2], "amount": [1.5, 2.5], "price": [3.0, 1.0], "note": ["a", "b"]}
+    )
+    (view,) = decided(hk, end("staff"), data={"staff": sorted_by_chance}).sent[0].views
+    assert [column.name for column in view.columns] == ["id", "amount", "price", "note"]
 
 
 def test_a_guessed_name_is_not_told_of_a_pivot_and_an_invented_one_is(hk: Healkit) -> None:

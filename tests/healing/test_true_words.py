@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from healkit import Healkit
+from healkit.tracing.reader import validate_run
 
 #: Tool, code, arguments, the advisors that may be asked, and what the ending says.
 OUTSIDE = [
@@ -51,6 +52,12 @@ def test_a_cause_outside_of_the_code_ends_the_healing(
     assert (report.outcome, report.best) == ("not_mendable", None)
     assert report.reason.startswith(said)
     assert healing.requests.list() == []
+    read = validate_run(report.folder)
+    assert read.problems == []
+    findings = [
+        event.metadata.get("finding") for event in read.events if event.event_type == "inspection_finished"
+    ]
+    assert "not_fixable" in findings[-1:], "M12: the record said fixable"
 
 
 @pytest.mark.parametrize(

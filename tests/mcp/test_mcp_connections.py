@@ -59,7 +59,7 @@ def test_a_server_that_cannot_be_started_is_one_clear_error_and_leaves_nothing(
     with pytest.raises(McpUnavailable) as caught:
         healkit.connect("shop", **how)
     assert expected in str(caught.value)
-    assert caught.value.code == "MCP_UNAVAILABLE"
+    assert caught.value.code == ("MCP_MISSING" if "No such file" in expected else "MCP_UNAVAILABLE")
     assert healkit.servers() == []
     assert all(gone(child.pid) for child in set(psutil.Process().children()) - before)
 
@@ -181,7 +181,7 @@ def test_a_tool_learns_that_its_server_is_unavailable_and_the_log_learns_why(
     assert "mcp.shop.buy: The MCP server 'shop' is not available" in execution.failure.evalue
     assert "/nowhere" not in execution.failure.traceback
     call = healkit.log.calls(execution.trace_id)[0]
-    assert (call.success, call.error_code) == (False, "MCP_UNAVAILABLE")
+    assert (call.success, call.error_code) == (False, "MCP_MISSING")
     assert "No such file or directory: '/nowhere/server'" in call.error
     assert state(healkit) == "failed"
 
@@ -289,7 +289,7 @@ def test_without_the_extra_the_error_says_what_to_install(tmp_path: Path) -> Non
         "    except Exception as error:\n        print(error.code, error)\n"
     )
     done = python(code, tmp_path / "x.db")
-    assert done.stdout.startswith("MCP_UNAVAILABLE MCP servers need the package 'mcp'")
+    assert done.stdout.startswith("MCP_MISSING MCP servers need the package 'mcp'")
     assert "pip install 'healkit[mcp]'" in done.stdout
 
 

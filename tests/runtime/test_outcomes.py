@@ -181,3 +181,25 @@ def _killworker_processes() -> None:
     for process in worker_processes():
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("return os.system('ls')", "os.system"),
+        ("return os.popen('ls').read()", "subprocess.Popen"),
+        (
+            "try:\n        subprocess.run(['ls'])\n    except OSError:\n        return 'none'",
+            "subprocess.Popen",
+        ),
+    ],
+)
+def test_a_program_that_was_not_run_is_told(healkit: Healkit, body: str, named: str) -> None:
+    """`os.system` gave 32512 without a word."""
+    healkit.vault.add("starts", f"import os, subprocess\ndef starts():\n    {body}\n")
+    (warning,) = healkit.execute("starts").warnings
+    assert warning.startswith(
+        f"The tool tried to start a program ({named}), which no worker may: it was not run."
+    )
+    healkit.vault.add("plain", "def plain():\n    import json\n    return 1\n")
+    assert healkit.execute("plain").warnings == []

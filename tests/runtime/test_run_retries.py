@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from healkit import Healkit
+from healkit import Config, Healkit
 from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import WorkerStartFailed
 from healkit.runtime.runs import OpenRun
@@ -125,6 +127,32 @@ def test_a_call_outside_of_runs_is_tried_again_where_it_asks_for_it(healkit: Hea
 
 
 @pytest.mark.requirement("RUN-4")
+def test_what_lasts_is_not_called_retryable(healkit: Healkit, tmp_path: Path) -> None:
+    """A sandbox without a network, a program that is not there, a granted path that leads away: the same again."""
+    healkit.vault.add(
+        "look", "def look():\n    import socket\n    socket.create_connection(('127.0.0.1', 9))\n"
+    )
+    healkit.vault.add("own", "def own():\n    raise ConnectionError('it hung up')\n")
+    healkit.vault.add("ask", "def ask():\n    return mcp.gone.what()\n", grants={"calls": ["gone.*"]})
+    target = tmp_path / "target"
+    target.mkdir()
+    (link := tmp_path / "granted").mkdir()
+    healkit.vault.add("read", "def read():\n    return 1\n", grants={"read": [str(link)]})
+    link.rmdir()
+    link.symlink_to(target)
+    servers = tmp_path / "mcp.json"
+    servers.write_text(json.dumps({"mcpServers": {"gone": {"command": str(tmp_path / "no-such-program")}}}))
+    healkit.connect_all(servers)
+    retryable = {}
+    for name in ("look", "own", "ask", "read"):
+        with healkit.run() as run, contextlib.suppress(WorkerStartFailed):
+            healkit.execute(name)
+        errors = [event.error for event in validate_run(run.folder).events if event.error is not None]
+        retryable[name] = [error.retryable for error in errors][:1]
+    assert retryable == {"look": [False], "own": [True], "ask": [False], "read": [False]}
+
+
+@pytest.mark.requirement("RUN-4")
 def test_async_code_outside_of_runs_is_tried_again_too(healkit: Healkit) -> None:
     server = served(healkit, 1)
     execution = asyncio.run(healkit.aexecute("get", retry=QUICK))
@@ -154,18 +182,16 @@ def test_side_effects_are_repeated_only_where_the_policy_says_so(healkit: Healki
 
 @pytest.mark.requirement("RUN-4")
 @pytest.mark.parametrize("recorded", [True, False])
-def test_a_call_that_no_worker_was_there_for_is_tried_again(
-    healkit: Healkit, recorded: bool, tmp_path: Path
-) -> None:
+def test_a_call_that_no_worker_was_there_for_is_tried_again(recorded: bool, tmp_path: Path) -> None:
     """WORKER_START_FAILED is retryable, and was raised at once."""
-    (tmp_path / "data").mkdir()
-    healkit.vault.add("one", "def one():\n    return 1\n", grants={"read": [str(tmp_path / "data")]})
-    (tmp_path / "data").rmdir()
-    (tmp_path / "data").symlink_to("/")
-    with pytest.raises(WorkerStartFailed):
-        healkit.execute("one", retry=QUICK, record=recorded)
-    rows = healkit.log.query(tool="one").rows
-    assert [row.error_code for row in rows] == ["WORKER_START_FAILED"] * 3
-    with pytest.raises(WorkerStartFailed):
-        healkit.execute("one")
-    assert healkit.log.count() == 4
+    with Healkit(
+        tmp_path / "slow.db", config=Config(start_timeout_s=0.001, spares=0, fork_server=False)
+    ) as healkit:
+        healkit.vault.add("one", "def one():\n    return 1\n")
+        with pytest.raises(WorkerStartFailed):
+            healkit.execute("one", retry=QUICK, record=recorded)
+        rows = healkit.log.query(tool="one").rows
+        assert [row.error_code for row in rows] == ["WORKER_START_FAILED"] * 3
+        with pytest.raises(WorkerStartFailed):
+            healkit.execute("one")
+        assert healkit.log.count() == 4

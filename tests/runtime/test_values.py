@@ -383,3 +383,11 @@ def test_an_argument_that_breaks_its_reader_ends_the_row(healkit: Healkit) -> No
         (row,) = healkit.log.query(limit=1).rows
         assert (row.status, row.error_code) in (("SUCCESS", None), ("FAILURE", "ARGUMENTS_INVALID"))
     assert healkit.log.count() == 4
+
+
+def test_an_execution_whose_value_cannot_be_written_has_a_repr(healkit: Healkit) -> None:
+    """T11: a whole number of more digits than Python writes made `repr(execution)` raise."""
+    healkit.vault.add("big", "def big(n):\n    return [10**5000, n]\n")
+    execution = healkit.execute("big", arguments={"n": 10**5000})
+    assert execution.ok
+    assert repr(execution).startswith("Execution(tool_name='big', persona='default', ")

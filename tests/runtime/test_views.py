@@ -260,3 +260,19 @@ def test_views_show_themselves(healkit: Healkit, tmp_path: Path) -> None:
         healkit.views.export("an array", written)
     with pytest.raises(ViewError, match="must end with"):
         healkit.views.export("an array", tmp_path / "out.xls")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("columns", "not json"), ("columns", "5"), ("columns", "[[1]]"), ("shape", '"x"'), ("created_at", "xx"), ("size_bytes", "abc")],
+)  # fmt: skip
+def test_a_malformed_row_is_named_and_can_be_removed(healkit: Healkit, column: str, value: str) -> None:
+    """T11: a traceback of `healkit views`, and no way to be rid of the row."""
+    healkit.views.put(pd.DataFrame({"a": [1]}), name="good")
+    healkit.views.put(pd.DataFrame({"a": [2]}), name="bad")
+    with closing(sqlite3.connect(str(healkit.path))) as connection, connection:
+        connection.execute(f"UPDATE dataview SET {column}=? WHERE view_name='bad'", (value,))
+    with pytest.raises(ViewError, match=r"'bad' in .* is not as healkit writes it"):
+        healkit.views.list()
+    healkit.views.remove("bad")
+    assert [view.name for view in healkit.views.list()] == ["good"]

@@ -94,4 +94,5 @@ def test_a_real_format_is_hidden_though_it_calls_itself_an_example() -> None:
     key = "AKIA" + "IOSFODNN7EXAMPLE"
     assert WHOLE.find(key)
     assert WHOLE.find("password=changeme-Tr0ub4dor")
-    assert not WHOLE.find("password=changeme")
+    assert WHOLE.find("password=changeme")
+    assert not WHOLE.find("password=your-password")

@@ -199,23 +199,56 @@ def test_the_value_behind_a_name_goes_whole_and_no_more_than_it(text: str, shown
 @TRACE_2
 @pytest.mark.parametrize(
     "value",
-    ["abc", "correct horse", "12345678", "'correct horse battery'", "Geheim", "value with spaces and more"],
+    [
+        "abc", "x", "1234", "correct horse", "12345678", "'correct horse battery'", "Geheim", "value with spaces and more", "changeme",
+        "my secret words here", "your-api-key", "password", "token", "Enter it here.", "/a/b/c", "https://a.example/x", "$ecret", "<3 you", "p***d", "a\nb",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["password", "client_secret", "api_key", "token", "access_token", "Authorization"]
 )
-@pytest.mark.parametrize("name", ["password", "client_secret", "access_token"])
 def test_in_data_any_value_under_a_secrets_name_goes(name: str, value: str) -> None:
-    if name == "access_token" and " " in value:
-        return
-    assert SANITIZER.clean({name: value}).value == {name: "[REDACTED:secret-name]"}
+    cleaned = SANITIZER.clean({name: value})
+    assert cleaned.value == {name: "[REDACTED:secret-name]"}
+    assert SANITIZER.clean(cleaned.value).hidden == {}
+    assert SANITIZER.text(f"{{{name!r}: {value!r}}}").hidden, "a dict that was printed"
+
+
+@TRACE_2
+@pytest.mark.parametrize(
+    "line",
+    [
+        "password: abc", "api_key = 1234", "password = abc", "client_secret = abc", "secret: abc", "api_key=abc", "access_token: abc", "PASSWORD=abc",
+        "password=changeme", 'password="my secret words here"', 'token="correct horse"', "--password abc", 'f(password="x")',
+    ],
+)  # fmt: skip
+def test_in_text_a_short_or_plain_value_goes_too(line: str) -> None:
+    assert SANITIZER.text(line).hidden == {"secret-name": 1}
+
+
+@TRACE_2
+def test_numbers_under_a_secrets_name_go_and_counts_stay() -> None:
+    given = {
+        "password": 1234,
+        "api_key": 987654,
+        "token": 50256,
+        "max_tokens": 4096,
+        "passwords": 1200,
+        "secret": 3,
+    }
+    cleaned = SANITIZER.clean(given).value
+    assert [name for name in given if cleaned[name] != given[name]] == ["password", "api_key"]
 
 
 @TRACE_2
 def test_a_placeholder_stays_readable() -> None:
     for value in (
-        "***", "<token>", "${TOKEN}", "{{ secret }}", "changeme", "change-me", "your-api-key", "YOUR_API_KEY_HERE",
-        "%(password)s", "$PASSWORD", "xxxxxxxx", "None", "[REDACTED:secret-name]", "placeholder",
+        "***", "<token>", "${TOKEN}", "{{ secret }}", "%(password)s", "$PASSWORD", "xxxxxxxx", "None", "[REDACTED:secret-name]",
     ):  # fmt: skip
         assert SANITIZER.text(f"api_key={value}").value == f"api_key={value}"
         assert SANITIZER.clean({"api_key": value}).value == {"api_key": value}
+    for value in ("your-api-key", "YOUR_API_KEY_HERE", "placeholder"):
+        assert SANITIZER.text(f"api_key={value}").value == f"api_key={value}"
     for value in (True, False, None, "", "str", "string", "required", "<your-key>", "********", "%(pw)s"):
         given = dict.fromkeys(("password", "api_key", "token", "secret"), value)
         assert SANITIZER.clean(given).value == given

@@ -421,3 +421,15 @@ def test_trials_left_out_are_counted_with_the_same_filters(database: Database, w
         assert len(log.query(**filters)) == len(page) + page.left_out, filters
     named = log.query(origin="search", tried=False)
     assert ([row.origin for row in named], named.left_out) == (["search"] * 3, 0)
+
+
+@LOG_10
+def test_a_text_that_is_too_long_is_refused_before_it_is_looked_for(
+    writer: LogWriter, database: Database
+) -> None:
+    """T11: 40 KB of `a* a* …` had no answer within ten seconds."""
+    fail(writer, TRACEBACK)
+    log = Log(database)
+    with pytest.raises(UsageInvalid, match=r"at most 1,000 characters, and this one 40,000"):
+        log.query(text="a* " * 13_333 + "a")
+    assert len(log.query(text="café* " * 150)) == 1

@@ -135,7 +135,7 @@ def test_an_interpreter_that_lacks_something_is_told_with_the_command_that_adds_
     with pytest.raises(WorkerStartFailed, match="lacks ipykernel") as caught:
         healkit.execute("probe", arguments={"modules": [], "files": []})
     assert f"{python} -m pip install {shlex.join(WORKER_NEEDS)}" in caught.value.hint
-    assert healkit.log.get(caught.value.log_id).error_code == "WORKER_START_FAILED"
+    assert healkit.log.get(caught.value.log_id).error_code == "WORKER_UNUSABLE"
 
 
 @pytest.mark.requirement("WORK-2")

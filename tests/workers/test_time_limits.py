@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from programs import python
 
-from healkit.workers.inside.capture import Alarm, TimeIsUp
+from healkit.workers.inside.capture import Alarm, Output, TimeIsUp
 
 LIMIT_S = 0.01
 BUSY = "while True: pass"
@@ -65,3 +65,12 @@ def test_waiting_for_the_processor_is_not_late(busy_processor: int) -> None:
     here = Path(__file__).parent
     alone = python(ALONE, busy_processor, env={**os.environ, "PYTHONPATH": f"{here}:{here.parent}"})
     assert alone.stdout.strip() == str([False] * 20), alone
+
+
+def test_a_flood_of_short_writes_meets_its_own_limit_before_the_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """T11: each write costs microseconds, so `while True: print("x")` took more than the 30 s to print 10 MB."""
+    monkeypatch.setattr(Output, "left_chars", 100)
+    monkeypatch.setattr(Output, "exceeded", False)
+    assert [Output.admit("x") for _ in range(7)] == [True] * 6 + [False]

@@ -66,6 +66,11 @@ _TEXT_S, _LINKED_S = 2.0, 1.0
 OVER_LIMIT = "the tool printed more than it may; what came after the limit is dropped"
 
 
+#: What a write of fewer characters counts: a flood of `print("x")` takes a minute to reach 10 MB, and would meet the
+#: timeout first.
+_WRITE_CHARS = 16
+
+
 class OutputLimit(Exception):
     """Output over the tool's limit."""
 
@@ -97,7 +102,7 @@ class Output:
         """Return whether there is room for the text, and take it off the budget."""
         cls.shown = True
         if cls.left_chars is not None:
-            cls.left_chars -= len(text)
+            cls.left_chars -= max(len(text), _WRITE_CHARS)
             if cls.left_chars < 0:
                 cls.exceeded = True
                 return False

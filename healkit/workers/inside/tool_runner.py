@@ -85,6 +85,8 @@ class ToolRunner:
         self.watch: Observer | None = None
         #: What the code raised, if it did.
         self.ended_by: BaseException | None = None
+        #: Functions by which the code has tried to start a program.
+        self.programs: list[str] = []
         #: The work, where whoever forked this process has compiled it.
         self.compiled: Compiled | None = None
         #: Set where the calls are answered from a cassette.
@@ -120,6 +122,7 @@ class ToolRunner:
             self.finish()
         watched = msgspec.Raw(b"null") if self.watch is None else rpc.raw(self.watch.seen())
         seen: dict[str, Any] = {"shown": capture.Output.shown, "watched": watched, "took_s": took_s}
+        seen["programs"] = list(self.programs)
         if self.recorded is not None:
             played = self.recorded.playback
             seen |= {"answered": played.answered, "displaced": played.displaced}
@@ -145,6 +148,7 @@ class ToolRunner:
             lockdown.limit_tool(init.memory_bytes, init.cpu_s)
         with deadline(init.timeout_s, self.dump_fd), no_running_loop():
             before = _threads()
+            sys.addaudithook(self._hear)  # for good; this process runs this work alone
             value = self._call(init, arguments)
             running = _wait_for(_threads() - before)
             if capture.Output.exceeded:
@@ -156,6 +160,11 @@ class ToolRunner:
                 if isinstance(error, MemoryError):
                     raise
                 return rpc.ExecutionComplete(failure=_fault(error))
+
+    def _hear(self, event: str, _arguments: object) -> None:
+        """Note an attempt to start a program, which `os.system` answers with a number only; called by Python."""
+        if event in rpc.STARTS_PROGRAMS and event not in self.programs:
+            self.programs.append(event)
 
     def _result(self, value: object, init: rpc.Init) -> rpc.ExecutionComplete:
         """Return the value as it is sent, or the failure that says why it is not."""
