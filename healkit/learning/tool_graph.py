@@ -249,11 +249,10 @@ class ToolGraph:
             edges = [ToolEdge(*row) for row in session.execute(select(TOOL_EDGES))]
             called = set(session.scalars(select(TOOL_NODES.c.name)))
             code = {(tool.tool_name, code.code) for tool, _, code in active_rows(session, None)}
+        # Nothing is counted for these: the calls themselves are those of `contains`.
         for name, text in code:
-            for pair in {
-                (name, node_of(one.replace(".", ":", 1))) for one in called_by(text) if one is not None
-            }:
-                edges.append(ToolEdge(*pair, "dependency"))  # the calls themselves are those of `contains`
+            targets = {node_of(one.replace(".", ":", 1)) for one in called_by(text) if one is not None}
+            edges += [ToolEdge(name, target, "dependency") for target in targets]
         ordered = sorted(set(edges), key=lambda edge: (-edge.weight, -edge.count, edge.source, edge.target))
         return ordered, sorted(called | {name for name, _ in code})
 

@@ -115,14 +115,14 @@ class AgentCall:
     # Running.
 
     async def run_tool(
-        self, name: str, arguments: Json | None = None, timeout_s: float | None = None
+        self, name: str, arguments: Json | None = None, timeout_s: float | None = None, retry: bool = False
     ) -> CallToolResult:
         """Run a vault tool, restricted and on record. A text healkit://views/NAME as an argument passes that table."""
         given = dict(arguments or {})
         for key, value in given.items():
             if isinstance(value, str) and value.startswith(_VIEW):
                 given[key] = await asyncio.to_thread(self._data, value)
-        return await self._run(name, given, timeout_s)
+        return await self._run(name, given, timeout_s, retry=retry)
 
     async def run_code(self, code: str, timeout_s: float | None = None) -> CallToolResult:
         """Run Python once: no network, no files; mcp.vault.NAME(…) calls tools. Gives the last expression's value."""

@@ -18,15 +18,6 @@ FIXED = "def fibonacci(n: int):\n    print('working on', n)\n    return {'n': n,
 OUTCOME = ["status", "value", "log_id", "trace_id", "duration_ms", "isolation", "error"]
 
 
-def test_what_did_not_answer_is_tried_again_where_that_is_asked_for(cli):
-    cli(
-        "vault", "add", "ask", "-", stdin="def ask():\n    raise ConnectionResetError('the server hung up')\n"
-    )
-    assert cli("run", "ask").returncode == 1
-    again = cli("run", "ask", "--retry")
-    assert "Attempt 3; 2 earlier ones failed by a passing fault (log: 2, 3)." in again.stderr
-
-
 @pytest.mark.requirement("FACE-6", "LOG-1", "VAULT-4")
 def test_a_tool_fails_is_found_is_patched_and_works(fibonacci, cli_process):
     failed = fibonacci("run", "fibonacci", "--args", '{"n": 10}')

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +153,24 @@ def test_what_lasts_is_not_called_retryable(healkit: Healkit, tmp_path: Path) ->
         errors = [event.error for event in validate_run(run.folder).events if event.error is not None]
         retryable[name] = [error.retryable for error in errors][:1]
     assert retryable == {"look": [False], "own": [True], "ask": [False], "read": [False]}
+
+
+@pytest.mark.requirement("RUN-4", "FACE-6")
+def test_a_plain_run_is_tried_again_by_command(healkit: Healkit, tmp_path: Path) -> None:
+    """M14: only Python's face could."""
+    healkit.vault.add("own", "def own():\n    raise ConnectionError('it hung up')\n")
+    healkit.vault.add("wrong", "def wrong():\n    raise ValueError('no')\n")
+    environment = {**os.environ, "HEALKIT_DB": str(healkit.path)}
+    for name in ("own", "wrong"):
+        done = subprocess.run(
+            [sys.executable, "-m", "healkit", "run", name, "--retry"],
+            env=environment,
+            cwd=tmp_path,
+            check=False,
+            timeout=100,
+        )
+        assert done.returncode == 1
+    assert [healkit.log.count(tool=name) for name in ("own", "wrong")] == [3, 1]
 
 
 @pytest.mark.requirement("RUN-4")
