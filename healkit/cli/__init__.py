@@ -26,6 +26,7 @@ _HOMES = {
     "run": "cli.run",
     "demo": "cli.run",
     "lab": "cli.lab",
+    "page": "cli.lab",
     "setup": "cli.setup",
     "seed": "commands.reports",
     "heal": "cli.heal",

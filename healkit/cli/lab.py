@@ -1,4 +1,4 @@
-"""Command that starts JupyterLab: lab."""
+"""Commands that start a server of Jupyter's: lab, page."""
 
 from __future__ import annotations
 
@@ -50,8 +50,21 @@ def lab(
     start_lab(url, lab_command(place, port=port, browser=browser, extra=extra or []))
 
 
+def page(
+    port: Annotated[int | None, Option("port", "the server's port", int)] = None,
+    browser: Annotated[bool, Option("browser", "open a browser window", both=True)] = True,
+    db: Annotated[str | None, DB] = None,
+) -> Answer:
+    """Show the log, the tools and the runs in a browser, from a server of its own on this machine; Ctrl-C ends it."""
+    if importlib.util.find_spec("jupyter_server") is None:
+        wrong("Jupyter's server is not installed.", "Install it with: pip install jupyter-server")
+    with open_healkit(db, create=False) as healkit:
+        url = healkit.url
+    become(url, page_command(port=port, browser=browser))
+
+
 #: Options that are not ours are JupyterLab's.
-COMMANDS = {"lab": Command(lab, json=False, passes_on=True)}
+COMMANDS = {"lab": Command(lab, json=False, passes_on=True), "page": Command(page, json=False)}
 
 
 def seeded(healkit: Healkit) -> str:
@@ -133,22 +146,39 @@ def lab_command(place: Place, *, port: int | None, browser: bool, extra: list[st
     """Return the command line of JupyterLab."""
     words = [sys.executable, "-P", "-m", "jupyterlab", f"--ServerApp.root_dir={place.root}"]
     words += [f"--LabApp.default_url=/lab/tree/{place.first}"] if place.first else []
-    words += [] if port is None else [f"--port={port}"]
+    return [*words, *_of_server(port=port, browser=browser, extra=extra), *extra]
+
+
+def page_command(*, port: int | None, browser: bool) -> list[str]:
+    """Return the command line of Jupyter's server with the page, without terminals."""
+    words = [sys.executable, "-m", "jupyter_server", "--ServerApp.jpserver_extensions=healkit.server=True"]
+    words += [
+        "--ServerApp.default_url=/healkit/",
+        "--ServerApp.terminals_enabled=False",
+        "--ServerApp.ip=127.0.0.1",
+    ]
+    return [*words, *_of_server(port=port, browser=browser, extra=[])]
+
+
+def _of_server(*, port: int | None, browser: bool, extra: list[str]) -> list[str]:
+    words = [] if port is None else [f"--port={port}"]
     words += [] if browser else ["--no-browser"]
     if hasattr(os, "geteuid") and os.geteuid() == 0 and "--allow-root" not in extra:
-        say("You are root, as in a container: JupyterLab is started with --allow-root.")
+        say("You are root, as in a container: Jupyter is started with --allow-root.")
         words.append("--allow-root")
-    return [*words, *extra]
+    return words
 
 
 def start_lab(url: str, words: list[str]) -> NoReturn:
-    """Become JupyterLab, with the database in HEALKIT_DB for every kernel it starts.
-
-    The user's own configuration is read as ever, and none of it is written.
-    """
+    """Become JupyterLab. The user's own configuration is read as ever, and none of it is written."""
     found = os.environ.get("JUPYTER_CONFIG_PATH")
     config = os.pathsep.join([found, str(_CONFIG)] if found else [str(_CONFIG)])
-    environment = {**os.environ, "HEALKIT_DB": url, "JUPYTER_CONFIG_PATH": config}
+    become(url, words, JUPYTER_CONFIG_PATH=config)
+
+
+def become(url: str, words: list[str], **more: str) -> NoReturn:
+    """Become that program, with the database in HEALKIT_DB for it and every kernel it starts."""
+    environment = {**os.environ, **more, "HEALKIT_DB": url}
     sys.stdout.flush()
     sys.stderr.flush()
     # Not a child: Ctrl-C, signals and the exit code are then JupyterLab's own.

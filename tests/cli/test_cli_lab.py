@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
-from waiting import WITHIN_S
+from waiting import WITHIN_S, wait_until
 
 from healkit import Healkit
 from healkit.cli import lab
@@ -110,3 +112,47 @@ def test_a_checkout_has_its_lessons_already(shipped: Path, own: Path) -> None:
     (own / "notebooks" / "01_first_repair.ipynb").write_text("the checkout's")
     assert lab.own_folder(own).first == "notebooks/01_first_repair.ipynb"
     assert not (own / "healkit-lessons").exists()
+
+
+@pytest.mark.requirement("FACE-6")
+def test_the_page_comes_from_a_server_of_its_own(healkit: Healkit, tmp_path: Path) -> None:
+    """M14: the page needed a server of Jupyter's that you had started yourself."""
+    healkit.vault.add("mine", "def mine():\n    return 1\n")
+    words = [
+        sys.executable,
+        "-m",
+        "healkit",
+        "page",
+        "--no-browser",
+        "--port",
+        "0",
+        "--db",
+        str(healkit.path),
+    ]
+    environment = {**os.environ, "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"), "JUPYTER_TOKEN": "a-token"}
+    process = subprocess.Popen(words, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: list((tmp_path / "runtime").glob("jpserver-*.json")))
+        (file,) = (tmp_path / "runtime").glob("jpserver-*.json")
+        wait_until(lambda: bool(file.read_text()))
+        url = json.loads(file.read_text())["url"]
+        with httpx.Client(
+            base_url=url, headers={"Authorization": "token a-token"}, timeout=WITHIN_S
+        ) as client:
+            wait_until(lambda: _answers(client))
+            assert "<title>healkit" in client.get("healkit/").text
+            tools = client.post("healkit/api/panels", json={"op": "tools"}).json()["value"]
+            assert "mine" in json.dumps(tools)
+            assert httpx.get(f"{url}healkit/", timeout=WITHIN_S).status_code in {302, 403}, (
+                "without its token"
+            )
+    finally:
+        process.terminate()
+        process.wait(WITHIN_S)
+
+
+def _answers(client: httpx.Client) -> bool:
+    try:
+        return client.get("api").status_code == 200
+    except httpx.TransportError:
+        return False
