@@ -151,7 +151,13 @@ def lab_command(place: Place, *, port: int | None, browser: bool, extra: list[st
 
 def page_command(*, port: int | None, browser: bool) -> list[str]:
     """Return the command line of Jupyter's server with the page, without terminals."""
-    words = [sys.executable, "-m", "jupyter_server", "--ServerApp.jpserver_extensions=healkit.server=True"]
+    words = [
+        sys.executable,
+        "-P",
+        "-m",
+        "jupyter_server",
+        "--ServerApp.jpserver_extensions=healkit.server=True",
+    ]
     words += [
         "--ServerApp.default_url=/healkit/",
         "--ServerApp.terminals_enabled=False",
