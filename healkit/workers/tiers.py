@@ -60,7 +60,7 @@ NOT_STOPPED: dict[Tier, tuple[str, ...]] = {
     "namespaces": (*_NEVER_STOPPED,),
     "landlock": (
         *_NEVER_STOPPED,
-        "learning that files exist (their names' permissions, not their content), and the host's name",
+        "learning whether a path exists, with its size, times and permissions (not its content), and the host's name",
         "writing more than its scratch folder may hold for the fifth of a second until the host counts again",
     ),
     "process": ("anything that your own user account may do: this tier is no boundary",),

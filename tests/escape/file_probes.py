@@ -113,7 +113,7 @@ GRANTED = [
         "learn that a file of the host's exists": "os.stat(t['secret']).st_size",
         "learn the host's name": "'yes' if os.uname().nodename == t['hostname'] else 'denied'",
     }, landlock=OPEN,
-        said="learning that files exist (their names' permissions, not their content), and the host's name"),
+        said="learning whether a path exists, with its size, times and permissions (not its content), and the host's name"),
     *table({
         "learn the kernel's version": "os.uname().release",
         "learn how busy the machine is": "os.getloadavg()",
