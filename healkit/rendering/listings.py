@@ -592,7 +592,8 @@ _TIERS = {
 
 def status(found: Status) -> Card:
     """Build the report on where the data is and what is in it."""
-    rows = [("database", found.url), ("trusted", found.trust), ("isolation", found.tier or "none")]
+    rows = [("database", found.url), *([("trusted", found.trust)] if found.trust else [])]
+    rows += [("isolation", found.tier or "none")]
     rows += [("tools", f"{found.tools:,}"), ("executions", f"{found.executions:,}")]
     rows += [("failures", f"{found.failures:,}")]
     rows += [("refused", f"{found.refused:,}")] if found.refused else []
