@@ -13,10 +13,13 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import os
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+
+import msgspec
 
 from healkit.config import Config
 from healkit.contracts.execution import Grants
@@ -467,11 +470,16 @@ class Healkit:
     def _grants_in_force(self, grants: Grants) -> Grants:
         """Return a tool's grants, checked anew where they are used; those of an untrusted database count for nothing.
 
-        Raises `ConfigError` for grants that are not possible any more, or never were.
+        A path that has gone grants nothing, and is the tool's to meet. Raises `ConfigError` for other grants that are
+        not possible any more, or never were.
         """
         if not self.database.trusted:
             return UNTRUSTED_GRANTS
-        self._check_grants(grants)
+        if grants != NO_GRANTS:
+            there = {
+                name: tuple(filter(os.path.lexists, getattr(grants, name))) for name in ("read", "write")
+            }
+            self._check_grants(msgspec.structs.replace(grants, **there))
         return grants
 
 

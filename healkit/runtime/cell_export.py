@@ -26,7 +26,7 @@ from healkit.contracts import claims
 from healkit.contracts.failure import Failure
 from healkit.crossing import snapshot_file
 from healkit.crossing.values import CannotCross
-from healkit.runtime.outcomes import capped
+from healkit.runtime.outcomes import capped, with_own_secrets
 from healkit.runtime.own_cells import FailedCells
 
 if TYPE_CHECKING:
@@ -157,7 +157,10 @@ def read(
         told = claims.decode(written, msgspec.json.Decoder(_Cell).decode, max_bytes=_CELL_MAX_BYTES)
     except (OSError, ValueError):
         return None
-    run, failure = told.run, msgspec.structs.replace(capped(told.failure), code="TOOL_EXCEPTION")
+    run, failure = (
+        told.run,
+        msgspec.structs.replace(with_own_secrets(capped(told.failure)), code="TOOL_EXCEPTION"),
+    )
     if not _was_sent(run, sent):
         return None
     history = [one for one in told.history if one != run and _was_sent(one, sent)]

@@ -96,7 +96,7 @@ def failure_of(outcome: Outcome, init: Init) -> Failure | None:
     """Return the failure that an outcome amounts to, or None when it brought a value."""
     if outcome.complete is not None:
         claimed = outcome.complete.failure
-        return None if claimed is None else _with_own_secrets(_claimed(claimed, init), outcome)
+        return None if claimed is None else with_own_secrets(_claimed(claimed, init), outcome)
     match outcome.ending:
         case "timeout":
             message = f"still running after {init.timeout_s:g} s, and not to be interrupted"
@@ -225,11 +225,13 @@ def is_played(init: Init) -> bool:
     return init.cassette != rpc.NO_CASSETTE or bool(init.withheld.paths)
 
 
-def _with_own_secrets(failure: Failure, outcome: Outcome) -> Failure:
-    """Return the failure with those of its frames' secrets that stand in its texts or its output, and no others."""
+def with_own_secrets(failure: Failure, outcome: Outcome | None = None) -> Failure:
+    """Return the failure with those of its frames' secrets that stand in its texts or the output, and no others."""
     if not failure.secrets:
         return failure
-    texts = "\n".join([failure.texts, outcome.last_output, msgspec.json.encode(outcome.outputs).decode()])
+    texts = failure.texts
+    if outcome is not None:
+        texts = "\n".join([texts, outcome.last_output, msgspec.json.encode(outcome.outputs).decode()])
     secrets = [one for one in failure.secrets if one[1] in texts]
     return msgspec.structs.replace(failure, secrets=secrets)
 

@@ -452,7 +452,15 @@ def without_contents(record: AnyRecord) -> AnyRecord:
         return replace(record, result_summary=NOT_KEPT_VALUE, last_output="")
     traceback = format_frames(record.failure.frames, f"{record.failure.ename}: {NOT_KEPT}")
     failure = replace(
-        record.failure, evalue=NOT_KEPT, traceback=traceback, hint="", linked=[], near=[], known=[], facts={}
+        record.failure,
+        evalue=NOT_KEPT,
+        traceback=traceback,
+        hint="",
+        linked=[],
+        near=[],
+        known=[],
+        facts={},
+        secrets=[],
     )
     mark = None if record.fingerprint is None else fingerprint(failure)
     return replace(record, failure=failure, result_summary=failure.summary, fingerprint=mark, last_output="")

@@ -53,6 +53,7 @@ from healkit.runtime.outcomes import (
     judged,
     outline_of,
     refusal_of,
+    with_own_secrets,
 )
 from healkit.runtime.recording import Recorder, Recording
 from healkit.runtime.shares import (
@@ -307,7 +308,7 @@ def _bounded(trace_id: str, init: Init, claim: bytes, took_s: float) -> TrialRes
     if said.failure is not None and is_refused(said.failure.code) and said.failure.code not in possible:
         raise BadClaim(f"no failure is of the kind {said.failure.code[:50]!r}")
     duration_ms = min(max(said.duration_ms, 0.0), took_s * 1000)
-    failure = None if said.failure is None else capped(said.failure)
+    failure = None if said.failure is None else with_own_secrets(capped(said.failure))
     value = None if failure is not None else said.value
     if init.exact:
         try:

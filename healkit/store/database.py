@@ -116,7 +116,8 @@ class Database:
         self._engine: Engine | None = None
         self._making = threading.Lock()
         self._kept = KeptConnection(
-            lambda: self._connect_file(self.wait_s), lambda: (self.file_id(), self.without_room)
+            lambda: self._connect_file(self.wait_s),
+            lambda: (self.file_id(), self.without_room, self._is_unchecked),
         )
         with mapped(self.where, self.path, also=(OSError, ImportError)):
             made = self.path is not None and not self.path.exists()

@@ -102,7 +102,7 @@ def found(shown: str) -> list[str]:
 def test_no_card_and_no_list_shows_a_planted_secret(planted: Healkit) -> None:
     failed = planted.last_error()
     assert failed is not None
-    assert len(found(repr(failed))) >= 8  # the record itself holds them
+    assert len(found(repr(failed.uncleaned))) >= 8  # the record itself holds them
     rows = planted.executions()
     faces = {
         "card": failed.to_text(),
@@ -178,7 +178,7 @@ def test_a_command_to_copy_names_a_hidden_argument_and_a_rerun_takes_it_from_the
     assert f"hk.rerun({failed.log_id})" in shown
     again = planted.rerun(failed.log_id or 0)
     assert again.failure is not None
-    assert again.arguments == GIVEN
+    assert again.uncleaned.arguments == GIVEN
 
 
 @TRACE_2

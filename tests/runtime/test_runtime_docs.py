@@ -43,7 +43,7 @@ def test_the_examples_of_the_page_on_values_end_as_it_shows(
     names: dict[str, Any] = {}
     text, file = (DOCS / "values.md").read_text(), str(DOCS / "values.md")
     page = doctest.DocTestParser().get_doctest(text, names, "values.md", file, 0)
-    assert len(page.examples) == 18
+    assert len(page.examples) == 19
     said: list[str] = []
     try:
         failed = doctest.DocTestRunner(verbose=False).run(page, out=said.append, clear_globs=False).failed

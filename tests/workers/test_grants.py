@@ -224,13 +224,14 @@ def test_a_tool_is_not_granted_to_write_the_code_it_is_restricted_by(
 def test_a_granted_path_that_was_exchanged_for_a_link_is_not_followed(
     restricted: Healkit, tmp_path: Path
 ) -> None:
-    secret, folder = tmp_path / "secret.txt", tmp_path / "shared" / "inner"
+    secret, folder = tmp_path / "private" / "secret.txt", tmp_path / "shared" / "inner"
+    secret.parent.mkdir()
     secret.write_text("the host's")
     folder.mkdir(parents=True)
     restricted.vault.add("probe", PROBE, grants={"read": [folder]})
     folder.rmdir()
-    folder.symlink_to(tmp_path)
-    with pytest.raises(WorkerStartFailed, match="leads to"):
+    folder.symlink_to(secret.parent)
+    with pytest.raises(ConfigError, match="leads to"):
         restricted.execute("probe", arguments={"modules": [], "files": [f"{folder}/secret.txt"]})
 
 
