@@ -32,6 +32,8 @@ Result = TypeVar("Result")
 ASKS_MS, _FIRST_S, _LONGEST_S = 3, 0.001, 0.01
 #: The shortest time that a writer waits, in seconds: with no wait at all, it would fail whenever another one writes.
 _LEAST_S = 0.05
+#: How long a try may take on a machine with nothing else to do, in seconds: a writer that waits for 1 s has 50.
+_TRY_S = 0.02
 #: The longest time that a writer waits while others get on, in seconds.
 _PATIENCE_S = 30.0
 
@@ -94,27 +96,33 @@ class WriteTurns:
 
     def _wait(self, lock: threading.Lock, wait_s: float) -> bool:
         waiting = Waiting(wait_s, self._moves)
-        while not (acquired := lock.acquire(timeout=wait_s)) and not waiting.is_over(self._moves):
+        while not (acquired := lock.acquire(timeout=_TRY_S)) and not waiting.is_over(self._moves):
             pass
         return acquired
 
 
 class Waiting:
-    """Wait of one writer: over when the others have not got on for `wait_s`, or after a long time."""
+    """Wait of one writer: over when the others have not got on for `wait_s`, or after a long time.
+
+    On a machine where far too much runs, who has the turn may not run for a second, and is not to blame. Nor does the
+    writer that waits then. So it must have tried as often as it would have in that time on any other machine.
+    """
 
     def __init__(self, wait_s: float, seen: int) -> None:
-        self._wait_s, self._seen = wait_s, seen
+        self._wait_s, self._seen, self._tries = wait_s, seen, 0
         self._began = self._last = time.monotonic()
         #: Whether the others had got on when it was asked last.
         self.moved = False
 
     def is_over(self, seen: int) -> bool:
-        """Return whether it is; seen: a number that changes when a writer gets on."""
+        """Return whether it is, after each try; seen: a number that changes when a writer gets on."""
         now = time.monotonic()
+        self._tries += 1
         self.moved = seen != self._seen
         if self.moved:
-            self._seen, self._last = seen, now
-        return now - self._last >= self._wait_s or now - self._began >= max(self._wait_s, _PATIENCE_S)
+            self._seen, self._last, self._tries = seen, now, 0
+        in_vain = now - self._last >= self._wait_s and self._tries * _TRY_S >= self._wait_s
+        return in_vain or now - self._began >= max(self._wait_s, _PATIENCE_S)
 
 
 def _forked() -> None:
