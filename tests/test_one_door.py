@@ -256,6 +256,7 @@ CALLS: dict[str, list[list[str]]] = {
 NOT_WALKED = {
     "demo": "plays a story of its own",
     "lab": "starts JupyterLab, whose pages are walked here",
+    "page": "starts Jupyter's server, whose pages are walked below",
     "setup": "writes a startup file",
     "seed": "adds healkit's own samples",
     "collect": "serves traces, which are cleaned before they are sent: tests/server",
