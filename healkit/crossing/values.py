@@ -302,6 +302,8 @@ def without_secret_frames(plain: object, secret_columns: SecretColumns) -> Any:
         return plain
     if TAG in plain and is_tabular(frame := remade(plain)):
         shown = readable(frame)[0]
+        if type(shown) is list:  # a series or an array, which may have a name
+            shown = {"columns": [getattr(frame, "name", None)], "rows": [[item] for item in shown]}
         names, rows = shown.get("columns", ()), shown.get("rows", shown.get("first", ()))
         columns = {name: [row[at] for row in rows] for at, name in enumerate(names) if isinstance(name, str)}
         return shown if secret_columns(columns) else plain

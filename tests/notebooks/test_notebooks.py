@@ -257,7 +257,7 @@ def test_the_exercises_of_the_seventh_notebook_do_what_the_text_says(ran):
 def test_the_exercises_of_the_ninth_notebook_do_what_the_text_says(ran):
     executed, exercises, _ = ran(AGENTS)
     connected, proposed, declined, read = map(text_of, exercises)
-    assert "got expected" in normalised(text_of(cell_of(executed, "propose-wrong")))
+    assert "gives another number" in normalised(text_of(cell_of(executed, "propose-wrong")))
     assert text_of(cell_of(executed, "apply-refused")).startswith("isError\nAPPROVAL_NEEDED")
     assert "lesson-agent 1.0" in text_of(cell_of(executed, "record"))
     assert connected == ""
