@@ -261,7 +261,7 @@ def test_the_exercises_of_the_ninth_notebook_do_what_the_text_says(ran):
     assert text_of(cell_of(executed, "apply-refused")).startswith("isError\nAPPROVAL_NEEDED")
     assert "lesson-agent 1.0" in text_of(cell_of(executed, "record"))
     assert connected == ""
-    assert '"got":"3.0","expected":"2.0"' in proposed
+    assert '"difference":"gives another number"' in proposed
     assert "APPROVAL_NEEDED: ApprovalNeeded: Request 2 " in proposed
     assert "isError\nPATCH_REQUEST_DECIDED" in declined
     assert "FileNotFoundError" in read
