@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -122,12 +121,3 @@ def test_a_forked_child_has_turns_of_its_own(sqlite_database: Database) -> None:
     free.set()
     thread.join()
     assert Log(sqlite_database).count() == 1
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(700)  # 32 threads that start workers on a busy machine
-def test_four_hosts_that_execute_tools_hear_of_no_lock_and_lose_no_data() -> None:
-    words = [sys.executable, str(SOAK), "--seconds", "15"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["calls"] > 0

@@ -32,7 +32,8 @@ def test_what_has_a_secrets_name_is_shown_by_columns(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [pd.Series([1, 2], name="city"), pd.Series([1.5]), np.array([1, 2]), np.array([[1], [2]]), 3, "text"]
+    "value",
+    [pd.Series([1, 2], name="city"), pd.Series([1.5]), np.array([1, 2]), np.array([[1], [2]]), 3, "text"],
 )
 def test_all_else_is_kept_as_it_is(value: object) -> None:
     kept = values.kept(value)
