@@ -306,7 +306,8 @@ def test_a_database_on_a_server_is_trusted_by_its_url(postgresql_server: Server)
         with Healkit(url) as again:
             assert again.execute("tool", arguments={"path": "/etc/hostname"}).grants == UNTRUSTED_GRANTS
             again.trust()
-            assert Database(url, only_read=True).trust_report().tools == 1
+            with contextlib.closing(Database(url, only_read=True)) as looked_at:
+                assert looked_at.trust_report().tools == 1
     with postgresql_server.database(empty=True) as url, Healkit(url) as own:
         assert own.database.trusted
 
