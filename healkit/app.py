@@ -46,7 +46,7 @@ from healkit.store.database import Database, resolve_url
 from healkit.store.entries import EntryLookup, keep_records_apart, make_grants
 from healkit.store.locations import views_folder
 from healkit.store.spool import Spool
-from healkit.store.trust import NO_AUTHORITY
+from healkit.store.trust import NO_AUTHORITY, trusted_folder
 from healkit.tracing.run_folders import runs_folder
 from healkit.workers.sandbox import check_grants
 
@@ -463,6 +463,7 @@ class Healkit:
                 *Spool(self.path or self.url).folders,
                 self.runs.runs_dir,
                 views_folder(self.path, self.url),
+                trusted_folder(),
             )
             keep_records_apart(grants, self.path, records)
             check_grants(grants)

@@ -145,8 +145,13 @@ def _plain(sql: str | None) -> str:
     return _FILLING.sub("", sql or "").lower()
 
 
-def _file(place: str) -> Path:
+def trusted_folder() -> Path:
+    """Return the folder that keeps what this user trusts; no tool may write there."""
     import platformdirs
 
+    return Path(platformdirs.user_data_dir("healkit", appauthor=False)) / "trusted"
+
+
+def _file(place: str) -> Path:
     name = hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()[:32]
-    return Path(platformdirs.user_data_dir("healkit", appauthor=False)) / "trusted" / f"{name}.json"
+    return trusted_folder() / f"{name}.json"

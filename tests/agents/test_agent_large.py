@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -140,8 +141,11 @@ def test_cancelled_calls_and_reads_leave_nothing_running(db: Path, beside: Healk
         client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": told})
 
     def cleaning(client: RawClient) -> list[psutil.Process]:
-        children = psutil.Process(client.process.pid).children(recursive=True)
-        return [one for one in children if any("large_results" in word for word in one.cmdline())]
+        found = []
+        for child in psutil.Process(client.process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+                found += [child] if any("large_results" in word for word in child.cmdline()) else []
+        return found
 
     with RawClient(db) as client:
         client.initialize()

@@ -20,7 +20,7 @@ CliProcess = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """Make an environment whose default database is in a folder of the test's."""
-    data = {"HEALKIT_DB": str(tmp_path / "healkit.db"), "XDG_DATA_HOME": str(tmp_path / "data")}
+    data = {"HEALKIT_DB": str(tmp_path / "healkit.db"), "XDG_DATA_HOME": str(tmp_path / "share")}
     return {**os.environ, **data, "PYTHONIOENCODING": "utf-8", "COLUMNS": "120"}
 
 

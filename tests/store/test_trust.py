@@ -283,6 +283,13 @@ def test_grants_that_cannot_be_read_are_told_as_such(
         healkit.execute("tool", arguments={"path": "/etc/passwd"})
 
 
+def test_no_tool_may_write_where_trust_is_kept(tmp_path: Path) -> None:
+    with Healkit(tmp_path / "mine.db") as mine:
+        for granted in (trust.trusted_folder(), trust.trusted_folder().parent):
+            with pytest.raises(ConfigError, match="keeps its records in"):
+                mine.vault.add("tool", READS, grants={"write": [str(granted)]})
+
+
 def test_trust_is_taken_back(foreign: Callable[..., Path]) -> None:
     path = foreign()
     command = COMMANDS["trust"].function
