@@ -477,6 +477,7 @@ class Healkit:
         if not self.database.trusted:
             return UNTRUSTED_GRANTS
         if grants != NO_GRANTS:
+            make_grants(grants)  # a relative path is not there either
             there = {
                 name: tuple(filter(os.path.lexists, getattr(grants, name))) for name in ("read", "write")
             }
