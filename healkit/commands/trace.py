@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +15,11 @@ import msgspec
 from healkit import options
 from healkit.commands.table import DB, FAILED, OK, Answer, Command, Group, Json
 from healkit.config import Config
+from healkit.errors import DatabaseError
 from healkit.options import Option, word
 from healkit.rendering import runs, timeline
-from healkit.store.locations import resolve_url, sqlite_path, sqlite_uri, views_folder
+from healkit.store.database import Database
+from healkit.store.locations import resolve_url, sqlite_path, views_folder
 from healkit.tracing.reader import diff_runs, in_order, read_run, validate_run
 from healkit.tracing.run_folders import LAST, find_run, run_folders, runs_folder
 
@@ -122,15 +123,15 @@ def _folder(run: str, db: str | None) -> Path:
     path = sqlite_path(resolve_url(db))
     if run != LAST or path is None or not path.is_file():
         return find_run(_runs_dir(db), run)
-    with contextlib.closing(sqlite3.connect(sqlite_uri(path, "ro"), uri=True)) as connection:
-
-        def is_own(run_id: str) -> bool:
-            try:
-                return connection.execute(_IS_OWN, {"run": run_id}).fetchone() is not None
-            except sqlite3.Error:  # no database of healkit's
-                return True
-
-        return find_run(_runs_dir(db), run, is_own)
+    try:
+        database = Database(path, create=False, only_read=True)
+    except DatabaseError:  # no database of healkit's
+        return find_run(_runs_dir(db), run)
+    with contextlib.closing(database):
+        # A table of another's may be a view that never ends.
+        known = database.trusted or not database.strange_parts()
+        is_own = lambda run_id: bool(database.fetch(_IS_OWN, run=run_id))  # noqa: E731 - asked of each folder
+        return find_run(_runs_dir(db), run, *([is_own] if known else []))
 
 
 _IS_OWN = """SELECT 1 FROM executionlog WHERE run_id = :run UNION ALL
