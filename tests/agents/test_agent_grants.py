@@ -14,7 +14,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from healkit import Healkit
-from tests.agents.agent_samples import connected, data_of, error_of, run
+from agents.agent_samples import connected, data_of, error_of, run
 
 pytestmark = pytest.mark.requirement("TRUST-3")
 

@@ -50,6 +50,7 @@ def ask(database: Path, notebook_kernel: NotebookKernel) -> Iterator[Ask]:
             "silent": not metadata,
             "store_history": not metadata,
             "user_expressions": {},
+            "stop_on_error": False,
         }
         sent = client.session.msg("execute_request", content, metadata=metadata)
         client.shell_channel.send(sent)
