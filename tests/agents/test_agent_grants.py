@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agents.agent_samples import connected, data_of, error_of, run
 from mcp.shared.exceptions import MCPError
 
 from healkit import Healkit
-from agents.agent_samples import connected, data_of, error_of, run
 
 pytestmark = pytest.mark.requirement("TRUST-3")
 
