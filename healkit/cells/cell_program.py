@@ -72,7 +72,7 @@ class CellProgram:
     whose, the last one is the failing cell's. setup: the imports, which are run before. needed: names whose values go
     with it, with those values. given: all that it finds defined, by name. made_again: names that statements of other
     cells make again, each with its cell. left_out: lines of the cell that were left out, with the reason. why_not: why
-    the failing statement itself cannot be run; empty if it can.
+    the failing statement itself cannot be run; empty if it can. later: names that it holds for the cells below.
     """
 
     code: str
@@ -83,6 +83,7 @@ class CellProgram:
     made_again: Mapping[str, CellRun] = field(default_factory=dict)
     left_out: Mapping[int, str] = field(default_factory=dict)
     why_not: str = ""
+    later: frozenset[str] = frozenset()
 
     @property
     def texts(self) -> list[str]:
@@ -122,19 +123,20 @@ def program_of(
     cannot_cross: Mapping[str, str],
     left_out: Sequence[int] = (),
     near: Sequence[str] = (),
+    later: Sequence[str] = (),
 ) -> CellProgram | None:
     """Make the program of a failing cell; None where its text is not Python.
 
     namespace: the notebook's variables now. before: the values that names had before the cell ran, of those that it
     changes. history: runs of this kernel, oldest first. cannot_cross: names whose values were refused, with the reason.
     left_out: lines of the cell at which a statement is left out because a worker cannot run it. near: further names
-    that a fix may read.
+    that a fix may read. later: names that cells below read, whose values go with it where they can.
     """
     text = read_cell(failed.source)
     if text.tree is None or not text.tree.body:
         return None
     builder = _Builder(failed, namespace, before, history, cannot_cross)
-    return builder.program(text.code, text.tree, left_out, near)
+    return builder.program(text.code, text.tree, left_out, near, later)
 
 
 class _Builder:
@@ -160,12 +162,20 @@ class _Builder:
         self.given: dict[str, Any] = {}
 
     def program(
-        self, code: str, tree: ast.Module, left_out: Sequence[int], near: Sequence[str]
+        self,
+        code: str,
+        tree: ast.Module,
+        left_out: Sequence[int],
+        near: Sequence[str],
+        later: Sequence[str],
     ) -> CellProgram:
         """Return the program; what needs a refused value is left out."""
         read = free_names(self._failed.source)
         for name in (*read, *near, *self._similar(read), *self._modules()):
             self.require(name)
+        own = set(self.given)
+        had = frozenset(name for name in later if self._is_had_later(name))
+        only_later = self.given.keys() - own
         lines = code.split("\n")
         gone = dict.fromkeys(left_out, "it cannot be run in a worker")
         out: dict[int, str] = {}
@@ -199,11 +209,25 @@ class _Builder:
             "\n".join(self.imports),
             tuple(segments),
             self.needed,
-            self.given,
+            {name: value for name, value in self.given.items() if name not in only_later},
             self.again,
             out,
             why_not,
+            had,
         )
+
+    def _is_had_later(self, name: str) -> bool:
+        """Take in a name that a cell below reads, where that runs no statement again; return whether it is had."""
+        if name in self._seen:
+            return name in self.given
+        value = self._before.get(name, self._namespace.get(name))
+        if name not in self._namespace or name in self._cannot_cross:
+            return False
+        remote = None if isinstance(value, types.ModuleType) else RemoteValue.of(name, value)
+        if remote is not None and remote.kind != "library":
+            return False
+        self.require(name)
+        return True
 
     def _modules(self) -> Iterator[str]:
         """Yield names of modules of the notebook that a fix may need and that are there at once."""

@@ -21,7 +21,9 @@ class FailingCell:
     run: the cell. failure: what it raised, its frames named as the prompts are. advice: on the order of the cells.
     namespace: the notebook's variables now. before: values that the cell has changed, as they were before it ran.
     unknown: names that it changed in place, whose values before are not known. history: runs of this kernel, oldest
-    first. folder: the kernel's working directory. within: where the files may be that it reads; None for anywhere.
+    first. below: the texts and the labels of the code cells below it in the notebook. saved: the text that the
+    notebook has saved as its result. folder: the kernel's working directory.
+    within: where the files may be that it reads; None for anywhere.
     """
 
     run: CellRun
@@ -31,6 +33,8 @@ class FailingCell:
     before: Mapping[str, Any]
     unknown: tuple[str, ...] = ()
     history: Sequence[CellRun] = ()
+    below: Sequence[tuple[str, str]] = ()
+    saved: str = ""
     folder: str = ""
     within: tuple[str, ...] | None = None
 

@@ -39,12 +39,16 @@ class CellRun:
 
 @dataclass(frozen=True)
 class NotebookCell:
-    """Code cell of a file; `number` counts all cells from 1, `count` is the prompt that was saved with it."""
+    """Code cell of a file; `number` counts all cells from 1, `count` is the prompt that was saved with it.
+
+    result: the saved text of its last expression's value; empty where it has none.
+    """
 
     number: int
     source: str
     cell_id: str = ""
     count: int | None = None
+    result: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,13 @@ class NotebookFile:
 
     cells: tuple[NotebookCell, ...]
     saved_at: float | None = None
+
+    def from_run(self, run: CellRun) -> tuple[NotebookCell, ...]:
+        """Return the cell that was run, and those below it; none where it is not in the file."""
+        texts = [one.source.strip() for one in self.cells]
+        places = [i for i, one in enumerate(self.cells) if run.cell_id and one.cell_id == run.cell_id]
+        places = places or [i for i, text in enumerate(texts) if text == run.source.strip()]
+        return self.cells[places[0] :] if len(places) == 1 else ()
 
 
 def find_notebook(
@@ -101,7 +112,17 @@ def _cells(cells: list[Any]) -> Iterator[NotebookCell]:
             text,
             cell_id if isinstance(cell_id, str) else "",
             count if isinstance(count, int) else None,
+            _result(cell),
         )
+
+
+def _result(cell: Mapping[str, Any]) -> str:
+    """Return the text of the value that a cell is saved with."""
+    for output in cell.get("outputs", ()):
+        if output.get("output_type") == "execute_result":
+            text = output.get("data", {}).get("text/plain", "")
+            return text if isinstance(text, str) else "".join(text)
+    return ""
 
 
 def _paths(variables: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Path]:

@@ -7,11 +7,12 @@ import difflib
 from typing import Literal
 
 from healkit.contracts.failure import Failure
-from healkit.contracts.healing import VERDICTS, HealReportData, Verdict
+from healkit.contracts.healing import VERDICTS, EditKind, HealReportData, Verdict
 
-#: `proposed`: there is a fix. `rerun`: other cells have to be run first. `not_cured`: nothing that was tried helps.
+#: `proposed`: there is a fix. `question`: there are edits that read the cell in different ways. `rerun`: other cells
+#: have to be run first. `not_cured`: nothing that was tried helps.
 #: `not_tried`: the failing statement cannot be run in a worker, and no fix is known from the message alone.
-CellOutcome = Literal["proposed", "rerun", "not_cured", "not_tried"]
+CellOutcome = Literal["proposed", "question", "rerun", "not_cured", "not_tried"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +32,8 @@ class CellFix:
     changed, in a sentence. advisor: who proposed it. ran: whether the failing cell was run with it, in a worker. gave:
     what it gave then, in words, such as `a table of 4 rows × 3 columns`. verdict: None where it was not run. unknown:
     what is not known about it, in sentences. cell_id: the notebook's own id of that cell, empty where it is not known.
-    then: the cells to be run after it, the failing one last; none where that is the cell to be edited.
+    then: the cells to be run after it, the failing one last; none where that is the cell to be edited. kind: what it
+    does to the meaning. lost: what it loses of the data, as measured. support: what speaks for it, in sentences.
     """
 
     cell: str
@@ -45,6 +47,9 @@ class CellFix:
     unknown: tuple[str, ...] = ()
     cell_id: str = ""
     then: tuple[CellPlace, ...] = ()
+    kind: EditKind = "restructures"
+    lost: tuple[str, ...] = ()
+    support: tuple[str, ...] = ()
 
     @property
     def rerun(self) -> str:
@@ -78,7 +83,8 @@ class CellFix:
             return "Not run."
         if self.verdict == "silenced":
             return f"Runs, but {VERDICTS['silenced'].words}."
-        return f"Runs, and gives {self.gave}." if self.gave else "Runs without an error."
+        seen = f"Runs, and gives {self.gave}." if self.gave else "Runs without an error."
+        return " ".join([seen, *self.support])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +92,8 @@ class CellReportData:
     """Report of the healing of a failing cell.
 
     label: its prompt. found: the failure in a sentence. reason: the result in a sentence. fix: the likeliest fix;
-    others: further ones. notes: what was run on what, what was left out. cells: labels of cells to run first. report:
+    others: further ones, and readings that only you can choose from. not_fixes: edits that run, and change or lose
+    data. notes: what was run on what, what was left out. cells: labels of cells to run first. report:
     the healing behind it.
     """
 
@@ -96,6 +103,7 @@ class CellReportData:
     reason: str
     fix: CellFix | None = None
     others: tuple[CellFix, ...] = ()
+    not_fixes: tuple[CellFix, ...] = ()
     notes: tuple[str, ...] = ()
     cells: tuple[str, ...] = ()
     duration_s: float = 0.0

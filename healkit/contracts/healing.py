@@ -11,7 +11,7 @@ import dataclasses
 import math
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -30,6 +30,17 @@ CheckOutcome = Literal["passed", "wrong", "raised", "timeout", "died", "not_run"
 #: because a guard hides it, or an answer was copied. `undecided`: a check could not be run to its end, because the code
 #: made a call that is not on record. `not_cured`: it still fails.
 Verdict = Literal["cured", "unproven", "silenced", "undecided", "not_cured"]
+
+
+#: What an edit does to the meaning of the code; only the first five keep it. `renames`: a name, column, key or file for
+#: the one that exists. `migrates`: an interface that was removed, for its successor. `converts`: values to another
+#: type, each of which stays what it is. `restores`: what an earlier cell or line has overwritten, shadowed or not made.
+#: `restructures`: parentheses, an axis, `await`, the place of an argument. `assumes`: one of several readings.
+#: `invents`: a value that stands neither in the code nor in the data. `discards`: rows, values or errors.
+EditKind = Literal[
+    "renames", "migrates", "converts", "restores", "restructures", "assumes", "invents", "discards"
+]
+EDIT_KINDS: tuple[EditKind, ...] = get_args(EditKind)
 
 
 class VerdictText(NamedTuple):
@@ -157,7 +168,8 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `reason` says in one sentence what is changed and why. `guard`: it keeps the failure from happening without saying
     what is right instead. `doubt`: why the advisor itself is not sure, in a sentence; such a patch is never called
-    cured, unless a person has said meanwhile what is right. `cost` is what it took to get, in the advisor's units
+    cured, unless a person has said meanwhile what is right. `kind` is what the advisor says that it does to the
+    meaning, and once it was judged, what is seen of it. `cost` is what it took to get, in the advisor's units
     (`{"input_tokens": 812, …}`).
     """
 
@@ -168,6 +180,7 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rank: float = 0.0
     guard: bool = False
     doubt: str = ""
+    kind: EditKind | Literal[""] = ""
     cost: dict[str, float] = {}
 
 

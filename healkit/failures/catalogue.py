@@ -32,6 +32,7 @@ import msgspec
 
 from healkit.config import ExplainLevel
 from healkit.contracts.failure import FACT_MAX_CHARS, Failure
+from healkit.contracts.healing import EditKind
 from healkit.contracts.tools import place_label
 from healkit.errors import is_refused
 from healkit.plain_text import count, visible
@@ -178,6 +179,7 @@ class ToldEdit:
     text: str
     reason: str
     rule: str
+    kind: EditKind | Literal[""]
 
 
 def told_edits(failure: Failure) -> Iterator[ToldEdit]:
@@ -186,7 +188,11 @@ def told_edits(failure: Failure) -> Iterator[ToldEdit]:
         fields = _fields(groups, failure, _near(failure))
         for piece, instead in text.edits:
             made = ToldEdit(
-                filled_in(piece, fields), filled_in(instead, fields), filled_in(text.fix, fields), text.name
+                filled_in(piece, fields),
+                filled_in(instead, fields),
+                filled_in(text.fix, fields),
+                text.name,
+                text.kind,
             )
             if made.text and (made.piece or not piece):
                 yield made
@@ -372,7 +378,8 @@ class ExplanationText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `[[facts]]`. A sentence is left out where the failure has nothing for one of its places. near: used only where there
     are such names. only: a narrower regular expression, where not all of the pattern's messages are meant. example: code
     that fails so; the tests run it and expect this explanation. edits: what `fix` says, as changes of the failing
-    statement that healing tries, likeliest first: a piece of its text and what replaces it, with the same places. fixes:
+    statement that healing tries, likeliest first: a piece of its text and what replaces it, with the same places; kind: what they do to the meaning.
+    fixes:
     the same for a change that is more than a text (`[fix.NAME]`). The first change that can be made is shown as code.
     """
 
@@ -385,6 +392,7 @@ class ExplanationText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     only: str = ""
     example: str = ""
     edits: tuple[tuple[str, str], ...] = ()
+    kind: EditKind | Literal[""] = ""
     fixes: tuple[str, ...] = ()
 
 
@@ -426,12 +434,13 @@ class Fix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A rule that proposes changes against a pattern's failures.
 
     mistake: in a few words. only: a narrower regular expression, where not all of the pattern's messages are meant.
-    priority: 0 to 1, how likely its first proposal is right; it orders the patches of different fixes. example: a tool
-    that it fixes. lookalike: a tool with the same failure but another mistake, for which the fix must propose nothing.
+    priority: 0 to 1, how likely its first proposal is right; it orders the patches of different fixes. kind: what its
+    edits do to the meaning; the code that they make is checked for it. example: a tool that it fixes. lookalike: a tool with the same failure but another mistake, for which the fix must propose nothing.
     """
 
     mistake: str
     priority: float
+    kind: EditKind
     example: FixExample
     lookalike: FixExample
     only: str = ""

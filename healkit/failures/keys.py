@@ -41,7 +41,7 @@ def _near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     near = site.near(wrong, known) or near_misses(
         wrong, [w for w in written if w.isidentifier() and w != wrong]
     )
-    related = [k for k in known if wrong and (wrong in k or k in wrong)]
+    related = [k for k in known if _words(wrong) & _words(k)]
     kind, read = "column" if _is_column(site) else "key", _read(site, wrong)
     for number, right in enumerate(dict.fromkeys([*near, *related])):
         for node in constants(site, wrong)[:1]:
@@ -57,6 +57,10 @@ def _near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             edits = [edit for node in read for edit in site.source.replace(node, quoted(site, node, right))]
             text = f"The {kind} {wrong!r} does not exist; {right!r} does. It is used in {len(read)} places."
             yield Proposal(text, edits, less=0.05 * number + 0.02)
+
+
+def _words(name: str) -> set[str]:
+    return set(re.split(r"[\W_]+", name.casefold())) - {""}
 
 
 def _is_column(site: Site) -> bool:

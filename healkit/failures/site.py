@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.healing import Check, Edit
+from healkit.contracts.healing import Check, Edit, EditKind
 from healkit.crossing import values
 from healkit.errors import ToolShapeError, near_misses
 from healkit.pysource import shapes
@@ -41,13 +41,14 @@ class Proposal:
     """A change that a fix proposes: the edits, and a sentence that says what is changed and why.
 
     less: how much less likely it is than the fix's first proposal. guard: it keeps the failure from happening without
-    saying what is right.
+    saying what is right. kind: what it does to the meaning, where that is not what its fix declares.
     """
 
     reason: str
     edits: list[Edit]
     less: float = 0.0
     guard: bool = False
+    kind: EditKind | Literal[""] = ""
 
 
 class Site:

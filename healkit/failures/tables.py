@@ -85,7 +85,7 @@ def _as_explained(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         number = place + 2 * len(imported)  # what the code has already reaches no further
         if not told.piece:
             edits = site.source.insert_before(site.statement, text)
-            yield Proposal(told.reason, edits + imported, less=0.05 * number)
+            yield Proposal(told.reason, edits + imported, less=0.05 * number, kind=told.kind)
             continue
         places = [m.span() for m in _written(told.piece).finditer(site.source.text, start, end)]
         texts = [
@@ -97,7 +97,7 @@ def _as_explained(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         places.sort(key=lambda place: place[1] <= marked[0] or place[0] >= marked[1])
         for further, (at, stop) in enumerate(places[:2]):
             edits = [Edit(at, stop, text), *imported]
-            yield Proposal(told.reason, edits, less=0.05 * (number + further))
+            yield Proposal(told.reason, edits, less=0.05 * (number + further), kind=told.kind)
 
 
 def _written(piece: str) -> re.Pattern[str]:

@@ -39,6 +39,8 @@ from healkit.errors import HealError
 from healkit.failures.catalogue import explain
 from healkit.healing.advisor import Advisor, Case, advisors_for
 from healkit.healing.advisors.simple import RulesAdvisor
+from healkit.healing.cell_evidence import Below, Evidence, below, measured, sentences
+from healkit.healing.edit_kinds import kind_of, may_be_a_fix, worse
 from healkit.healing.loop import Healing
 from healkit.healing.options import CellCase, HealOptions
 from healkit.healing.report import CellReport, HealReport
@@ -83,6 +85,34 @@ class _Ready:
     base: Observed
 
 
+@dataclasses.dataclass(frozen=True)
+class _Weighed:
+    """Edits by what may be said of them: fixes, readings that only a person can choose from, and what is no fix."""
+
+    fixes: list[CellFix] = dataclasses.field(default_factory=list)
+    readings: list[CellFix] = dataclasses.field(default_factory=list)
+    not_fixes: list[CellFix] = dataclasses.field(default_factory=list)
+
+
+def _standing(kind: str, verdict: str | None) -> str:
+    """Return the field of `_Weighed` that an edit of that kind and verdict belongs to."""
+    if verdict == "silenced" or kind in ("invents", "discards"):
+        return "not_fixes"
+    return "readings" if kind == "assumes" else "fixes"
+
+
+def _with_evidence(fix: CellFix, seen: Evidence, following: Below) -> CellFix:
+    """Return an edit with what was measured of it: a loss of data makes it an edit that discards."""
+    kind = worse(fix.kind, "discards" if seen.lost else "assumes" if seen.unsure else fix.kind)
+    return dataclasses.replace(
+        fix,
+        kind=kind,
+        lost=(*seen.lost, *(seen.rows if kind == "discards" else ())),
+        unknown=(*seen.unsure, *fix.unknown),
+        support=tuple(sentences(seen, following)),
+    )
+
+
 class CellHealing:
     """Healing of one failing cell."""
 
@@ -101,6 +131,7 @@ class CellHealing:
         self._started = time.monotonic()
         self._notes: list[str] = []
         self._folder = Path()
+        self._below = below(cell)
 
     def report(self) -> CellReport:
         """Look for a fix, and return the report; called once. Raises `ConfigError` for bad options."""
@@ -141,19 +172,23 @@ class CellHealing:
             return self._untried(ready.program, f"In a worker it fails in another way ({result.failure}).")
         report = self._healing(ready.given, result)
         self._note(ready.program)
-        fixes = list(self._fixes(ready.program, report.attempts)) or self._further(ready, report.attempts)
-        if fixes:
-            return self._report("proposed", fixes[0].reason, fixes, report=report)
+        found = self._weighed(ready, list(self._edits(ready.program, report.attempts)))
+        if not found.fixes and not found.readings:
+            further = self._further(ready, report.attempts)
+            found = dataclasses.replace(found, fixes=further)
+        if found.fixes or found.readings:
+            return self._proposed(found, report=report)
         notes = [note for note in report.notes if note not in self._notes]
         self._notes += notes
         reason = report.reason
         if report.outcome in ("not_cured", "shown"):
-            silenced = sum(one.verdict == "silenced" for one in report.attempts)
-            hidden = f"; that only hide the error: {silenced}" if silenced else ""
-            reason = f"No fix found. Edits tried: {report.candidates_tried:,}{hidden}."
+            reason = "No fix found." if not found.not_fixes else "No safe fix found."
+            reason += f" Edits tried: {report.candidates_tried:,}."
         if "search" not in self._asked():
-            self._notes.append("`%heal --with rules,search` tries small edits too; most that run are wrong.")
-        return self._report("not_cured", reason, report=report)
+            self._notes.append(
+                "`%heal --with rules,search` also tries random small edits; check those carefully."
+            )
+        return self._report("not_cured", reason, not_fixes=found.not_fixes, report=report)
 
     def _healing(self, given: CellCase, base: CheckResult) -> HealReport:
         options = HealOptions(
@@ -185,10 +220,15 @@ class CellHealing:
             case = dataclasses.replace(given.case, entry=entry, failure=failure, base=())
             next_ = _Ready(ready.program, dataclasses.replace(given, case=case), Observed(result=result))
             report = self._healing(next_.given, result)
-            found = list(self._fixes(ready.program, report.attempts))
+            whole = dataclasses.replace(
+                ready, given=dataclasses.replace(given, case=dataclasses.replace(case, base=()))
+            )
+            found = self._weighed(whole, list(self._edits(ready.program, report.attempts))).fixes
             if not found and round_ < _ROUNDS_MAX:
                 found = self._further(next_, report.attempts, round_ + 1)
             reason = _in_cell(ready.program, attempt.patch.reason)
+            if not may_be_a_fix(attempt.patch.kind or "restructures"):
+                continue
             return [dataclasses.replace(fix, reason=f"{reason} {fix.reason}") for fix in found]
         return []
 
@@ -248,6 +288,7 @@ class CellHealing:
                 cannot_cross=refused,
                 left_out=left_out,
                 near=cell.failure.near,
+                later=self._below.names,
             )
             if program is None:
                 return "Python cannot read the cell."
@@ -327,19 +368,50 @@ class CellHealing:
 
     # The fixes.
 
-    def _fixes(self, program: CellProgram, attempts: Sequence[Attempt]) -> Iterator[CellFix]:
-        found, rank = 0, 0.0
+    def _edits(self, program: CellProgram, attempts: Sequence[Attempt]) -> Iterator[tuple[Patch, CellFix]]:
+        """Yield the edits with which the cell runs, likeliest first: fixes, readings, and what loses data."""
+        first: dict[str, float] = {}
         for attempt in attempts:
-            if not attempt.plausible or attempt.verdict == "silenced" or found >= _FIXES_MAX:
+            patch = attempt.patch
+            if not attempt.plausible or (patch.author == "search" and attempt.verdict == "silenced"):
                 continue
-            if found and attempt.patch.rank < rank - _AS_LIKELY:
+            standing = _standing(patch.kind, attempt.verdict)
+            if patch.rank < first.setdefault(standing, patch.rank) - _AS_LIKELY and standing == "fixes":
                 continue  # most of what is less likely than the first is wrong, and runs all the same
-            fix = self._fix(program, attempt.patch, ran=True)
+            fix = self._fix(program, patch, ran=True)
             if fix is not None:
-                found, rank = found + 1, attempt.patch.rank if not found else rank
                 gave = attempt.results[0].value if attempt.results else ""
                 gave = gave if isinstance(gave, str) else ""
-                yield dataclasses.replace(fix, gave=gave, verdict=attempt.verdict)
+                yield patch, dataclasses.replace(fix, gave=gave, verdict=attempt.verdict)
+
+    def _weighed(self, ready: _Ready, edits: Sequence[tuple[Patch, CellFix]]) -> _Weighed:
+        """Measure what the edits do to the data, and sort them by it."""
+        sides: dict[str, list[tuple[Patch, CellFix]]] = {"fixes": [], "readings": [], "not_fixes": []}
+        for patch, fix in edits:
+            sides[_standing(fix.kind, fix.verdict)].append((patch, fix))
+        chosen = [one for side in sides.values() for one in side[:_FIXES_MAX]]
+        following = self._below.after(ready.program)
+        left_s = self._budget_s - (time.monotonic() - self._started)
+        given, recorder = ready.given, self._hk.recorder
+        evidence = measured(
+            given, recorder, [patch.code for patch, _ in chosen], following, self._cell.saved, left_s
+        )
+        found = _Weighed()
+        for (_, fix), seen in sorted(
+            zip(chosen, evidence, strict=True), key=lambda pair: not pair[1].gives_saved
+        ):
+            weighed = _with_evidence(fix, seen, following)
+            getattr(found, _standing(weighed.kind, fix.verdict)).append(weighed)
+        return found
+
+    def _proposed(self, found: _Weighed, **more: Any) -> CellReport:
+        """Report fixes, or a question where only readings were found."""
+        more["not_fixes"] = tuple(found.not_fixes)
+        if found.fixes:
+            return self._report("proposed", found.fixes[0].reason, found.fixes, **more)
+        many = "One edit runs, if this is" if len(found.readings) == 1 else "Several edits run; choose"
+        reason = f"{many} what is meant."
+        return self._report("question", reason, readings=found.readings, **more)
 
     def _fix(self, program: CellProgram, patch: Patch, *, ran: bool) -> CellFix | None:
         edited = edited_cell(program, patch.code)
@@ -368,6 +440,7 @@ class CellHealing:
             ran=ran,
             unknown=tuple(unknown),
             cell_id=run.cell_id,
+            kind=kind_of(program.code, patch.code, patch.kind),
             then=tuple(CellPlace(prompt_of(one), one.source, one.cell_id) for one in after),
         )
         return dataclasses.replace(fix, unknown=(*unknown, fix.rerun)) if fix.rerun else fix
@@ -384,11 +457,14 @@ class CellHealing:
         entry = VaultEntry(self._cell.label, "default", 0, program.code, code_hash(program.code))
         case = Case(entry, self._failure_in(program), (), given=program.given)
         patches = (patch for patch in RulesAdvisor().propose(case) if not patch.guard)
-        fixes = [fix for patch in patches if (fix := self._fix(program, patch, ran=False)) is not None]
+        edits = [fix for patch in patches if (fix := self._fix(program, patch, ran=False)) is not None]
         self._notes.append(why)
-        if not fixes:
+        found = _Weighed()
+        for fix in edits[:_FIXES_MAX]:
+            getattr(found, _standing(fix.kind, None)).append(fix)
+        if not found.fixes and not found.readings:
             return self._report("not_tried", f"No fix is known, and none was looked for. {why}")
-        return self._report("proposed", fixes[0].reason, fixes[:_FIXES_MAX])
+        return self._proposed(dataclasses.replace(found, not_fixes=[]))
 
     def _reread(self) -> CellReport:
         """Report readings of a text that Python cannot read, and what they give."""
@@ -431,7 +507,8 @@ class CellHealing:
             return []
         given = dataclasses.replace(ready.given, case=dataclasses.replace(ready.given.case, failure=failure))
         report = self._healing(given, ready.base.result)
-        found = [one for one in self._fixes(ready.program, report.attempts) if one.cell == fix.cell]
+        edits = list(self._edits(ready.program, report.attempts))
+        found = [one for one in self._weighed(ready, edits).fixes if one.cell == fix.cell]
         return [
             dataclasses.replace(one, before=fix.before, reason=f"{fix.reason} {one.reason}") for one in found
         ]
@@ -458,9 +535,10 @@ class CellHealing:
         outcome: CellOutcome,
         reason: str,
         fixes: Sequence[CellFix] = (),
+        readings: Sequence[CellFix] = (),
         **more: Any,
     ) -> CellReport:
-        fix, others = (fixes[0], tuple(fixes[1:])) if fixes else (None, ())
+        fix, others = (fixes[0], tuple(fixes[1:])) if fixes else (None, tuple(readings))
         failure = cleaning.failure(self._cell.failure, self._cleaner)
         report = CellReport(
             self._cell.label,
@@ -469,7 +547,7 @@ class CellHealing:
             reason,
             fix,
             others,
-            tuple(dict.fromkeys(self._notes)),
+            notes=tuple(dict.fromkeys(self._notes)),
             duration_s=time.monotonic() - self._started,
             **more,
         )

@@ -33,6 +33,7 @@ from healkit.crossing import values
 from healkit.errors import HealkitError
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.checks import article, why_not
+from healkit.healing.edit_kinds import kind_of
 from healkit.healing.inputs import accepted, edges, known_inputs, one_change_away, variants
 from healkit.pysource.nodes import Function, Jump
 from healkit.pysource.reach import added_reach, told_reach
@@ -61,6 +62,7 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
 
     results: of the case's checks, in their order. why: the patch cannot be run as this tool at all, so there are none.
     """
+    patch = msgspec.structs.replace(patch, kind=kind_of(case.entry.code, patch.code, patch.kind))
     results = (
         [_as_seen(was, now) for was, now in zip(case.base, results, strict=False)] if case.base else results
     )
@@ -195,7 +197,8 @@ def _verdict(case: Case, patch: Patch, results: Sequence[CheckResult]) -> Verdic
         if _makes_up_answer(code, patch.code, case):
             return "silenced"
         return "unproven" if patch.doubt and not _is_settled(case) else "cured"
-    return "silenced" if patch.guard or _adds_guard(code, patch.code) else "unproven"
+    loses = patch.kind in ("invents", "discards")
+    return "silenced" if patch.guard or loses or _adds_guard(code, patch.code) else "unproven"
 
 
 def _is_undecided(results: Sequence[CheckResult]) -> bool:

@@ -183,6 +183,7 @@ def _row(attempt: Attempt) -> tuple[str | Span, ...]:
 
 _CELL_HEADS = {
     "proposed": "a fix",
+    "question": "which is meant?",
     "rerun": "run other cells first",
     "not_cured": "no fix found",
     "not_tried": "not tried",
@@ -193,12 +194,15 @@ def cell_card(report: CellReportData) -> Card:
     """Build the card of a failing cell's healing: the edit, what was seen of it, what is not known, what to do next."""
     fix = report.fix
     head = f"{report.label}: {_CELL_HEADS[report.outcome]}"
+    not_fixes = _not_fixes(report)
     if fix is None:
         notes: list[Part] = [Line(Span(note, "ticked")) for note in report.notes]
         below = (Span(report.reason, "ticked"),)
         if report.outcome == "rerun":
             return Card(head, "→", "warn", below, notes)
-        return Card(head, "✗", "bad", below, notes)
+        if report.outcome == "question":
+            return Card(head, "?", "warn", below, [*map(_other, report.others), *notes, *not_fixes])
+        return Card(head, "✗", "bad", below, [*notes, *not_fixes])
     if fix.cell != report.label:
         head += f" for {fix.cell}"
     facts: list[tuple[str, Fact]] = [("change", Span(fix.reason, "ticked")), ("seen", Span(fix.said))]
@@ -210,6 +214,7 @@ def cell_card(report: CellReportData) -> Card:
     if report.others:
         rows = [_other(other) for other in report.others]
         parts.append(Fold(plain.count(len(rows), "other edit"), rows))
+    parts += not_fixes
     return Card(head, "✓" if fix.ran else "?", "good" if fix.ran else "warn", (), parts)
 
 
@@ -219,5 +224,16 @@ def changed(fix: CellFix) -> str:
     return "\n".join(lines[1:] if sum(line.startswith("@@") for line in lines) == 1 else lines)
 
 
+def _not_fixes(report: CellReportData) -> list[Part]:
+    """List, folded, what runs and is no fix, with what it costs."""
+    rows = [_other(one) for one in report.not_fixes]
+    head = "Not a fix: an edit that changes or hides data"
+    if len(rows) > 1:
+        head = f"Not fixes: {len(rows)} edits that change or hide data"
+    lines = [f"Not a fix: {one.reason} {' '.join(one.lost)}".rstrip() for one in report.not_fixes]
+    return [Only("html", Fold(head, rows)), *(Only("text", Line(line)) for line in lines)] if rows else []
+
+
 def _other(fix: CellFix) -> Part:
-    return Section((Line(Span(f"{fix.reason} {fix.said}", "ticked"), indent=4), Diff(changed(fix), indent=4)))
+    told = " ".join((*fix.lost, fix.reason, fix.said))
+    return Section((Line(Span(told, "ticked"), indent=4), Diff(changed(fix), indent=4)))

@@ -168,6 +168,7 @@ def read(
     frames = tuple((name, int(place[1])) for name, place in own if place and not name.startswith("<"))
     near = tuple(failure.near)
     case = CellCase(run, history, notebook, frozenset(told.defined), frames, near=near)
+    here, *below = notebook.from_run(run) or (None,)
     return FailingCell(
         run,
         failure,
@@ -176,6 +177,8 @@ def read(
         _read_values(folder, told.before),
         told.unknown,
         history,
+        [(one.source, f"Cell {one.number}") for one in below],
+        here.result if here is not None else "",
         within[0],
         within,
     )

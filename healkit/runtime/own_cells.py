@@ -158,6 +158,7 @@ class FailedCells:
         """Return the newest failure of a prompt's cell, of any for None, as healing gets it."""
         from healkit.cells.dataflow import names_changed
         from healkit.cells.failing import FailingCell
+        from healkit.cells.notebook_file import find_notebook
 
         cell = self.of(number)
         failure = None if cell is None else cell.execution.uncleaned.failure
@@ -168,6 +169,8 @@ class FailedCells:
         later = (
             name for run in history[place + 1 :] for names in names_changed(run.source) for name in names
         )
+        notebook = find_notebook(self._shell.user_ns, os.environ, [*history, cell.run])
+        own, *below = (notebook.from_run(cell.run) if notebook is not None else ()) or (None,)
         return FailingCell(
             cell.run,
             failure,
@@ -176,6 +179,8 @@ class FailedCells:
             cell.before,
             tuple(dict.fromkeys([*cell.unknown, *(name for name in later if name not in cell.before)])),
             history[:place],
+            [(one.source, f"Cell {one.number}") for one in below],
+            own.result if own is not None else "",
             os.getcwd(),
         )
 

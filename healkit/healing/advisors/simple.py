@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Literal
 
-from healkit.contracts.healing import Attempt, Edit, Patch, apply_edits
+from healkit.contracts.healing import Attempt, Edit, EditKind, Patch, apply_edits
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import ToolShapeError, near_misses
 from healkit.failures.fixes import proposals
@@ -72,15 +72,35 @@ class RulesAdvisor:
         if compiler_message(code, is_cell=case.given is not None) is not None:
             return [self._patch(text, reason, rank) for text, reason, rank in repairs(code)]
         patches = [
-            self._patch(text, proposal.reason, fix.priority - proposal.less, guard=proposal.guard)
+            self._patch(
+                text,
+                proposal.reason,
+                fix.priority - proposal.less,
+                guard=proposal.guard,
+                kind=proposal.kind or fix.kind,
+            )
             for fix, proposal, text in proposals(site_of(case))
         ]
         guards = sorted((p for p in patches if p.guard), key=lambda patch: -patch.rank)[:_GUARDS_MAX]
         return [patch for patch in patches if not patch.guard] + guards
 
-    def _patch(self, code: str, reason: str, rank: float, *, guard: bool = False) -> Patch:
+    def _patch(
+        self,
+        code: str,
+        reason: str,
+        rank: float,
+        *,
+        guard: bool = False,
+        kind: EditKind | Literal[""] = "",
+    ) -> Patch:
         return Patch(
-            code=code, advisor=self.name, author=self.author, reason=reason, rank=round(rank, 3), guard=guard
+            code=code,
+            advisor=self.name,
+            author=self.author,
+            reason=reason,
+            rank=round(rank, 3),
+            guard=guard,
+            kind=kind,
         )
 
 

@@ -1,0 +1,173 @@
+"""What an edit does to data, measured where the code runs.
+
+An edited statement is run with `Seen` around its parts: the values that the edit works on, and what it makes of them.
+Tables, columns and arrays are compared, of any library that pandas can read a column of.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+#: Larger data is not compared; so many sentences are enough.
+_ROWS_MAX, _COLUMNS_MAX, _TOLD_MAX = 5_000_000, 200, 5
+#: A date whose first two numbers may both be a month.
+_DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b")
+#: Calls whose result has missing or equal values where what they are given has none, as they should.
+_MAKES_OTHER = frozenset((
+    "shift", "diff", "pct_change", "rolling", "map", "where", "mask", "extract", "unstack", "pivot", "isin", "contains",
+    "isna", "notna", "isnull", "notnull", "startswith", "endswith", "between", "duplicated", "eq", "ne", "gt", "lt",
+    "ge", "le", "transform", "cut", "qcut", "sign", "clip", "floor", "ceil",
+))  # fmt: skip
+_Columns = dict[str, Any]
+
+
+class Seen:
+    """Records the values of parts of a statement, and says how they differ."""
+
+    def __init__(self) -> None:
+        self._operands: dict[int, tuple[str, _Columns, int]] = {}
+        self._lost: dict[str, None] = {}
+        self._unsure: dict[str, None] = {}
+        self._rows: dict[str, None] = {}
+
+    def operand(self, number: int, value: Any) -> Any:
+        """Record a value that the edit works on, the first time that it is worked on, and return it."""
+        if number not in self._operands and (columns := _columns_of(value)) is not None:
+            # What is changed in place later was another value then.
+            self._operands[number] = (
+                _kind(value),
+                {k: v.copy() for k, v in columns.items()},
+                _length(columns),
+            )
+        return value
+
+    def result(self, value: Any, call: str) -> Any:
+        """Compare a value that the edit makes with those that it works on, and return it; call: what made it."""
+        try:
+            if call not in _MAKES_OTHER:
+                self._compare(value)
+        except Exception:  # noqa: BLE001 - a stranger's columns; what cannot be compared is not told
+            return value
+        return value
+
+    def told(self) -> dict[str, list[str]]:
+        """Return sentences on what is lost, on what may be read in two ways, and on rows that are gone."""
+        names = {"lost": self._lost, "unsure": self._unsure, "rows": self._rows}
+        return {name: list(found)[:_TOLD_MAX] for name, found in names.items()}
+
+    def _compare(self, value: Any) -> None:
+        after = _columns_of(value)
+        if after is None:
+            return
+        rows, kind = _length(after), _kind(value)
+        for was, before, length in self._operands.values():
+            if was != kind:
+                continue
+            if length and not rows:
+                self._lost["No row is left."] = None
+            elif rows < length and kind != "array":
+                self._rows[
+                    f"{_count(length - rows, 'row')} of {length:,} {'is' if length - rows == 1 else 'are'} left out."
+                ] = None
+            elif rows == length:
+                pairs = [(n, before[n], after[n]) for n in before if n in after]
+                if kind == "column":
+                    pairs = [("", next(iter(before.values())), next(iter(after.values())))]
+                for name, one, other in pairs:
+                    self._compare_columns(f" of {name!r}" if name else "", one, other)
+            if kind == "table":
+                self._empty(before, after)
+
+    def _compare_columns(self, where: str, one: Any, other: Any) -> None:
+        total = len(one)
+        missing = int((other.isna() & ~one.isna().to_numpy()).sum())
+        if missing:
+            self._lost[f"{missing:,} of {total:,} values{where} become missing."] = None
+        filled = int((one.isna().to_numpy() & ~other.isna()).sum())
+        if filled:
+            self._lost[
+                f"{_count(filled, 'missing value')}{where} {'is' if filled == 1 else 'are'} filled in."
+            ] = None
+        present = other.dropna()
+        if total > 1 and not len(present):
+            self._lost[f"All {total:,} values{where} are missing then."] = None
+        if len(present) > 1 and _distinct(one) > 1 and _distinct(present) == 1:
+            self._lost[f"All {total:,} values{where} become {_shown(present.iloc[0])}."] = None
+        if _is_number(one) and _is_number(other):
+            numbers = (
+                one.to_numpy("float64", na_value=float("nan")),
+                other.to_numpy("float64", na_value=float("nan")),
+            )
+            changed = int(
+                ((numbers[0] != numbers[1]) & ~one.isna().to_numpy() & ~other.isna().to_numpy()).sum()
+            )
+            whole = "int" in str(other.dtype).lower() and "float" in str(one.dtype).lower()
+            if changed and whole:
+                self._lost[f"{_count(changed, 'number')} of {total:,}{where} lose their decimals."] = None
+        if "datetime" in str(other.dtype) and not _is_number(one) and "datetime" not in str(one.dtype):
+            texts = [t for t in one.dropna().tolist() if isinstance(t, str)]
+            parts = [m for m in map(_DAY_OR_MONTH.match, texts) if m is not None]
+            either = [m for m in parts if int(m[1]) <= 12 and int(m[2]) <= 12]
+            if len(either) == len(texts) and any(m[1] != m[2] for m in either):
+                self._unsure[
+                    f"{_shown(texts[0])} may be a day of either month: no date says which comes first."
+                ] = None
+
+    def _empty(self, before: _Columns, after: _Columns) -> None:
+        for name, column in after.items():
+            if (
+                name in before
+                and len(column)
+                and bool(column.isna().all())
+                and not bool(before[name].isna().all())
+            ):
+                self._lost[f"Column {name!r} has no value in any row."] = None
+
+
+def _columns_of(value: Any) -> _Columns | None:
+    """Return the columns of a table, a column or an array as pandas' own; None for anything else."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return None
+    if type(value).__module__.partition(".")[0] == "polars" and hasattr(value, "to_pandas"):
+        value = value.to_pandas()
+    if isinstance(value, pandas.DataFrame):
+        if not value.columns.is_unique or len(value.columns) > _COLUMNS_MAX or len(value) > _ROWS_MAX:
+            return None
+        return {str(name): value[name] for name in value.columns}
+    if isinstance(value, pandas.Series | pandas.Index):
+        return {"": pandas.Series(value)} if len(value) <= _ROWS_MAX else None
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.ndarray) and value.ndim == 1 and len(value) <= _ROWS_MAX:
+        return {"": pandas.Series(value)}
+    return None
+
+
+def _kind(value: Any) -> str:
+    return "table" if hasattr(value, "columns") else "column"
+
+
+def _length(columns: _Columns) -> int:
+    return max(map(len, columns.values()), default=0)
+
+
+def _distinct(column: Any) -> int:
+    try:
+        return int(column.nunique())
+    except TypeError:  # lists and dicts have no hash
+        return len(set(map(repr, column)))
+
+
+def _is_number(column: Any) -> bool:
+    return any(word in str(column.dtype).lower() for word in ("int", "float"))
+
+
+def _shown(value: Any) -> str:
+    text = repr(value.item() if hasattr(value, "item") else value)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

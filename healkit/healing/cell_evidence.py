@@ -1,0 +1,237 @@
+"""Evidence on the edits of a failing cell: what they do to its data, and whether the notebook runs on with them.
+
+Each edit that runs is run once more, with the parts that it changes watched, and with the cells below after it. All of
+that is a worker's: no effect of it reaches the notebook.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from healkit.cells.cell_program import CellProgram, free_names
+from healkit.cells.dataflow import dataflow_of, read_cell
+from healkit.cells.failing import FailingCell
+from healkit.contracts.healing import Check
+from healkit.healing.options import CellCase
+from healkit.pysource.nodes import called_name
+from healkit.runtime import background
+from healkit.runtime.recording import Recorder
+from healkit.runtime.trials import Trial, Trials
+
+#: Cells below that are run after a fix, the time for all of them in seconds, and the characters of an error quoted.
+_BELOW_MAX, _BELOW_S, _QUOTED_CHARS = 6, 3.0, 120
+_SEEN = "__healkit_seen__"
+_SETUP = f"from healkit.crossing.table_changes import Seen\n{_SEEN} = Seen()"
+#: Expressions whose value an edit may work on.
+_OPERANDS = ast.Name | ast.Attribute | ast.Subscript | ast.Call
+#: The text of the cell's value, as a notebook saves it.
+_SHOWN = "__import__('IPython.lib.pretty', fromlist=['pretty']).pretty(_)"
+#: Runs the cells below; gives the number of those that ran, and the error of the one that did not.
+_RUN_ON = """
+import contextlib as __contextlib, io as __io, time as __time
+__ran, __raised, __begun = 0, "", __time.monotonic()
+for __text in {texts!r}:
+    if __time.monotonic() - __begun > {limit_s}:
+        break
+    try:
+        with __contextlib.redirect_stdout(__io.StringIO()), __contextlib.redirect_stderr(__io.StringIO()):
+            exec(compile(__text, "<below>", "exec"), globals())
+    except Exception as __error:
+        __raised = f"{{type(__error).__name__}}: {{__error}}"
+        break
+    __ran += 1
+[__ran, __raised]
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Evidence:
+    """What was measured of an edit; empty where nothing was.
+
+    lost: what it loses of the data, in sentences. unsure: what may be read in two ways. rows: rows that are left out.
+    gives_saved:
+    whether the cell's value is shown as the notebook has it saved. ran_on: number of the cells below that ran after it.
+    stops: how the next of them then fails, empty where none does.
+    """
+
+    lost: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    gives_saved: bool = False
+    ran_on: int = 0
+    stops: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Below:
+    """Cells below the failing one that can be run after it: their texts as Python, and their labels."""
+
+    texts: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Names that they read and do not bind themselves."""
+        return free_names("\n".join(self.texts))
+
+    def after(self, program: CellProgram) -> Below:
+        """Return those that find all names that they read, up to the first that does not."""
+        last = program.segments[-1].run.source
+        defined = (
+            program.later | program.given.keys() | dataflow_of(last).bound.keys() | vars(builtins).keys()
+        )
+        for place, text in enumerate(self.texts):
+            if not defined.issuperset(free_names(text)):
+                return Below(self.texts[:place], self.labels[:place])
+            defined |= dataflow_of(text).bound.keys()
+        return self
+
+
+def below(cell: FailingCell) -> Below:
+    """Return the next cells below a failing one, up to the first that is no plain Python."""
+    found = Below()
+    for source, label in cell.below[:_BELOW_MAX]:
+        text = read_cell(source)
+        if text.tree is None or text.code != source or _awaits(text.tree):
+            break
+        found = Below((*found.texts, text.code), (*found.labels, label))
+    return found
+
+
+def measured(
+    given: CellCase, recorder: Recorder, codes: Sequence[str], following: Below, saved: str, left_s: float
+) -> list[Evidence]:
+    """Measure edits of a cell's program, the first of them together with the cells below; one for each code.
+
+    saved: the result that the notebook has saved of the cell. left_s: time that there is for all of it. Raises as
+    trials do.
+    """
+    (check,), before = given.case.checks, given.case.entry.code
+    trials: list[tuple[int, Callable[[Any], dict[str, Any]], Trial]] = []
+    limit_s = max(0.5, min(left_s, _BELOW_S + 2.0))
+    for number, code in enumerate(codes):
+        if (watched := watched_code(before, code)) is not None:
+            call = f"{_SEEN}.told()"
+            trials.append((number, _told, _trial(check, watched, call, f"{check.setup}\n{_SETUP}", limit_s)))
+        if saved:
+            trials.append(
+                (
+                    number,
+                    lambda shown: {"gives_saved": shown == saved},
+                    _trial(check, code, _SHOWN, check.setup, limit_s),
+                )
+            )
+    if following.texts and codes:
+        call = _RUN_ON.format(texts=list(following.texts), limit_s=_BELOW_S)
+        trials.append((0, _ran_on, _trial(check, codes[0], call, check.setup, limit_s)))
+    found = [Evidence() for _ in codes]
+    if not trials:
+        return found
+    run = Trials(recorder, given.config).run([one for *_, one in trials], None, None, read=given.fixture.read)
+    results = background.loop.wait_for(run)
+    for (number, read, _), result in zip(trials, results, strict=True):
+        if result.failure is None:
+            found[number] = dataclasses.replace(found[number], **read(result.value))
+    return found
+
+
+def _trial(check: Check, code: str, call: str, setup: str, limit_s: float) -> Trial:
+    return Trial(code, name=check.shown, timeout_s=limit_s, call=call, setup=setup)
+
+
+def _told(value: Any) -> dict[str, Any]:
+    """Read what was seen; a worker's word is a claim."""
+    told = value if isinstance(value, dict) else {}
+    return {
+        name: tuple(one[:_QUOTED_CHARS] for one in told.get(name, ()) if isinstance(one, str))
+        for name in ("lost", "unsure", "rows")
+    }
+
+
+def _ran_on(value: Any) -> dict[str, Any]:
+    match value:
+        case [int(ran), str(raised)]:
+            return {"ran_on": ran, "stops": " ".join(raised.split())[:_QUOTED_CHARS]}
+    return {}
+
+
+def _awaits(tree: ast.Module) -> bool:
+    return any(isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) for node in ast.walk(tree))
+
+
+# The code with its changed parts watched.
+
+
+def watched_code(before: str, after: str) -> str | None:
+    """Return the new code with the parts that an edit changes watched; None where it changes no expression."""
+    try:
+        old, new = ast.parse(before), ast.parse(after)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    known = {ast.dump(node) for node in ast.walk(old) if isinstance(node, ast.expr)}
+    statements = {ast.dump(node) for node in ast.walk(old) if isinstance(node, ast.stmt)}
+    changed = [
+        node
+        for node in ast.walk(new)
+        if isinstance(node, ast.stmt) and not hasattr(node, "body") and ast.dump(node) not in statements
+    ]
+    watcher = _Watcher(known)
+    for statement in changed:
+        watcher.visit(statement)
+    if not watcher.results or not watcher.operands:
+        return None
+    try:
+        return ast.unparse(ast.fix_missing_locations(new))
+    except (ValueError, RecursionError):
+        return None
+
+
+class _Watcher(ast.NodeTransformer):
+    """Puts a call around each expression that is new, and around the largest in it that were there before."""
+
+    def __init__(self, known: set[str]) -> None:
+        self._known = known
+        self.operands = self.results = 0
+
+    def visit(self, node: ast.AST) -> Any:
+        """Watch an expression that is read; called by `ast`."""
+        if isinstance(node, ast.JoinedStr | ast.Lambda | ast.GeneratorExp | ast.ListComp):
+            return node
+        if not isinstance(node, _OPERANDS) or not isinstance(
+            getattr(node, "ctx", None) or ast.Load(), ast.Load
+        ):
+            return self.generic_visit(node)
+        if ast.dump(node) in self._known:
+            self.operands += 1
+            return _call("operand", ast.Constant(self.operands), node)
+        if isinstance(node, ast.Name):
+            return node
+        if isinstance(node, ast.Call):  # the method itself is no value
+            if isinstance(node.func, ast.Attribute):
+                node.func.value = self.visit(node.func.value)
+            node.args, node.keywords = [*map(self.visit, node.args)], [*map(self.visit, node.keywords)]
+        else:
+            self.generic_visit(node)
+        self.results += 1
+        name = called_name(node) if isinstance(node, ast.Call) else ""
+        return _call("result", node, ast.Constant(name))
+
+
+def _call(method: str, *given: ast.expr) -> ast.Call:
+    owner = ast.Attribute(ast.Name(_SEEN, ast.Load()), method, ast.Load())
+    return ast.Call(owner, list(given), [])
+
+
+def sentences(evidence: Evidence, following: Below) -> Iterator[str]:
+    """Yield what speaks for an edit, in sentences."""
+    if evidence.gives_saved:
+        yield "The notebook has saved the same result."
+    if evidence.ran_on:
+        many = "The next cell runs" if evidence.ran_on == 1 else f"The next {evidence.ran_on} cells run"
+        yield f"{many} too."
+    if evidence.stops and evidence.ran_on < len(following.labels):
+        yield f"{following.labels[evidence.ran_on]} then fails: {evidence.stops}."
