@@ -91,7 +91,7 @@ class Seen:
                 f"{_count(filled, 'missing value')}{where} {'is' if filled == 1 else 'are'} filled in."
             ] = None
         present = other.dropna()
-        if total > 1 and not len(present):
+        if total > 1 and not len(present) and missing < total:
             self._lost[f"All {total:,} values{where} are missing then."] = None
         if len(present) > 1 and _distinct(one) > 1 and _distinct(present) == 1:
             self._lost[f"All {total:,} values{where} become {_shown(present.iloc[0])}."] = None

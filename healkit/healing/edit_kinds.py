@@ -272,7 +272,18 @@ def _of_lists(old: list[ast.AST], new: list[ast.AST], around: _Places) -> Iterat
     for tag, a, b, c, d in SequenceMatcher(None, texts(old), texts(new), autojunk=False).get_opcodes():
         if tag == "equal":
             continue
-        both = min(b - a, d - c)
+        yield from _of_block(old[a:b], new[c:d], around)
+
+
+def _of_block(old: list[ast.AST], new: list[ast.AST], around: _Places) -> Iterator[_Change]:
+    """Yield the differences of two blocks that have nothing in common: their nodes are paired by their types."""
+    if len(old) == len(new):
+        pairs: list[tuple[str, int, int, int, int]] = [("equal", 0, len(old), 0, len(new))]
+    else:
+        types = [[type(node).__name__ for node in block] for block in (old, new)]
+        pairs = [*SequenceMatcher(None, types[0], types[1], autojunk=False).get_opcodes()]
+    for tag, a, b, c, d in pairs:
+        both = min(b - a, d - c) if tag in ("equal", "replace") else 0
         for one, other in zip(old[a : a + both], new[c : c + both], strict=True):
             if isinstance(one, ast.AST) and isinstance(other, ast.AST):
                 yield from _changes(one, other, around)

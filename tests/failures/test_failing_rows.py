@@ -47,7 +47,7 @@ def broken_row(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = catalogue._patterns_for
     monkeypatch.setattr(catalogue, "_patterns_for", lambda label: (BROKEN, *rows(label)))
     monkeypatch.setitem(FIXES, "broken", raising)
-    monkeypatch.setitem(ROWS, "broken", Fix("", 1.0, FixExample(""), FixExample("")))
+    monkeypatch.setitem(ROWS, "broken", Fix("", 1.0, "renames", FixExample(""), FixExample("")))
 
 
 @pytest.mark.usefixtures("broken_row")

@@ -73,7 +73,7 @@ def test_the_verdict_follows_from_the_checks(
             "import contextlib\ndef f(x):\n    with contextlib.suppress(Exception):\n        return 1 / x\n",
             True,
         ),
-        ("def f(x):\n    return 1 / (x or 1)\n", False),
+        ("def f(x):\n    return 1 / (x or 1)\n", True),
         ("def f(x):\n    if x == 0:\n        return x + 1\n    return 1 / x\n", False),
         ("def f(x):\n    return 1 /\n", False),
     ],

@@ -86,7 +86,7 @@ def test_a_patch_that_waits_for_consent_survives_a_kill(tmp_path: Path) -> None:
 @pytest.mark.requirement("HEAL-3", "HEAL-4")
 @pytest.mark.parametrize(
     ("code", "verdict"),
-    [(FIXED, "passes all checks, unverified"), (SILENT, "only hides the error")],
+    [(BROKEN.replace("a / b", "a * b"), "passes all checks, unverified"), (SILENT, "only hides the error")],
     ids=["no right answer", "silencing"],
 )
 def test_auto_keeps_no_patch_that_nothing_proves(healing: Healkit, code: str, verdict: str) -> None:
