@@ -1,0 +1,534 @@
+"""Mistakes planted in working cells: are the fixes and the cards right?
+
+    python benchmarks/bench_mistakes.py --half written --seed 1 --count 200 --out rows.jsonl
+    python benchmarks/bench_mistakes.py --half measured --seed 7 --against rows.jsonl
+    python benchmarks/bench_mistakes.py --play FOLDER
+
+Each failing cell is a working notebook of `cells/working` in which a program of `cells/mistakes.py` has planted one
+mistake. It is run in a kernel with healkit as its user would run it; then its card is read, and `hk.heal_cell` asked.
+What is proposed first is followed in a process without healkit, and is right where it gives what the working notebook
+gives. Of the measured half only counts are shown, and kept: rows are not to be written against it. `--play` takes the
+`# %%` files of a folder instead, and prints what is shown below each failing cell, to be judged by eye.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+import json
+import os
+import queue
+import random
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from cells.books import LOAD, Kernel, Run
+from cells.mistakes import KINDS, Plant, half, working
+from cells.runs import Runner, Step, write_files
+
+HALVES = ("written", "measured", "crossed")
+#: Cells that a kernel heals before another takes its place.
+CELLS_PER_KERNEL = 60
+#: In these kinds the notebook itself stands in another order, so it does not run from the top.
+ORDER = ("cell_not_run", "cell_too_low", "cell_run_twice")
+CONFIG = "c = get_config()\nc.HistoryManager.enabled = False\n"
+#: A kernel as it was after `%load_ext healkit`, with its workers.
+RESET = """
+def _again():
+    import os, sys
+    from healkit.notebook import ipython_extension
+    shell = get_ipython()
+    ipython_extension.take_out(shell)
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+    os.chdir(FOLDER)
+    shell.reset(new_session=True)
+    shell.execution_count = 1
+    ipython_extension.load_ipython_extension(shell)
+_again()
+"""
+#: The report as data, and as it is shown.
+ASK = """
+def _asked():
+    import dataclasses, json
+    from healkit.defaults import default_healkit
+    told = default_healkit().heal_cell()
+    data = {f.name: getattr(told, f.name) for f in dataclasses.fields(told) if f.name != "report"}
+    plain = lambda v: dataclasses.asdict(v) if dataclasses.is_dataclass(v) else list(v) if isinstance(v, tuple) else str(v)
+    print("\\n@@" + json.dumps({**data, "shown": str(told)}, default=plain))
+_asked()
+del _asked
+"""
+#: Parts of a card that say something of their own, as its text has them.
+WORDS = re.compile(r"(?ms)^  (what|why|hint|fix|code|order|run) +(.*?)(?=^  \S|\Z)")
+NAMED = re.compile(r"(?:[Dd]id you mean:?|most similar (?:one )?is|you mean|write) ['\"`]([^'\"`]+)['\"`]")
+
+
+def told(*words: object) -> None:
+    print(*words, file=sys.stderr, flush=True)
+
+
+class Healer:
+    """Kernel with healkit, in which one notebook after the other is used."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.home = Path(tempfile.mkdtemp())
+        profile = self.home / ".ipython" / "profile_default"
+        profile.mkdir(parents=True)
+        for name in ("ipython_config.py", "ipython_kernel_config.py"):
+            (profile / name).write_text(CONFIG)
+        self.notebook = self.folder / "notebook.ipynb"
+        self.kernel = Kernel(self.home, self.notebook)
+        self.kernel.run(LOAD, history=False)
+
+    def close(self) -> None:
+        self.kernel.__exit__()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def begin(self, cells: Sequence[str], files: Mapping[str, str]) -> None:
+        """Begin another notebook."""
+        for path in self.folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        write_files(self.folder, files)
+        made = [nbformat.v4.new_code_cell(text, id=f"c{n}") for n, text in enumerate(cells)]
+        nbformat.write(nbformat.v4.new_notebook(cells=made), self.notebook)
+        done = self.kernel.run(RESET.replace("FOLDER", repr(str(self.folder))), history=False)
+        assert not done.error, done
+
+    def ask(self) -> dict[str, Any]:
+        """Ask for the report on the newest failing cell."""
+        asked = self.kernel.run(ASK, history=False)
+        if asked.error:
+            return {
+                "outcome": f"raises {asked.error}",
+                "fix": None,
+                "cells": [],
+                "shown": "",
+                "seconds": asked.seconds,
+            }
+        return {**json.loads(asked.printed.rpartition("@@")[2]), "seconds": round(asked.seconds, 2)}
+
+
+# The judge
+
+
+class Judge:
+    """Judge of fixes and cards of one plant."""
+
+    def __init__(self, runner: Runner, plant: Plant, failed_at: int, step: Step) -> None:
+        self.runner, self.plant, self.failed_at, self.step = runner, plant, failed_at, step
+        self.failing = plant.turns[failed_at]
+        last = plant.of.cells[-1]
+        self.final = plant.cells.index(last) if last in plant.cells else len(plant.cells) - 1
+        accepted = [runner.run(plant.of.cells, plant.of.files)]
+        if plant.reference is not None:
+            accepted.append(runner.run(plant.reference, plant.files))
+        self.accepted = [run for run in accepted if not run[-1].error]
+
+    def wrong(self, edits: Mapping[int, str], then: Sequence[int], *, top: bool = True) -> str:
+        """Follow a fix; return what is wrong with it, empty where it is right. then: cells to run, by their places."""
+        plant = self.plant
+        cells = [edits.get(place, text) for place, text in enumerate(plant.cells)]
+        past = [plant.cells[place] for place in plant.turns[: self.failed_at + 1]]
+        after = [place for place in (*edits, *then) if place != self.failing or place in then]
+        after = list(dict.fromkeys(after)) + ([] if self.failing in after else [self.failing])
+        ended = max((after[-1], self.failing))
+        rest = [place for place in range(len(cells)) if place > self.failing and place not in after]
+        order = [
+            *after,
+            *(place for place in rest if place > ended or place not in plant.turns[: self.failed_at]),
+        ]
+        steps = self.runner.run([*past, *(cells[place] for place in order)], plant.files, stop=False)
+        found = self._compared(order, steps[len(past) :])
+        if found.startswith("raises") and edits and self._in_part(past, steps, after, cells):
+            return f"in part: {found}"
+        if found or plant.kind in ORDER or not edits or not top:
+            return found
+        again = self.runner.run(cells, plant.files)
+        found = self._compared(range(len(cells)), again)
+        return f"from the top: {found}" if found else ""
+
+    def _in_part(
+        self, past: Sequence[str], steps: Sequence[Step], after: Sequence[int], cells: Sequence[str]
+    ) -> bool:
+        """Tell if the failing cell is put right, and only a later one has the same mistake.
+
+        Then every value that the working notebook has by then is there, under whatever name.
+        """
+        if self.plant.kind in ORDER or len(self.plant.cells) != len(self.plant.of.cells):
+            return False
+        if any(step.error for step in steps[len(past) : len(past) + len(after)]):
+            return False
+        look = "[v for n, v in list(globals().items()) if not n.startswith('_')]"
+        sound, files = self.plant.of.cells[: self.failing + 1], self.plant.of.files
+        names = {name for step in self.runner.run(sound, files) for name in step.bound}
+        each = [self.runner.run([*sound, name], files)[-1].value for name in sorted(names)]
+        there = self.runner.run(
+            [*past, *(cells[place] for place in after), look], self.plant.files, stop=False
+        )[-1].value
+        return all(value in there for value in each)
+
+    def _compared(self, order: Sequence[int], steps: Sequence[Step]) -> str:
+        by_place = dict(zip(order, steps, strict=False))
+        broken = next((step for step in steps if step.error), None)
+        if broken is not None:
+            return f"raises {broken.error}: {broken.message[:200]}"
+        if self.final not in by_place:
+            return "the last cell is not run"
+        found = by_place[self.final]
+        if any((found.value, found.printed) == (run[-1].value, run[-1].printed) for run in self.accepted):
+            return ""
+        return f"gives {found.value[:300] or found.printed[:300]}"
+
+    def fix(
+        self, report: Mapping[str, Any], fix: Mapping[str, Any] | None, prompts: Mapping[str, int]
+    ) -> str:
+        """Say what is wrong with a proposal of a report; `silent` where there is none."""
+        if fix is None and report["outcome"] != "rerun":
+            return "silent"
+        if fix is None:
+            places = [prompts.get(label, -1) for label in report["cells"]]
+            return "no such cell" if -1 in places else self.wrong({}, places)
+        place = prompts.get(fix["cell"], -1)
+        then = [prompts.get(one["cell"], -1) for one in fix.get("then", ())]
+        return "no such cell" if -1 in (place, *then) else self.wrong({place: fix["code"]}, then)
+
+    def card(self, card: str) -> tuple[str, str]:
+        """Return `right`, `weak`, `silent` or `false`, and why."""
+        words = {
+            name: " ".join(text.split()) if name != "code" else text for name, text in WORDS.findall(card)
+        }
+        plant, told = self.plant, " ".join(text for name, text in words.items() if name != "code")
+        code = words.get("code", "").strip("\n")
+        shown_anew = " ".join(code.split()) not in " ".join(self.plant.cells[self.failing].split())
+        if (
+            code and shown_anew and self.step.error not in ("IndentationError", "TabError")
+        ):  # a card shows no indentation
+            wrong = self._code(code)
+            if wrong and not wrong.startswith("in part"):
+                return "false", f"its code {wrong}"
+        named = [name for name in NAMED.findall(told) if name not in (plant.right, plant.wrong)]
+        says = KINDS[plant.kind].says
+        exact = "{right}" in says and re.fullmatch(r"[\w .-]+", plant.right)
+        if named and exact and plant.right.casefold() not in told.casefold() and len(says) == 1:
+            return "false", f"names {named[0]!r} for {plant.right!r}"
+        pattern = "|".join(says).format(right=re.escape(plant.right), wrong=re.escape(plant.wrong))
+        if code or re.search(pattern, told, re.IGNORECASE):
+            return "right", ""
+        said = [name for name in words if name not in ("what", "code")]
+        return ("weak", "") if said else ("silent", "")
+
+    def _code(self, code: str) -> str:
+        """Put a card's code in the place of the lines that are most like it; say what is wrong with it."""
+        lines, new = self.plant.cells[self.failing].split("\n"), code.split("\n")
+        new = [line.removeprefix("             ") for line in new]
+        starts = range(max(1, len(lines) - len(new) + 1))
+        alike = [
+            difflib.SequenceMatcher(None, "\n".join(lines[i : i + len(new)]), "\n".join(new)).ratio()
+            for i in starts
+        ]
+        at = max(starts, key=lambda i: alike[i] + (i + 1 == self.step.line) * 0.2)
+        indent = re.match(" *", lines[at])
+        pad = indent[0] if indent is not None and not new[0].startswith(" ") else ""
+        text = "\n".join([*lines[:at], *(pad + line for line in new), *lines[at + len(new) :]])
+        return self.wrong({self.failing: text}, (), top=False)
+
+
+# Plants that fail
+
+
+def plants(which: str, seed: int, kinds: Sequence[str]) -> Iterator[Plant]:
+    """Yield plants of a half, drawn by a seed: one of each kind, then another of each, until there are no more."""
+    books = working()
+    left: dict[str, list[Any]] = {}
+    for kind in sorted(kinds or KINDS):
+        for of in books:
+            halves = {half(kind), half(of.name)}
+            if halves == ({which} if which != "crossed" else {"written", "measured"}):
+                left.setdefault(kind, []).append(of)
+    chance = {kind: random.Random(f"{seed} {kind}") for kind in left}
+    turns = {kind: iter(_turns(kind, left[kind], chance[kind])) for kind in left}
+    while turns:
+        for kind in list(turns):
+            found = next(turns[kind], None)
+            if found is None:
+                del turns[kind]
+            else:
+                yield from found
+
+
+def _turns(kind: str, books: Sequence[Any], chance: random.Random) -> Iterator[list[Plant]]:
+    """Yield the plants of a kind, from one notebook after the other; each time as many as may be tried for one."""
+    every = []
+    for of in books:
+        found = [dataclasses.replace(one, kind=kind) for one in KINDS[kind].plants(of, chance)]
+        chance.shuffle(found)
+        if found:
+            every.append(found)
+    chance.shuffle(every)
+    while every:
+        for found in list(every):
+            yield [found.pop()]
+            if not found:
+                every.remove(found)
+
+
+def failing(
+    runner: Runner, which: str, seed: int, kinds: Sequence[str], count: int
+) -> list[tuple[Plant, Step]]:
+    """Return so many plants that fail, with how they do."""
+    found, seen, dry = [], set[str](), Counter[str]()
+    for plant in plants(which, seed, kinds):
+        if dry[plant.kind] > 30 or plant.name in seen:
+            continue
+        seen.add(plant.name)
+        steps = runner.run([plant.cells[place] for place in plant.turns], plant.files)
+        if not steps[-1].error or steps[-1].error == "Ended":
+            dry[plant.kind] += 1
+            continue
+        if len(plant.cells) > len(plant.of.cells) and plant.turns[len(steps) - 1] == plant.place:
+            continue  # the cell that was put between the others must run
+        dry[plant.kind] = 0
+        found.append((plant, steps[-1]))
+        if len(found) >= count:
+            break
+    return found
+
+
+def played(healer: Healer, plant: Plant) -> tuple[Run, int, dict[str, int]]:
+    """Use a notebook until a cell fails; return that run, its turn, and the places of the cells by their prompts."""
+    healer.begin(plant.cells, plant.files)
+    prompts = {f"cell {place + 1}": place for place in range(len(plant.cells))}
+    for turn, place in enumerate(plant.turns):
+        done = healer.kernel.run(plant.cells[place], f"c{place}")
+        prompts[f"In [{done.count}]"] = place
+        if done.error:
+            break
+    return done, turn, prompts
+
+
+def row_of(healer: Healer, runner: Runner, plant: Plant, step: Step) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": plant.name, "kind": plant.kind, "of": plant.of.name, "library": plant.of.library,
+                           "error": step.error, "lost": plant.lost}  # fmt: skip
+    done, failed_at, prompts = played(healer, plant)
+    if not done.error:
+        return {**row, "fix": "skipped", "card": "skipped", "seconds": 0.0}
+    judge = Judge(runner, plant, failed_at, step)
+    report = healer.ask()
+    wrong = judge.fix(report, report["fix"], prompts)
+    ticked = report["shown"].startswith("✓") or report["outcome"] == "rerun"
+    if wrong == "silent":
+        fix = "silent"
+    elif plant.lost:
+        fix, wrong = ("wrong ✓" if ticked else "wrong, no ✓"), "what is right cannot be known"
+    else:
+        word = "right" if not wrong else "part" if wrong.startswith("in part") else "wrong"
+        fix = word + (" ✓" if ticked else ", no ✓")
+    shown = "\n".join(done.shown)
+    card, why = judge.card(shown)
+    changes = report["fix"]["code"] if report["fix"] else " ".join(report["cells"])
+    texts = {"cells": plant.cells, "turns": plant.turns, "files": dict(plant.files), "wrong": plant.wrong, "right": plant.right,
+             "message": step.message, "shown": shown, "heal": report["shown"], "edit": changes, "fix_why": wrong, "card_why": why}  # fmt: skip
+    return {
+        **row,
+        "outcome": report["outcome"],
+        "fix": fix,
+        "card": card,
+        "seconds": report["seconds"],
+        **texts,
+    }
+
+
+def measure(which: str, seed: int, count: int, kinds: Sequence[str], jobs: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    with Runner() as runner:
+        began = time.monotonic()
+        work: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        chosen = failing(runner, which, seed, kinds, count)
+        told(f"{len(chosen)} failing cells in {time.monotonic() - began:.0f} s")
+        for one in chosen:
+            work.put(one)
+
+        def use() -> None:
+            while not work.empty():
+                healer = Healer()
+                try:
+                    for _ in range(CELLS_PER_KERNEL):
+                        try:
+                            plant, step = work.get_nowait()
+                        except queue.Empty:
+                            return
+                        try:
+                            rows.append(row_of(healer, runner, plant, step))
+                        except Exception as error:
+                            rows.append({"name": plant.name, "kind": plant.kind, "of": plant.of.name, "lost": plant.lost,
+                                         "fix": "skipped", "card": "skipped", "seconds": 0.0, "fix_why": repr(error)})  # fmt: skip
+                            told(plant.name if which != "measured" else plant.kind, repr(error)[:300])
+                            break
+                        if len(rows) % 20 == 0:
+                            told(f"{len(rows)} of {len(chosen)}, {time.monotonic() - began:.0f} s")
+                finally:
+                    healer.close()
+
+        threads = [threading.Thread(target=use) for _ in range(jobs)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return sorted(rows, key=lambda row: row["name"])
+
+
+# What is shown
+
+FIXES = ("right ✓", "part ✓", "wrong ✓", "right, no ✓", "part, no ✓", "wrong, no ✓", "silent")
+CARDS = ("right", "weak", "silent", "false")
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    rows = [row for row in rows if row["fix"] != "skipped"]
+    sound = [row for row in rows if not row["lost"]]
+    fixes, cards = Counter(row["fix"] for row in rows), Counter(row["card"] for row in rows)
+    right = sum(row["fix"].startswith("right") for row in sound)
+    seconds = sorted(row["seconds"] for row in rows) or [0.0]
+    return {
+        "cells": len(rows), "with_a_right_fix": len(sound), "first_right": right,
+        "first_right_share": round(right / max(1, len(sound)), 3),
+        "wrong_with_tick": fixes["wrong ✓"], "wrong_with_tick_share": round(fixes["wrong ✓"] / max(1, len(rows)), 3),
+        "fixes": {name: fixes[name] for name in FIXES}, "cards": {name: cards[name] for name in CARDS},
+        "p50_s": statistics.median(seconds), "p95_s": seconds[int(len(seconds) * 0.95) - 1],
+    }  # fmt: skip
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the counts of each kind, as a table of Markdown."""
+    by_kind = defaultdict(list)
+    for row in rows:
+        if row["fix"] != "skipped":
+            by_kind[row["kind"]].append(row)
+    lines = ["| kind | cells | fix: " + " | ".join(FIXES) + " | card: " + " | ".join(CARDS) + " |"]
+    lines.append("| --- " * (2 + len(FIXES) + len(CARDS)) + "|")
+    for kind, of in sorted(by_kind.items()):
+        fixes, cards = Counter(row["fix"] for row in of), Counter(row["card"] for row in of)
+        counts = [fixes[name] for name in FIXES] + [cards[name] for name in CARDS]
+        lines.append(
+            f"| {kind}{' (lost)' if of[0]['lost'] else ''} | {len(of)} | "
+            + " | ".join(str(n or "") for n in counts)
+            + " |"
+        )
+    return "\n".join(lines)
+
+
+def changes(rows: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> list[str]:
+    """List the cells that both have, and whose fix or card is judged otherwise now."""
+    then = {row["name"]: row for row in before}
+    found = []
+    for row in rows:
+        old = then.get(row["name"])
+        if old is not None and (old["fix"], old["card"]) != (row["fix"], row["card"]):
+            name = row["name"] if "shown" in row else row["kind"]
+            found.append(f"{name}: fix {old['fix']} → {row['fix']}; card {old['card']} → {row['card']}")
+    return found
+
+
+def without_texts(row: Mapping[str, Any]) -> dict[str, Any]:
+    kept = ("name", "kind", "library", "error", "lost", "outcome", "fix", "card", "seconds")
+    return {name: row[name] for name in kept if name in row}
+
+
+# Foreign cells
+
+
+def play(folder: Path) -> None:
+    """Print what is shown for each failing cell of the `# %%` files of a folder."""
+    healer = Healer()
+    try:
+        with Runner() as runner:
+            for path in sorted(folder.glob("*.py")):
+                cells = [
+                    text.strip("\n") for text in re.split(r"(?m)^# %%.*\n", path.read_text(encoding="utf-8"))
+                ]
+                healer.begin(cells, {})
+                places: dict[str, int] = {}
+                for place, text in enumerate(cells):
+                    done = healer.kernel.run(text, f"c{place}")
+                    places[f"In [{done.count}]"] = place
+                    if done.error:
+                        report = healer.ask()
+                        print(
+                            f"\n===== {path.name} cell {place + 1}: {done.error}\n{text}\n--- card\n{done.shown[0] if done.shown else ''}"
+                        )
+                        print(f"--- heal: {report['outcome']}, {report['seconds']} s\n{report['shown']}")
+                        if report["fix"]:
+                            print(f"--- result\n{_result(runner, cells, place, report['fix'], places)}")
+    finally:
+        healer.close()
+
+
+def _result(
+    runner: Runner, cells: Sequence[str], failing: int, fix: Mapping[str, Any], places: Mapping[str, int]
+) -> str:
+    """Say what a fix gives, and what it changes in what was there before."""
+    at = places[fix["cell"]]
+    past = list(cells[: failing + 1])
+    order = [fix["code"], *(cells[place] for place in range(at + 1, failing + 1) if at < failing)]
+    names = sorted({name for step in runner.run(past, stop=False) for name in step.bound})
+    look = f"{{n: globals().get(n) for n in {names!r}}}"
+    before, after = runner.run([*past, look], stop=False), runner.run([*past, *order], stop=False)
+    seen = runner.run([*past, *order, look], stop=False)[-1]
+    lines = [
+        f"value: {after[-1].error} {after[-1].message or after[-1].value[:500]}",
+        f"printed: {after[-1].printed[:300]}",
+    ]
+    if before[-1].value != seen.value:
+        lines += [f"before: {before[-1].value[:700]}", f"after:  {seen.value[:700]}"]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--half", choices=HALVES, default="measured", help="crossed: kinds of one, cells of the other"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=200, help="failing cells")
+    parser.add_argument("--kinds", nargs="*", default=[], choices=sorted(KINDS), metavar="KIND")
+    parser.add_argument("--out", type=Path, help="write a row for each cell here, as JSON lines")
+    parser.add_argument("--against", type=Path, help="print what is judged otherwise than in these rows")
+    parser.add_argument("--reveal", action="store_true", help="write the texts of the measured half too")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--play", type=Path, metavar="FOLDER", help="print what is shown for foreign cells")
+    options = parser.parse_args()
+    if options.play is not None:
+        return play(options.play)
+    rows = measure(options.half, options.seed, options.count, options.kinds, options.jobs)
+    if options.half == "measured" and not options.reveal:
+        rows = [without_texts(row) for row in rows]
+    if options.out is not None:
+        options.out.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    print(table(rows))
+    print(
+        json.dumps(
+            {"half": options.half, "seed": options.seed, **summary(rows)}, indent=2, ensure_ascii=False
+        )
+    )
+    if options.against is not None:
+        before = [json.loads(line) for line in options.against.read_text(encoding="utf-8").splitlines()]
+        print("\n".join(changes(rows, before)) or "Nothing is judged otherwise.")
+    return None
+
+
+if __name__ == "__main__":
+    main()
