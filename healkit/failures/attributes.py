@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
+from types import ModuleType
 
 from healkit.errors import near_misses
-from healkit.failures.imports import FOREIGN_METHODS
+from healkit.failures.imports import ALIASES, FOREIGN_METHODS
 from healkit.failures.site import Proposal, Propose, Site
 
 #: Built-in types by name.
@@ -27,6 +29,7 @@ def _renamed(site: Site, node: ast.Attribute, right: str) -> Proposal:
 
 def _near_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
+    yield from _hidden_module(site, name)
     kind = TYPES.get(match.groupdict().get("kind") or "")
     known = [n for n in dir(kind) if not n.startswith("_")] if kind else _own_attributes(site)
     near = [right for right in site.near(name, known) if right.isidentifier()]
@@ -34,6 +37,28 @@ def _near_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         for node in _wrong(site, name)[:2]:
             fix = _renamed(site, node, right)
             yield Proposal(fix.reason, fix.edits, less=0.05 * number)
+
+
+def _hidden_module(site: Site, name: str) -> Iterator[Proposal]:
+    """Import a module anew whose usual name a variable has taken, where that module has the attribute."""
+    for node in _wrong(site, name)[:1]:
+        taken = node.value.id if isinstance(node.value, ast.Name) else ""
+        line = ALIASES.get(taken, "")
+        module = line.removeprefix("import ").partition(" as ")[0]
+        if (
+            site.is_cell
+            and line
+            and not isinstance(site.given.get(taken), ModuleType)
+            and _is_in(module, name)
+        ):
+            edits = site.source.insert_before(site.source.tree.body[0], line)
+            reason = f"A variable `{taken}` hides the module; the import brings it back."
+            yield Proposal(reason, edits, kind="restores")
+
+
+def _is_in(module: str, name: str) -> bool:
+    """Return whether a module that is loaded has a name."""
+    return hasattr(sys.modules.get(module), name)
 
 
 def _own_attributes(site: Site) -> list[str]:

@@ -34,6 +34,42 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                       source.replace(called, f"{name}({inside})"))  # fmt: skip
         elif isinstance(node, ast.Name) and own.get(name) == 0:
             yield Proposal(f"`{name}` is not called: add parentheses.", source.wrap(node, "", "()"))
+        elif isinstance(called, ast.Subscript) and called.value is node and isinstance(called.ctx, ast.Load):
+            start, end = source.span(called)
+            inside = source.text[source.span(node)[1] : end].strip()[1:-1]
+            text = f"{source.text[start : source.span(node)[1]]}({inside})"
+            yield Proposal(f"`{name}` is called with parentheses.", source.replace(called, text), less=0.02)
+        elif (
+            isinstance(called, ast.Assign)
+            and called.value is node
+            and isinstance(called.targets[0], ast.Tuple)
+        ):
+            yield Proposal(f"`{name}` is not called: add parentheses.", source.wrap(node, "", "()"))
+
+
+def _made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Add the parentheses that make an object of a class, where its name was given to a variable."""
+    facts = site.failure.facts if site.failure is not None else {}
+    name = facts.get("owner", "").strip("`")
+    reason = f"Parentheses make an object: `{name}` is a class."
+    made = [one for one in site.assignments(name) if isinstance(one.value, ast.Name | ast.Attribute)]
+    for one in made[-1:]:
+        yield Proposal(reason, site.source.wrap(one.value, "", "()"))
+    if (
+        not made
+        and name.isidentifier()
+        and site.is_cell
+        and name in site.given
+        and site.statement is not None
+    ):
+        yield Proposal(reason, site.source.insert_before(site.statement, f"{name} = {name}()"))
+    for node in site.nodes(ast.Attribute):
+        if not made and site.source.segment(node.value) == name:
+            yield Proposal(reason, site.source.wrap(node.value, "", "()"), less=0.1)
+
+
+#: Types that something is looked up in with square brackets.
+_INDEXED = frozenset(("list", "dict", "str", "tuple", "DataFrame", "Series", "numpy.ndarray", "Index"))
 
 
 def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -45,11 +81,10 @@ def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if name in BUILTINS:
             yield from renamed_variable(site, name)
             if site.function is None and name in site.given and site.statement is not None:
-                edits = source.insert_before(site.statement, f"del {name}")
-                yield Proposal(
-                    f"A variable `{name}` hides the built-in function; `del` brings it back.", edits
-                )
-        if len(call.args) == 1 and kind in {"list", "dict", "str", "tuple"} and not call.keywords:
+                edits = source.insert_before(source.tree.body[0], f"from builtins import {name}")
+                reason = f"A variable `{name}` hides the built-in function; the import brings it back."
+                yield Proposal(reason, edits, kind="restores")
+        if len(call.args) == 1 and kind in _INDEXED and not call.keywords:
             text = f"{source.segment(call.func)}[{source.segment(call.args[0])}]"
             yield Proposal(
                 f"Use square brackets to look something up in a {kind}.", source.replace(call, text), 0.05
@@ -248,6 +283,7 @@ FIXES: dict[str, Propose] = {
     "init_name": _init_name,
     "uncalled": _uncalled,
     "no_function": _no_function,
+    "made_of_class": _made_of_class,
     "missing_argument": _missing_argument,
     "method_without_self": _method_without_self,
     "too_many_arguments": _too_many_arguments,

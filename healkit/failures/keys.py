@@ -18,8 +18,22 @@ _COLUMN = re.compile(
 
 def _asked(site: Site) -> str:
     """Return the text key that was not found."""
+    if told := _fact(site, "wanted"):
+        return told
     match = _COLUMN.search(site.failure.evalue if site.failure else "")
     return next(filter(None, match.groups()), "") if match else ""
+
+
+def _fact(site: Site, name: str) -> str:
+    """Return a key or a column that the facts of the failure name; empty where they name none."""
+    facts = site.failure.facts if site.failure is not None else {}
+    if not facts.get("about", "").startswith(("column", "key")):
+        return ""
+    try:
+        told = ast.literal_eval(facts.get(name, "").strip("`"))
+    except (SyntaxError, ValueError):
+        return ""
+    return told if isinstance(told, str) else ""
 
 
 def constants(site: Site, text: str) -> list[ast.Constant]:
@@ -38,8 +52,12 @@ def _near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong = _asked(site)
     known = [k for k in [*(site.failure.known if site.failure else ()), *site.data_keys()] if k != wrong]
     written = [node.value for node in site.all(ast.Constant) if isinstance(node.value, str)]
-    near = site.near(wrong, known) or near_misses(
-        wrong, [w for w in written if w.isidentifier() and w != wrong]
+    found = _fact(site, "found")
+    near = (
+        [found]
+        if found
+        else site.near(wrong, known)
+        or near_misses(wrong, [w for w in written if w.isidentifier() and w != wrong])
     )
     related = [k for k in known if _words(wrong) & _words(k)]
     kind, read = "column" if _is_column(site) else "key", _read(site, wrong)

@@ -131,13 +131,20 @@ def _words(name: str) -> list[str]:
 def _kinds(changes: Sequence[_Change], declared: EditKind | Literal[""]) -> Iterator[EditKind]:
     """Yield the kinds that the changes are seen to have."""
     changes = [one for one in changes if not _is_accumulating(one)]
+    stays = {ast.dump(part) for one in changes if one.new is not None for part in ast.walk(one.new)}
     old = Counter(_features([one.old for one in changes]))
     new = Counter(_features([one.new for one in changes]))
     for kind, text in new - old:
         if declared != "converts" or not text.startswith("dayfirst"):  # the data decides
             yield kind
     for change in changes:
-        yield from _of_change(change, declared)
+        moved = change.new is None and _value_of(change.old) in stays
+        if not moved:
+            yield from _of_change(change, declared)
+
+
+def _value_of(node: ast.AST | None) -> str:
+    return "" if node is None else ast.dump(node.value if isinstance(node, ast.keyword) else node)
 
 
 def _of_change(change: _Change, declared: EditKind | Literal[""]) -> Iterator[EditKind]:
@@ -149,7 +156,9 @@ def _of_change(change: _Change, declared: EditKind | Literal[""]) -> Iterator[Ed
             yield "discards"
         case None, (ast.Return() | ast.Continue() | ast.Break() | ast.Raise()):
             yield "discards"
-        case None, ast.Assign(value=ast.Constant()):
+        case None, ast.Assign(
+            value=ast.Constant() | ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Tuple(elts=[])
+        ):
             yield "invents"
         case None, ast.Constant() if isinstance(change.around[-1], ast.Call):
             if called_name(change.around[-1]) in _WITH_DEFAULT:
@@ -248,7 +257,7 @@ def _of_keyword(name: str, value: ast.expr) -> Iterator[tuple[EditKind, str]]:
 
 def _changes(old: ast.AST, new: ast.AST, around: _Places) -> Iterator[_Change]:
     """Yield the smallest parts in which two trees differ."""
-    if type(old) is not type(new):
+    if type(old) is not type(new) or _is_around(new, old) or _is_around(old, new):
         yield _Change(old, new, around)
         return
     inside = (*around, new)
@@ -263,6 +272,14 @@ def _changes(old: ast.AST, new: ast.AST, around: _Places) -> Iterator[_Change]:
                 yield _Change(one, other, inside)  # a value that was put in or taken out
             else:
                 yield _Change(old, new, around)
+
+
+def _is_around(outer: ast.AST, inner: ast.AST) -> bool:
+    """Return whether one expression holds the other as it is."""
+    if not isinstance(outer, ast.expr) or not isinstance(inner, ast.expr):
+        return False
+    text = ast.dump(inner)
+    return any(ast.dump(part) == text for part in ast.walk(outer) if part is not outer)
 
 
 def _of_lists(old: list[ast.AST], new: list[ast.AST], around: _Places) -> Iterator[_Change]:
@@ -312,12 +329,25 @@ def _is_accumulating(change: _Change) -> bool:
             )
             return kept and ast.unparse(start) in _NEUTRAL.get(type(op), ())
         case None, ast.Assign(targets=[ast.Name(id=name)], value=start):
-            added = [
-                node.op
-                for node in ast.walk(change.around[0])
-                if isinstance(node, ast.AugAssign)
-                and isinstance(node.target, ast.Name)
-                and node.target.id == name
-            ]
-            return any(ast.unparse(start) in _NEUTRAL.get(type(op), ()) for op in added)
+            return any(_collects(part, name, ast.unparse(start)) for part in _loops(change.around[0]))
+    return False
+
+
+def _loops(tree: ast.AST) -> Iterator[ast.AST]:
+    for loop in ast.walk(tree):
+        if isinstance(loop, ast.For | ast.AsyncFor | ast.While):
+            yield from ast.walk(loop)
+
+
+def _collects(node: ast.AST, name: str, start: str) -> bool:
+    """Return whether a part of a loop adds to a variable that begins with that value."""
+    match node:
+        case ast.AugAssign(target=ast.Name(id=added), op=op):
+            return added == name and start in _NEUTRAL.get(type(op), ())
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=added), attr="append" | "extend" | "add" | "update")
+        ):
+            return added == name and start in ("[]", "set()", "{}")
+        case ast.Subscript(value=ast.Name(id=added), ctx=ast.Store()):
+            return added == name and start == "{}"
     return False
