@@ -9,13 +9,17 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from healkit.cells.cell_program import CellProgram, free_names
+from healkit.cells.cell_program import CellProgram, free_names, same_run
 from healkit.cells.dataflow import dataflow_of, read_cell
 from healkit.cells.failing import FailingCell
+from healkit.cells.notebook_file import CellRun
 from healkit.contracts.healing import Check
+from healkit.healing.edit_kinds import is_misspelling
 from healkit.healing.options import CellCase
 from healkit.pysource.nodes import called_name
 from healkit.runtime import background
@@ -53,9 +57,8 @@ class Evidence:
     """What was measured of an edit; empty where nothing was.
 
     lost: what it loses of the data, in sentences. unsure: what may be read in two ways. rows: rows that are left out.
-    gives_saved:
-    whether the cell's value is shown as the notebook has it saved. ran_on: number of the cells below that ran after it.
-    stops: how the next of them then fails, empty where none does.
+    gives_saved: whether the cell's value is shown as the notebook has it saved. ran_on: number of the cells below that
+    ran after it. stops: how the next of them then fails, empty where none does.
     """
 
     lost: tuple[str, ...] = ()
@@ -105,7 +108,7 @@ def below(cell: FailingCell) -> Below:
 def measured(
     given: CellCase, recorder: Recorder, codes: Sequence[str], following: Below, saved: str, left_s: float
 ) -> list[Evidence]:
-    """Measure edits of a cell's program, the first of them together with the cells below; one for each code.
+    """Measure edits of a cell's program, each together with the cells below; one for each code.
 
     saved: the result that the notebook has saved of the cell. left_s: time that there is for all of it. Raises as
     trials do.
@@ -125,9 +128,9 @@ def measured(
                     _trial(check, code, _SHOWN, check.setup, limit_s),
                 )
             )
-    if following.texts and codes:
-        call = _RUN_ON.format(texts=list(following.texts), limit_s=_BELOW_S)
-        trials.append((0, _ran_on, _trial(check, codes[0], call, check.setup, limit_s)))
+        if following.texts:
+            call = _RUN_ON.format(texts=list(following.texts), limit_s=_BELOW_S)
+            trials.append((number, _ran_on, _trial(check, code, call, check.setup, limit_s)))
     found = [Evidence() for _ in codes]
     if not trials:
         return found
@@ -161,6 +164,31 @@ def _ran_on(value: Any) -> dict[str, Any]:
 
 def _awaits(tree: ast.Module) -> bool:
     return any(isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) for node in ast.walk(tree))
+
+
+# Names that are misspelt where they are made.
+
+
+def misspelt_where_made(cell: FailingCell, known: Iterable[str]) -> tuple[str, CellRun, str] | None:
+    """Return the name that an earlier cell gave to what this one misses, that cell, and its text with the missing name.
+
+    Only where other cells read the missing name, and none reads the one that was given.
+    """
+    wanted = cell.run.missing
+    others = [run.source for run in cell.history if not same_run(run, cell.run)] + [
+        text for text, _ in cell.below
+    ]
+    read = Counter(name for text in others for name in free_names(text))
+    if not wanted or not read[wanted]:
+        return None
+    for given in known:
+        makers = [run for run in cell.history if given in dataflow_of(run.source).bound]
+        if given == wanted or not makers or read[given] or not is_misspelling(wanted, given):
+            continue
+        text = re.sub(rf"(?<![\w.]){re.escape(given)}(?!\w)", wanted, makers[-1].source)
+        if wanted in dataflow_of(text).bound:
+            return given, makers[-1], text
+    return None
 
 
 # The code with its changed parts watched.
@@ -224,6 +252,15 @@ class _Watcher(ast.NodeTransformer):
 def _call(method: str, *given: ast.expr) -> ast.Call:
     owner = ast.Attribute(ast.Name(_SEEN, ast.Load()), method, ast.Load())
     return ast.Call(owner, list(given), [])
+
+
+def is_refuted(evidence: Evidence, following: Below, cell: FailingCell) -> bool:
+    """Return whether the cell below that fails reads what the healed cell has made."""
+    if not evidence.stops or evidence.ran_on >= len(following.texts):
+        return False
+    text = following.texts[evidence.ran_on]
+    made = dataflow_of(cell.run.source)
+    return bool((made.bound.keys() | made.mutated) & set(free_names(text)))
 
 
 def sentences(evidence: Evidence, following: Below) -> Iterator[str]:

@@ -39,7 +39,15 @@ from healkit.errors import HealError
 from healkit.failures.catalogue import explain
 from healkit.healing.advisor import Advisor, Case, advisors_for
 from healkit.healing.advisors.simple import RulesAdvisor
-from healkit.healing.cell_evidence import Below, Evidence, below, measured, sentences
+from healkit.healing.cell_evidence import (
+    Below,
+    Evidence,
+    below,
+    is_refuted,
+    measured,
+    misspelt_where_made,
+    sentences,
+)
 from healkit.healing.edit_kinds import kind_of, may_be_a_fix, worse
 from healkit.healing.loop import Healing
 from healkit.healing.options import CellCase, HealOptions
@@ -173,6 +181,8 @@ class CellHealing:
         report = self._healing(ready.given, result)
         self._note(ready.program)
         found = self._weighed(ready, list(self._edits(ready.program, report.attempts)))
+        if (made := self._where_made(ready)) is not None:
+            found = _Weighed([made], found.fixes + found.readings, found.not_fixes)
         if not found.fixes and not found.readings:
             further = self._further(ready, report.attempts)
             found = dataclasses.replace(found, fixes=further)
@@ -232,10 +242,34 @@ class CellHealing:
             return [dataclasses.replace(fix, reason=f"{reason} {fix.reason}") for fix in found]
         return []
 
-    def _failure_of(self, given: CellCase, code: str) -> Failure | None:
-        """Run a text in the cell's place, and return how it fails."""
+    def _where_made(self, ready: _Ready) -> CellFix | None:
+        """Return the edit of an earlier cell that misspelt the name which this one misses, if the cell runs then."""
+        made = misspelt_where_made(self._cell, ready.program.needed)
+        if made is None:
+            return None
+        given, run, text = made
+        name = self._cell.run.missing
+        if self._failure_of(ready.given, ready.program.code, f"{name} = {given}") is not None:
+            return None
+        fix = CellFix(
+            cell=prompt_of(run),
+            code=text,
+            before=run.source,
+            reason=f"{prompt_of(run)} misspells `{name}` as `{given}`, which no other cell reads.",
+            advisor="rules",
+            ran=True,
+            verdict="unproven",
+            cell_id=run.cell_id,
+            kind="renames",
+            then=(CellPlace(self._cell.label, self._cell.run.source, self._cell.run.cell_id),),
+        )
+        return dataclasses.replace(fix, unknown=(fix.rerun,))
+
+    def _failure_of(self, given: CellCase, code: str, more: str = "") -> Failure | None:
+        """Run a text in the cell's place, and return how it fails; more: statements that are run before it."""
         (check,) = given.case.checks
-        trial = Trial(code, name=self._cell.label, timeout_s=_BASE_S, call=check.call, setup=check.setup)
+        setup = "\n".join(filter(None, (check.setup, more)))
+        trial = Trial(code, name=self._cell.label, timeout_s=_BASE_S, call=check.call, setup=setup)
         trials = Trials(self._hk.recorder, given.config)
         (result,) = background.loop.wait_for(trials.run([trial], 1, None, read=given.fixture.read))
         return result.failure
@@ -398,9 +432,11 @@ class CellHealing:
         )
         found = _Weighed()
         for (_, fix), seen in sorted(
-            zip(chosen, evidence, strict=True), key=lambda pair: not pair[1].gives_saved
+            zip(chosen, evidence, strict=True), key=lambda pair: (not pair[1].gives_saved, -pair[1].ran_on)
         ):
             weighed = _with_evidence(fix, seen, following)
+            if is_refuted(seen, following, self._cell):
+                weighed = dataclasses.replace(weighed, kind=worse(weighed.kind, "assumes"))
             getattr(found, _standing(weighed.kind, fix.verdict)).append(weighed)
         return found
 
