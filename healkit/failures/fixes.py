@@ -39,6 +39,7 @@ from healkit.failures.catalogue import (
     told_edits,
     told_fixes,
 )
+from healkit.failures.edit_kinds import kind_of, may_be_a_fix
 from healkit.failures.site import Proposal, Propose, Site
 from healkit.failures.syntax_repair.draft import compiler_message
 from healkit.pysource.source import Source
@@ -159,6 +160,8 @@ def told_change(failure: Failure, code: str = "", rule: str = "") -> ToldChange 
                 if proposal.guard or proposal.less >= _GUESS:
                     break
                 changed = apply_edits(text, proposal.edits)
+                if not may_be_a_fix(kind_of(text, changed, proposal.kind or ROWS[name].kind)):
+                    continue
                 if lines := _new_lines(text, changed):
                     return ToldChange(changed, lines, proposal.reason)
                 break

@@ -19,7 +19,7 @@ from healkit.cells.dataflow import dataflow_of, read_cell
 from healkit.cells.failing import FailingCell
 from healkit.cells.notebook_file import CellRun
 from healkit.contracts.healing import Check
-from healkit.healing.edit_kinds import is_misspelling
+from healkit.failures.edit_kinds import is_misspelling
 from healkit.healing.options import CellCase
 from healkit.pysource.nodes import called_name
 from healkit.runtime import background

@@ -48,7 +48,7 @@ from healkit.healing.cell_evidence import (
     misspelt_where_made,
     sentences,
 )
-from healkit.healing.edit_kinds import kind_of, may_be_a_fix, worse
+from healkit.failures.edit_kinds import kind_of, may_be_a_fix, worse
 from healkit.healing.loop import Healing
 from healkit.healing.options import CellCase, HealOptions
 from healkit.healing.report import CellReport, HealReport

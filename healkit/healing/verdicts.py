@@ -33,7 +33,7 @@ from healkit.crossing import values
 from healkit.errors import HealkitError
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.checks import article, why_not
-from healkit.healing.edit_kinds import kind_of
+from healkit.failures.edit_kinds import kind_of
 from healkit.healing.inputs import accepted, edges, known_inputs, one_change_away, variants
 from healkit.pysource.nodes import Function, Jump
 from healkit.pysource.reach import added_reach, told_reach

@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pandas as pd
 import pytest
 from panel_page import Page
@@ -18,6 +19,7 @@ from healkit.healing.report import CellReport
 from healkit.notebook.widgets.cell_order import CellFix as CellFixPanel
 
 ORDERS = """
+import nbformat
 import pandas as pd
 orders = pd.DataFrame({"order_id": [1, 2, 3], "revenue": [1.5, 2.5, 3.0], "region": ["a", "b", "a"]})
 """
@@ -114,7 +116,7 @@ def fix_of(report: CellReport) -> CellFix:
         ),
         pytest.param(
             ["sum = 0", "rows = [1, 2]\nsum(rows)"],
-            "rows = [1, 2]\ndel sum\nsum(rows)",
+            "from builtins import sum\nrows = [1, 2]\nsum(rows)",
             "3",
             id="hidden built-in",
         ),
@@ -299,3 +301,75 @@ def test_the_panel_of_a_cell_gives_the_edit_as_it_is_and_a_reloaded_page_what_wa
     assert fix["edit"]["code"] == text.replace("totl", "total")
     assert fix["edit"]["then"] == []
     assert secret not in str({**fix, "edit": ""})
+
+
+@pytest.mark.requirement("MEAN-2")
+def test_an_edit_that_loses_values_is_no_fix_and_says_what_it_costs(shell):
+    report = healed(shell, ORDERS, "orders['region'].astype(int)")
+    assert (report.outcome, report.fix, report.others) == ("not_cured", None, ())
+    (coerced,) = report.not_fixes
+    assert (coerced.kind, coerced.lost) == ("discards", ("3 of 3 values become missing.",))
+    assert "3 of 3 values become missing." in str(report)
+
+
+@pytest.mark.requirement("MEAN-1")
+def test_a_default_for_a_column_that_is_not_there_is_no_fix(shell):
+    report = healed(shell, ORDERS, "orders['profit'] += 1")
+    assert report.fix is None
+    assert {one.kind for one in report.not_fixes} == {"invents"}
+
+
+@pytest.mark.requirement("MEAN-1")
+def test_two_readings_are_a_question_and_nothing_is_put_into_a_cell(shell):
+    merged = "joined = orders.merge(orders, on='order_id')\njoined['revenue'].sum()"
+    report = healed(shell, ORDERS, merged)
+    assert (report.outcome, report.fix) == ("question", None)
+    assert {one.code.partition("[")[2][:11] for one in report.others} == {"'revenue_x'", "'revenue_y'"}
+    with pytest.raises(HealError, match="There is no fix for"):
+        ran(shell, ORDERS, merged, "%heal --apply").raise_error()
+
+
+def below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *cells: str, **result: str) -> None:
+    """Write the notebook that these cells are of, with the result that it has saved of one."""
+    book = nbformat.v4.new_notebook()
+    for cell in cells:
+        made = nbformat.v4.new_code_cell(cell)
+        if text := result.get("saved") if cell == cells[-2] else None:
+            made.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": text}, execution_count=1)]
+        book.cells.append(made)
+    nbformat.write(book, tmp_path / "book.ipynb")
+    monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "book.ipynb"))
+
+
+@pytest.mark.requirement("MEAN-3")
+@pytest.mark.parametrize(
+    ("following", "support"),
+    [
+        ("by.sum() + 1", "The next cell runs too."),
+        ("by['z']", "Cell 3 then fails: KeyError: 'z'."),
+        ("no_such_name + 1", ""),
+    ],
+)
+def test_the_cells_below_speak_for_a_fix_or_against_it(shell, tmp_path, monkeypatch, following, support):
+    cell = "by = orders.groupby('regoin')['revenue'].sum()"
+    below(tmp_path, monkeypatch, ORDERS, cell, following)
+    report = healed(shell, ORDERS, cell)
+    (best,) = [report.fix] if report.fix is not None else report.others
+    assert " ".join(best.support) == support
+    assert (report.outcome == "question") is support.startswith("Cell")
+    assert "by" not in shell.user_ns
+
+
+@pytest.mark.requirement("MEAN-3")
+def test_the_result_that_the_notebook_has_saved_speaks_for_a_fix(shell, tmp_path, monkeypatch):
+    cell = "sum(orders['revenu'])"
+    below(tmp_path, monkeypatch, ORDERS, cell, "1", saved="7.0")
+    assert "The notebook has saved the same result." in fix_of(healed(shell, ORDERS, cell)).support
+
+
+@pytest.mark.requirement("MEAN-4")
+def test_a_name_is_corrected_where_it_was_made(shell, tmp_path, monkeypatch):
+    cells = ["survye = [3, 1]", "sorted(survey)", "max(survey)"]
+    below(tmp_path, monkeypatch, *cells)
+    fix = fix_of(healed(shell, *cells[:2]))
+    assert (fix.cell, fix.code, [one.cell for one in fix.then]) == ("In [2]", "survey = [3, 1]", ["In [3]"])

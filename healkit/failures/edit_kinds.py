@@ -14,8 +14,6 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
-from rapidfuzz.distance import OSA
-
 from healkit.contracts.healing import EDIT_KINDS, EditKind
 from healkit.pysource.nodes import called_name
 
@@ -110,6 +108,8 @@ def is_misspelling(wrong: str, right: str) -> bool:
 
 def _is_near(one: str, other: str) -> bool:
     """Return whether two words differ by no more than their length allows."""
+    from rapidfuzz.distance import OSA  # a card is drawn without it
+
     length = max(len(one), len(other))
     allowed = 0 if length < 3 else 1 if length < 6 else 2
     if OSA.distance(one, other) > allowed:
@@ -154,7 +154,7 @@ def _of_change(change: _Change, declared: EditKind | Literal[""]) -> Iterator[Ed
                 yield "discards"
         case ((ast.keyword() | ast.expr()), None) if declared not in ("migrates", "restores"):
             yield "discards"
-        case None, (ast.Return() | ast.Continue() | ast.Break() | ast.Raise()):
+        case None, (ast.Continue() | ast.Break() | ast.Raise()):
             yield "discards"
         case None, ast.Assign(
             value=ast.Constant() | ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Tuple(elts=[])
@@ -168,6 +168,8 @@ def _of_change(change: _Change, declared: EditKind | Literal[""]) -> Iterator[Ed
         case ast.Constant(value=int() | float()), ast.Constant(value=int() | float()):
             if not _is_place(change.around):
                 yield "invents"
+        case ast.operator(), ast.Div() if _is_absolute(change.around[-1]):
+            yield "discards"  # what stands before an absolute path is dropped
         case (ast.cmpop(), ast.cmpop()) | (ast.operator(), ast.operator()) | (ast.boolop(), ast.boolop()):
             if not declared:
                 yield "assumes"
@@ -175,6 +177,13 @@ def _of_change(change: _Change, declared: EditKind | Literal[""]) -> Iterator[Ed
             names = _renamed(change)
             if names is not None and declared in ("", "renames") and not is_misspelling(*names):
                 yield "assumes"
+
+
+def _is_absolute(node: ast.AST) -> bool:
+    match node:
+        case ast.BinOp(right=ast.Constant(value=str(text))):
+            return text.startswith("/")
+    return False
 
 
 def _renamed(change: _Change) -> tuple[str, str] | None:
@@ -222,8 +231,6 @@ def _features(nodes: Sequence[ast.AST | None]) -> Iterator[tuple[EditKind, str]]
                 yield "invents", repr(value)
             case ast.IfExp(body=ast.Constant()) | ast.IfExp(orelse=ast.Constant()):
                 yield "invents", ast.unparse(node)
-            case ast.BinOp(op=ast.Div(), right=ast.Constant(value=str(text))) if text.startswith("/"):
-                yield "discards", "/"  # what stands before an absolute path is dropped
             case ast.Attribute(attr="T"):
                 yield "assumes", ".T"
             case ast.Subscript(value=ast.Attribute(attr="iloc" | "iat"), slice=ast.Constant()):
