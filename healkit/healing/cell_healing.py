@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -37,6 +38,7 @@ from healkit.crossing import snapshot_file
 from healkit.crossing.values import CannotCross
 from healkit.errors import HealError
 from healkit.failures.catalogue import explain
+from healkit.failures.edit_kinds import kind_of, may_be_a_fix, worse
 from healkit.healing.advisor import Advisor, Case, advisors_for
 from healkit.healing.advisors.simple import RulesAdvisor
 from healkit.healing.cell_evidence import (
@@ -48,7 +50,6 @@ from healkit.healing.cell_evidence import (
     misspelt_where_made,
     sentences,
 )
-from healkit.failures.edit_kinds import kind_of, may_be_a_fix, worse
 from healkit.healing.loop import Healing
 from healkit.healing.options import CellCase, HealOptions
 from healkit.healing.report import CellReport, HealReport
@@ -75,8 +76,12 @@ _FIXES_MAX, _FILES_MAX, _READINGS_MAX = 4, 20, 3
 _AS_LIKELY = 0.02
 #: Memory that a trial gets for what it makes of the values, by their size.
 _MEMORY_TIMES = 3
-#: Libraries that take long to import: a trial server has them ready.
+#: Libraries that take long to import: a trial server has them ready. Of the others, the parts that the notebook uses.
 _SLOW = ("pandas", "numpy", "matplotlib.pyplot", "polars", "pyarrow", "scipy", "sklearn")
+_SLOW_PARTS = frozenset(
+    ("sklearn", "scipy", "seaborn", "statsmodels", "plotly", "xarray", "networkx", "altair", "bokeh")
+)
+_PARTS_MAX = 12
 #: Evaluated after the cell: what it gave, in words.
 _GAVE = "__import__('healkit.crossing.snapshot_file', fromlist=['described']).described(_)"
 _LOAD = "globals().update(__import__('healkit.crossing.snapshot_file', fromlist=['load']).load({folder!r}, {files!r}))"
@@ -166,6 +171,8 @@ class CellHealing:
         return background.pool_for(self._hk.config).snapshots()
 
     def _heal(self) -> CellReport:
+        if self._has_nothing_to_try():
+            return self._not_cured("No fix found. Edits tried: 0.")
         ready = self._ready(self._cell.run)
         if isinstance(ready, str):
             return self._untried(None, ready)
@@ -342,11 +349,12 @@ class CellHealing:
         cell, config = self._cell, self._hk.config
         files = self._files(program)
         setup = "\n".join([_LOAD.format(folder=str(self._folder), files=files), program.setup])
-        entry = VaultEntry(cell.label, "default", 0, program.code, code_hash(program.code))
         check = Check(origin="failing", call=_GAVE, setup=setup, shown=cell.label)
         more_mb = _MEMORY_TIMES * size // 2**20
-        config = dataclasses.replace(_with_libraries(config), memory_mb=config.memory_mb + more_mb)
-        case = Case(entry, self._failure_in(program), (check,), given=program.given)
+        config = dataclasses.replace(
+            _with_libraries(config, cell.namespace), memory_mb=config.memory_mb + more_mb
+        )
+        case = self._case_of(program, (check,))
         fixture = Fixture(read=(str(self._folder.parent), *files.values()))
         return CellCase(case, fixture, config)
 
@@ -490,9 +498,7 @@ class CellHealing:
             )
         if program is None:
             return self._report("not_tried", why)
-        entry = VaultEntry(self._cell.label, "default", 0, program.code, code_hash(program.code))
-        case = Case(entry, self._failure_in(program), (), given=program.given)
-        patches = (patch for patch in RulesAdvisor().propose(case) if not patch.guard)
+        patches = (patch for patch in RulesAdvisor().propose(self._case_of(program)) if not patch.guard)
         edits = [fix for patch in patches if (fix := self._fix(program, patch, ran=False)) is not None]
         self._notes.append(why)
         found = _Weighed()
@@ -627,17 +633,30 @@ def heal_cell(
     return CellHealing(hk, cell, advisors=advisors, budget_s=budget_s, progress=progress, stop=stop).report()
 
 
-async def warm_up(config: Config) -> None:
-    """Start what tries the first edits, with the libraries that this kernel has loaded; raises as a trial does."""
+async def warm_up(config: Config, namespace: Mapping[str, Any]) -> None:
+    """Start what tries the first edits, with the libraries that this kernel has loaded; raises as a trial does.
+
+    namespace: the notebook's variables.
+    """
     pool = background.pool_for(config)
     tier = await asyncio.to_thread(achieved_tier, config)
     servers, read = pool.trial_servers, (str(pool.snapshots()),)
-    servers.give_back(await servers.take(tier, _with_libraries(config), read))
+    servers.give_back(await servers.take(tier, _with_libraries(config, namespace), read))
 
 
-def _with_libraries(config: Config) -> Config:
-    loaded = (name for name in _SLOW if name in sys.modules)
-    return dataclasses.replace(config, preload=tuple(dict.fromkeys([*config.preload, *loaded])))
+def _with_libraries(config: Config, namespace: Mapping[str, Any]) -> Config:
+    loaded = [name for name in _SLOW if name in sys.modules]
+    parts = sorted(set(_parts_of(namespace)))[:_PARTS_MAX]
+    return dataclasses.replace(config, preload=tuple(dict.fromkeys([*config.preload, *loaded, *parts])))
+
+
+def _parts_of(namespace: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the modules that a notebook's values are of, of libraries whose parts take long to import."""
+    for value in list(namespace.values()):
+        kind = value if isinstance(value, type | FunctionType) else type(value)
+        module = value.__name__ if isinstance(value, ModuleType) else kind.__module__
+        if isinstance(module, str) and module.partition(".")[0] in _SLOW_PARTS & sys.modules.keys():
+            yield ".".join(itertools.takewhile(lambda part: not part.startswith("_"), module.split(".")))
 
 
 def _asserts(code: str) -> list[str]:

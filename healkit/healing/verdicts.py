@@ -31,9 +31,9 @@ from healkit.contracts.healing import Attempt, Check, CheckResult, Patch, Verdic
 from healkit.contracts.vault import VaultEntry, unified_diff
 from healkit.crossing import values
 from healkit.errors import HealkitError
+from healkit.failures.edit_kinds import kind_of
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.checks import article, why_not
-from healkit.failures.edit_kinds import kind_of
 from healkit.healing.inputs import accepted, edges, known_inputs, one_change_away, variants
 from healkit.pysource.nodes import Function, Jump
 from healkit.pysource.reach import added_reach, told_reach

@@ -190,7 +190,9 @@ class HealkitMagics(Magics):
         may_heal = live_page() and fixes_offered(Config.from_environment())
         if not self._warmed_up and may_heal and (cell.advice is None or not cell.advice.reruns):
             self._warmed_up = True
-            threading.Thread(target=_warm_up, name="healkit-warm", daemon=True).start()
+            threading.Thread(
+                target=_warm_up, args=(dict(self.shell.user_ns),), name="healkit-warm", daemon=True
+            ).start()
 
     @property
     def healkit(self) -> Healkit:
@@ -401,10 +403,10 @@ def _load_cards() -> None:
         importlib.import_module(name)  # by name, since nothing of it is used here
 
 
-def _warm_up() -> None:
+def _warm_up(namespace: dict[str, Any]) -> None:
     """Make the first healing of a cell ready, while the person reads the card."""
     from healkit.healing.cell_healing import warm_up
     from healkit.runtime import background
 
     with contextlib.suppress(HealkitError):  # the healing itself will say why it cannot
-        background.loop.wait_for(warm_up(Config.from_environment()))
+        background.loop.wait_for(warm_up(Config.from_environment(), namespace))
