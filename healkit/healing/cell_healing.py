@@ -85,6 +85,7 @@ _PARTS_MAX = 12
 #: Evaluated after the cell: what it gave, in words.
 _GAVE = "__import__('healkit.crossing.snapshot_file', fromlist=['described']).described(_)"
 _LOAD = "globals().update(__import__('healkit.crossing.snapshot_file', fromlist=['load']).load({folder!r}, {files!r}))"
+_SEARCH_TOO = "`%heal --with rules,search` also tries random small edits; check those carefully."
 _FILE_FRAME = re.compile(r'File "<In \[(\d+)\]>", line (\d+)')
 _LINE = re.compile(r"\bline (\d+)\b")
 
@@ -201,11 +202,26 @@ class CellHealing:
         if report.outcome in ("not_cured", "shown"):
             reason = "No fix found." if not found.not_fixes else "No safe fix found."
             reason += f" Edits tried: {report.candidates_tried:,}."
+        return self._not_cured(reason, not_fixes=tuple(found.not_fixes), report=report)
+
+    def _not_cured(self, reason: str, **more: Any) -> CellReport:
         if "search" not in self._asked():
-            self._notes.append(
-                "`%heal --with rules,search` also tries random small edits; check those carefully."
-            )
-        return self._report("not_cured", reason, not_fixes=found.not_fixes, report=report)
+            self._notes.append(_SEARCH_TOO)
+        return self._report("not_cured", reason, **more)
+
+    def _has_nothing_to_try(self) -> bool:
+        """Return whether only rules are asked and they know no edit, which takes no worker to find out."""
+        if set(self._asked()) != {"rules"}:
+            return False
+        cell, near = self._cell, self._cell.failure.near
+        program = program_of(cell.run, cell.namespace, cell.before, cell.history, cannot_cross={}, near=near)
+        if program is None or program.why_not or misspelt_where_made(cell, cell.namespace) is not None:
+            return False
+        return next(RulesAdvisor().propose(self._case_of(program)), None) is None
+
+    def _case_of(self, program: CellProgram, checks: tuple[Check, ...] = ()) -> Case:
+        entry = VaultEntry(self._cell.label, "default", 0, program.code, code_hash(program.code))
+        return Case(entry, self._failure_in(program), checks, given=program.given)
 
     def _healing(self, given: CellCase, base: CheckResult) -> HealReport:
         options = HealOptions(
