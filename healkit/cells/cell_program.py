@@ -171,7 +171,9 @@ class _Builder:
     ) -> CellProgram:
         """Return the program; what needs a refused value is left out."""
         read = free_names(self._failed.source)
-        for name in (*read, *near, *self._similar(read), *self._modules()):
+        for name in (*read, *near, *self._similar(read)):
+            self.require(name)
+        for name in [*self._modules()]:  # those of the values that are needed now
             self.require(name)
         own = set(self.given)
         had = frozenset(name for name in later if self._is_had_later(name))

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from healkit.cells.cell_program import CellProgram, Segment, program_of, why_refused
+from healkit.cells.cell_program import CellProgram, Segment, is_own_code, program_of, why_refused
 from healkit.cells.dataflow import read_cell
 from healkit.cells.failing import FailingCell, notebook_cells, prompt_of
 from healkit.cells.notebook_file import CellRun
@@ -211,12 +211,14 @@ class CellHealing:
 
     def _has_nothing_to_try(self) -> bool:
         """Return whether only rules are asked and they know no edit, which takes no worker to find out."""
-        if set(self._asked()) != {"rules"}:
+        if any(one.name != "rules" for one in advisors_for(self._asked(), self._hk.config)[0]):
             return False
         cell, near = self._cell, self._cell.failure.near
         program = program_of(cell.run, cell.namespace, cell.before, cell.history, cannot_cross={}, near=near)
         if program is None or program.why_not or misspelt_where_made(cell, cell.namespace) is not None:
             return False
+        if any(is_own_code(type(value)) for value in program.needed.values()):
+            return False  # the code of its class comes along once it is known that it cannot cross
         return next(RulesAdvisor().propose(self._case_of(program)), None) is None
 
     def _case_of(self, program: CellProgram, checks: tuple[Check, ...] = ()) -> Case:
@@ -682,12 +684,15 @@ def _asserts(code: str) -> list[str]:
 def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
     """Return the one cell that a patch of the program edits, and its new text; None where it edits more than one."""
     before, after = program.code.split("\n"), code.split("\n")
+    head: list[str] = []
+    while after[1:] and after[0] != before[0] and _are_imports(after[:1]):
+        head.append(after.pop(0))
     changes = [
         change
         for change in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
         if change[0] != "equal"
     ]
-    if not changes:
+    if not changes and not head:
         return None
     imports = [one for one in changes if one[0] == "insert" and _are_imports(after[one[3] : one[4]])]
     edits = [one for one in changes if one not in imports]
@@ -700,7 +705,11 @@ def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
     for _, first, last, start, end in reversed(edits):
         own = first - (segment.start - 1) + segment.first - 1
         lines[own : own + last - first] = after[start:end]
-    added = [line for one in imports for line in after[one[3] : one[4]] if line.strip()]
+    added = [
+        line
+        for line in (*head, *(line for one in imports for line in after[one[3] : one[4]]))
+        if line.strip()
+    ]
     at = 1 if lines[0].startswith("%%") else 0
     text = "\n".join([*lines[:at], *added, *lines[at:]])
     return None if read_cell(text).tree is None else (segment.run, text)
