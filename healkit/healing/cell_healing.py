@@ -528,7 +528,7 @@ class CellHealing:
         """Report readings of a text that Python cannot read, and what they give."""
         cell = self._cell
         entry = VaultEntry(cell.label, "default", 0, cell.run.source, code_hash(cell.run.source))
-        case = Case(entry, cell.failure, ())
+        case = Case(entry, cell.failure, (), given=cell.namespace)
         patches = list(itertools.islice(RulesAdvisor().propose(case), _READINGS_MAX))
         fixes: list[CellFix] = []
         for patch in patches:
