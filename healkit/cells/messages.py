@@ -28,8 +28,8 @@ def move(labels: Sequence[str]) -> str:
     """Return what else to do with cells that stand too low; an empty text for none."""
     if not labels:
         return ""
-    listed = _listed([labels[0], *(label.removeprefix("cell ") for label in labels[1:])])
-    return f"Move {listed.replace('cell', 'cells', 1) if len(labels) > 1 else listed} above this cell, so that Run All works too."
+    listed = _listed([label.removeprefix("cell ") for label in labels])
+    return f"Move cell{'s' if len(labels) > 1 else ''} {listed} above this cell, so that Run All works too."
 
 
 def not_run(name: str, where: str, *, later: bool) -> str:

@@ -28,6 +28,9 @@ def _near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     near = site.near(name, [path.name for path in files])
     rights = [str(path) for path in same if str(path) != wrong]
     for right in near:
+        if os.sep in right:  # the path of a file of that name in another folder
+            rights.append(right if nodes[0].value == wrong else os.path.relpath(right, folder or os.curdir))
+            continue
         here = nodes[0].value != wrong or Path(folder or ".").joinpath(right) in files or not files
         found = next((str(path) for path in files if path.name == right), right)
         rights.append((right if nodes[0].value == name else str(Path(folder) / right)) if here else found)

@@ -576,7 +576,7 @@ class CellHealing:
     def _note(self, program: CellProgram) -> None:
         """Note what was run on which values."""
         told = [
-            f"`{name}`: {snapshot_file.described(value)}"
+            f"`{name}`: {snapshot_file.described(value) or 'None'}"
             for name, value in program.needed.items()
             if re.search(rf"\b{re.escape(name)}\b", self._cell.run.source)
         ]

@@ -36,7 +36,7 @@ function whole(model, link) {
 /** Panels of a failure, which stand for the card above them. */
 const OF_FAILURES = new Set(["CellFix", "TracebackView"]);
 
-const GONE = "The kernel does not answer: it was restarted or has ended. What stands here is how it was; run the cell again for a new panel.";
+const GONE = "The kernel was restarted. Run the cells above, then this one.";
 
 /** Draw the panel; say on top of it when its kernel is gone, and disable what would ask it, also what is drawn later. */
 function showLife(link, root, panel) {

@@ -43,7 +43,7 @@ _MAX_THREADS = 16
 _MAX_OPEN = 100
 #: How long a page has to say that it shows a panel too.
 _ROLL_CALL_S = 2.0
-_IN_PLAIN_TEXT = "(a live panel; it needs this notebook's kernel, the other output does not)"
+_IN_PLAIN_TEXT = "(Interactive panel: run the cell to see it.)"
 
 
 @cache
