@@ -57,12 +57,14 @@ def run(
     outputs = _Outputs(sys.stderr if as_json else sys.stdout)
     with open_healkit(db, create=False) as healkit:
         if rest:
-            known = [
-                *healkit.vault.get(name, in_label or persona).input_schema.get("properties", {}),
-                *["NAME"] * len(rest),
-            ]
-            named = " ".join(f"{one}={shlex.quote(text)}" for one, text in zip(known, rest, strict=False))
-            wrong(f"Arguments need names: healkit run {tool} {named}.", "Or give --args with a JSON object.")
+            schema = healkit.vault.get(name, in_label or persona).input_schema
+            free = (one for one in schema.get("properties", {}) if one not in texts)
+            named = [f"{next(free, 'NAME')}={shlex.quote(text)}" for text in rest]
+            named += [f"{one}={shlex.quote(text)}" for one, text in texts.items()]
+            wrong(
+                f"Arguments need names: healkit run {tool} {' '.join(named)}.",
+                "Or give --args with a JSON object.",
+            )
         arguments = given_arguments(args, {word: value_of(text) for word, text in texts.items()})
         if mcp is not None:
             healkit.connect_all(mcp)

@@ -245,12 +245,13 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
 
 
 def _files_for(path: str) -> tuple[str, list[str]]:
-    """Return a missing file's path with those of its name a folder lower or higher; else its name, and those beside it."""
+    """Return a missing path and files of its name a folder lower or higher; else its name and those beside it."""
     folder, name = os.path.split(path)
     higher = (
         os.path.join(folder, os.pardir) if os.path.isdir(folder or os.curdir) else os.path.dirname(folder)
     )
-    elsewhere, beside = [], list[str]()
+    up = os.path.normpath(os.path.join(os.pardir, path))
+    elsewhere, beside = [up] if not os.path.isabs(path) and os.path.isfile(up) else [], list[str]()
     for place in (folder, higher):
         with contextlib.suppress(OSError), os.scandir(place or os.curdir) as found:
             entries = list(itertools.islice(found, _CANDIDATES_MAX))
@@ -260,6 +261,7 @@ def _files_for(path: str) -> tuple[str, list[str]]:
             ]
             tried = (os.path.normpath(os.path.join(one, name)) for one in (place, *folders))
             elsewhere += [one for one in tried if one != os.path.normpath(path) and os.path.isfile(one)]
+    elsewhere = list(dict.fromkeys(elsewhere))
     return (path, elsewhere[:NEAR_MAX]) if elsewhere and name else (name, beside)
 
 

@@ -75,7 +75,7 @@ _CALL_ERROR = re.compile(
 )
 #: What a sentence says of tools alone: a clause at its end, or all of it.
 _FOR_TOOLS = re.compile(
-    r"; for a tool, [^.]*(?=\.)|(?:^|(?<=[.?!]) )(?:A tool |[^.?!]*(?:`%vault grant |`hk\.provide`))[^.?!]*[.?!](?: |$)"
+    r"; for a tool, [^.]*(?=\.)|(?:^|(?<=[.?!]) )(?:A tool |[^.?!;]*(?:`%vault grant |`hk\.provide`))[^.?!]*[.?!](?: |$)"
 )
 _SUGGESTION = re.compile(r"Did you mean:? '([^']+)'\?")
 

@@ -140,9 +140,12 @@ def _counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         ]
         for node in inner[:1]:
             text = f"{source.segment(node.value)}.get({source.segment(node.slice)}, 0)"
-            key, owner = source.segment(node.slice), site.given.get(source.segment(node.value))
-            told = f"Uses 0 in every row, because there is no column {key}."
-            reason = told if hasattr(type(owner), "columns") else "A missing key starts at 0."
+            told = f"Uses 0 in every row, because there is no column {source.segment(node.slice)}."
+            reason = (
+                told
+                if hasattr(site.given.get(source.segment(node.value)), "columns")
+                else "A missing key starts at 0."
+            )
             yield Proposal(reason, source.replace(node, text))
         if isinstance(target.value, ast.Subscript):
             place = target.value

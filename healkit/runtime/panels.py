@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from healkit.contracts.execution import host_identity
 from healkit.errors import RunNotFound, UsageInvalid
+from healkit.runtime.execution import started_of
 
 if TYPE_CHECKING:
     from healkit.app import Healkit  # the app builds these panels
@@ -108,7 +109,7 @@ class Panels:
         return find("HealTimeline")(self._healkit, found, teach=teach)
 
     def _last_run(self) -> Run:
-        """Return the last healing of this process, or its last run; other notebooks and databases have theirs beside it."""
+        """Return the last healing of this process, or its last run; others have theirs beside it."""
         from healkit.tracing.reader import read_run
         from healkit.tracing.run_folders import run_folders
 
@@ -132,9 +133,8 @@ class Panels:
 
     def _is_ours(self, run_id: str) -> bool | None:
         """Return whether a run was made by this process; None for one of another database."""
-        rows = self._healkit.log.query(run=run_id, tried=True, limit=1)
-        if rows:
-            return rows[0].host == host_identity()
+        for row in self._healkit.log.query(run=run_id, tried=True, limit=1).rows:
+            return started_of(row).host == host_identity()
         return True if self._healkit.audit.get(run_id) else None
 
     def decide_panel(self, /, question: str, data: Mapping[str, Any], **more: object) -> Any:
