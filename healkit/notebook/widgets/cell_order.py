@@ -55,10 +55,12 @@ class CellOrder(Panel):
     def _advice_data(self) -> dict[str, Any]:
         """Return the advice, without what looks like a secret in a cell's text."""
         steps = [
-            {"label": step.label, "why": step.why, "source": _cut(step.source)} for step in self._advice.steps
+            {"label": step.label, "why": step.why, "source": _cut(step.source), "cell_id": step.cell_id}
+            for step in self._advice.steps
         ]
         told: dict[str, Any] = self.recorded.clean({"sentence": self._advice.sentence, "steps": steps}).value
-        return told
+        move = [place for place, step in enumerate(self._advice.steps) if step in self._advice.moves]
+        return {**told, "move": move}
 
     def _run(self, step: int) -> dict[str, Any]:
         """Run one of the cells in the user's kernel; raises `UsageInvalid` for one that there is not."""
