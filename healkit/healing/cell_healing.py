@@ -205,7 +205,7 @@ class CellHealing:
         return self._not_cured(reason, not_fixes=tuple(found.not_fixes), report=report)
 
     def _not_cured(self, reason: str, **more: Any) -> CellReport:
-        if "search" not in self._asked():
+        if self._advisors is None and "search" not in self._asked():
             self._notes.append(_SEARCH_TOO)
         return self._report("not_cured", reason, **more)
 
@@ -298,13 +298,14 @@ class CellHealing:
         return result.failure
 
     def _asked(self) -> Sequence[str | Advisor]:
-        """Return who is asked: by default the search only where the cell itself says what is right.
+        """Return who is asked: by default no model, and the search only where the cell itself says what is right.
 
-        Where nothing does, many small edits end without an error, and most of them are wrong.
+        Where nothing does, many small edits end without an error, and most of them are wrong. What a model is told
+        leaves the notebook, so it is asked where somebody says so.
         """
         if self._advisors is not None:
             return self._advisors
-        names = [name for name in self._hk.config.heal_advisors if name not in ("memory", "peers")]
+        names = [name for name in self._hk.config.heal_advisors if name not in ("memory", "peers", "model")]
         says = self._cell.failure.ename == "AssertionError" or re.search(
             r"^\s*assert\b", self._cell.run.source, re.MULTILINE
         )
