@@ -14,7 +14,7 @@ const ENDED = new Set(["KeyboardInterrupt", "SystemExit"]);
 const HASH_CHARS = 16;
 const PANEL_TYPE = "application/vnd.jupyter.widget-view+json";
 /** When to look at outputs: a long error is drawn piece by piece, and a panel is asked for first. */
-const DRAWN_MS = [100, 1000, 4000];
+const DRAWN_MS = [100, 1000, 4000, 15_000];
 
 /** The failing cells' class, which the schema's context menu looks for. */
 const FAILING_CLASS = "hk-failing";
