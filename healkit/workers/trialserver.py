@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import dataclasses
 import math
+import re
 import socket
 import time
 from collections import deque
