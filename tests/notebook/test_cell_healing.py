@@ -382,6 +382,40 @@ def test_a_name_is_corrected_where_it_was_made(shell, tmp_path, monkeypatch):
     assert (fix.cell, fix.code, [one.cell for one in fix.then]) == ("In [2]", "survey = [3, 1]", ["In [3]"])
 
 
+@pytest.mark.requirement("FACE-11")
+@pytest.mark.parametrize(
+    ("place", "written", "right"),
+    [
+        ("data/orders.csv", "orders.csv", "data/orders.csv"),
+        ("../orders.csv", "orders.csv", "../orders.csv"),
+        ("orders.csv", "data/orders.csv", "orders.csv"),
+        ("../data/orders.csv", "data/orders.csv", "../data/orders.csv"),
+    ],
+)
+def test_a_file_a_folder_lower_or_higher_is_found_and_no_grant_is_spoken_of(
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, written: str, right: str
+) -> None:
+    (here := tmp_path / "work").mkdir()
+    monkeypatch.chdir(here)
+    (here / place).parent.mkdir(exist_ok=True)
+    (here / place).write_text("a,b\n1,2\n")
+    report = healed(shell, "import pandas as pd", f"pd.read_csv('{written}')")
+    assert fix_of(report).code == f"pd.read_csv('{right}')"
+    (here / place).unlink()
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()):
+        shell.run_cell(f"open('{written}')", store_history=True)
+    assert f"The file '{written}' does not exist" in out.getvalue()
+    assert "%vault grant" not in out.getvalue()
+
+
+@pytest.mark.requirement("FACE-11")
+def test_what_the_notebook_has_is_not_imported_again(shell: Any) -> None:
+    report = healed(shell, "import pandas as pd", "total = pd.Series([1, 2].sum()\ntotal")
+    assert "import" not in fix_of(report).code
+    report = healed(shell, "import pandas as pd", "frame = pd.DataFrame({'a': [1]})\nnp.sum(frame['a'])")
+    assert fix_of(report).code.count("import") == 1
+
+
 # A model, where somebody asks one.
 
 PEOPLE = """
