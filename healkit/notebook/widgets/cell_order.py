@@ -28,6 +28,7 @@ from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
 
 from healkit.cells.advice import CellAdvice
+from healkit.cells.failing import notebook_cells
 from healkit.config import Config
 from healkit.contracts.cells import CellFix as Fix
 from healkit.contracts.cells import CellPlace
@@ -120,7 +121,13 @@ class CellFix(Panel):
                     for fix in fixes
                 ]
                 self._found = {"label": report.label, "html": html, "notes": report.notes, "fixes": found}
-                self._found["askable"] = not fixes and report.report is not None  # it ran, and can run again
+                cell = notebook_cells.find(self._number)
+                parses = cell is not None and cell.failure.ename not in (
+                    "SyntaxError",
+                    "IndentationError",
+                    "TabError",
+                )
+                self._found["askable"] = report.outcome == "not_cured" and parses
             return self._found
 
 
