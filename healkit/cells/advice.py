@@ -53,13 +53,17 @@ class CellStep:
 
 @dataclass(frozen=True)
 class CellAdvice:
-    """Cause of a failure in one sentence, and the cells to run, in order."""
+    """Cause of a failure in one sentence, and the cells to run, in order.
+
+    moves: those of them that stand below the failing cell and may be moved above it, so that Run All works too.
+    """
 
     kind: AdviceKind
     name: str
     sentence: str
     steps: tuple[CellStep, ...] = ()
     confidence: Confidence = "sure"
+    moves: tuple[CellStep, ...] = ()
 
     @property
     def reruns(self) -> bool:
@@ -69,7 +73,8 @@ class CellAdvice:
     @property
     def todo(self) -> str:
         """`Run cells 2 and 3, then this cell again.`; empty if running cells does not help."""
-        return messages.todo([step.label for step in self.steps])
+        told = messages.todo([step.label for step in self.steps])
+        return f"{told} {messages.move([step.label for step in self.moves])}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -121,10 +126,29 @@ def _from_a_cell(case: CellCase, state: NotebookState, name: str) -> CellAdvice 
             planner.require_deferred(other, state.failed_cell)
         elif other != name:
             planner.require(other, state.failed_cell, f"defines `{other}`, which this cell reads too")
-    steps, more = _runnable(case, planner.plan(), definer)
+    plan = planner.plan()
+    steps, more = _runnable(case, plan, definer)
     if definer.flow.bound[name].under or (more and steps):
         confidence = "likely"
-    return CellAdvice(kind, name, f"{sentence}{more}", steps, confidence)
+    below = _movable(state, plan) if steps else []
+    moves = tuple(step for step in steps if any(step.source == cell.source for cell in below))
+    return CellAdvice(kind, name, f"{sentence}{more}", steps, confidence, moves)
+
+
+def _movable(state: NotebookState, plan: RerunPlan) -> list[Cell]:
+    """Return the cells of a plan below the failing one; none where moving them above it changes another cell."""
+    here = state.failed_cell.position
+    below = [cell for cell, _ in plan.steps if cell.position > here and not cell.deleted]
+    others = [cell for cell in state.cells if cell not in below and not cell.deleted]
+    lowest = max((cell.position for cell in below), default=here)
+    between = [cell.flow for cell in others if here < cell.position < lowest]
+    if any(cell.number is None or cell.flow.opaque for cell in below) or any(flow.opaque for flow in between):
+        return []
+    above = {name for cell in others if cell.position < here for name in cell.flow.bound}
+    made = {name for cell in below for name in (*cell.flow.bound, *cell.flow.mutated)}
+    used = made | {name for cell in below for name in (*cell.flow.reads, *cell.flow.deferred_reads)}
+    changed = {name for flow in between for name in (*flow.bound, *flow.mutated)}
+    return [] if made & above or used & (changed | state.failed_cell.flow.bound.keys()) else below
 
 
 def _cause(state: NotebookState, name: str, definer: Cell, line: int) -> tuple[AdviceKind, str, Confidence]:
@@ -232,13 +256,19 @@ def _near(case: CellCase, name: str) -> CellAdvice | None:
 
 
 def _stale(case: CellCase, state: NotebookState) -> CellAdvice | None:
-    """Return advice if a function of the traceback is older than the text in the notebook."""
+    """Return advice if a function of the traceback is older than the text in the notebook.
+
+    That text is the one of the cell that ran, or of a cell between it and the failing one. What is defined again below
+    is not what this cell calls.
+    """
+    here = state.failed_cell.position
     for function, count in case.frames:
         run = state.run_with_count(count)
         if run is None or run.source == state.failed_run.source:
             continue
-        before = functions_of(run.source).get(function)
-        for cell in [state.cell_of(run), *state.cells]:
+        before, own = functions_of(run.source).get(function), state.cell_of(run)
+        first = -1.0 if own.deleted else own.position
+        for cell in [own, *(cell for cell in state.cells if first < cell.position < here)]:
             now = functions_of(cell.source).get(function)
             if before is None or now is None or cell.deleted or cell.state not in {"edited", "not_run"}:
                 continue

@@ -24,6 +24,14 @@ def todo(labels: Sequence[str]) -> str:
     return f"Run {what}, then this cell again."
 
 
+def move(labels: Sequence[str]) -> str:
+    """Return what else to do with cells that stand too low; an empty text for none."""
+    if not labels:
+        return ""
+    listed = _listed([label.removeprefix("cell ") for label in labels])
+    return f"Move cell{'s' if len(labels) > 1 else ''} {listed} above this cell, so that Run All works too."
+
+
 def not_run(name: str, where: str, *, later: bool) -> str:
     place = "defined further down, in" if later else "defined in"
     return f"`{name}` is {place} {where}, which has not been run since the kernel started."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
 import healkit
 from healkit.cli.command import say
 from healkit.commands.table import DB, Answer, Command, open_healkit, wrong
+from healkit.errors import near_misses
 from healkit.options import Option, word
 from healkit.plain_text import count
 
@@ -42,6 +43,7 @@ def lab(
     """
     if importlib.util.find_spec("jupyterlab") is None:
         wrong("JupyterLab is not installed.", "Install it with: pip install jupyterlab")
+    _check_misspelt(extra or [])
     with open_healkit(db, create=True) as healkit:
         say(f"Database {healkit.database.shown_url}: {seeded(healkit)}")
         url = healkit.url
@@ -61,6 +63,18 @@ def page(
     with open_healkit(db, create=False) as healkit:
         url = healkit.url
     become(url, page_command(port=port, browser=browser))
+
+
+def _check_misspelt(extra: list[str]) -> None:
+    """Refuse what is nearly one of our options and none of JupyterLab's: it takes any option without a word."""
+    for text in extra:
+        name = text[2:].partition("=")[0] if text.startswith("--") else ""
+        near = near_misses(name, ["port", "browser", "no-browser", "lessons", "db"], 1)
+        if near and "." not in name:
+            from jupyterlab.labapp import LabApp  # slow, and read for a doubtful option only
+
+            if name not in {*LabApp.aliases, *LabApp.flags}:
+                wrong(f"JupyterLab has no option --{name}.", f"Did you mean --{near[0]}?")
 
 
 #: Options that are not ours are JupyterLab's.

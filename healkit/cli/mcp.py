@@ -129,7 +129,9 @@ def _configuration(
     given += ["--requests-only"] if requests_only else []
     given += ["--demo"] if demo else []
     line, where = configuration(client, given, url)
-    return Answer(text=line, notes=[f"It goes into {where}."])
+    return Answer(
+        text=line, notes=["Run it in a terminal." if where == "a shell" else f"It goes into {where}."]
+    )
 
 
 COMMANDS = {"mcp": Command(mcp, json=False)}

@@ -7,7 +7,6 @@ import json
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -45,12 +44,28 @@ def run(
     as_json: bool,
 ) -> Answer:
     """Run a tool in a restricted worker. Exit 0: it returned; 1: it failed; 2: the call was wrong."""
-    arguments = _arguments(tool, assigned or (), args)
+    rest, texts = split_assignments(assigned or ())
+    if Path(tool).suffix in (".py", ".sql"):
+        name = Path(tool).stem
+        wrong(
+            f"{tool!r} is a file, not a tool.",
+            f"Add it: healkit vault add {name} {tool}; then: healkit run {name}",
+        )
     name, in_label, revision = split_label(tool)
     if revision is not None:
         wrong(f"{tool!r} names a revision, and the active one is what is run.", f"Run {name!r}.")
     outputs = _Outputs(sys.stderr if as_json else sys.stdout)
     with open_healkit(db, create=False) as healkit:
+        if rest:
+            schema = healkit.vault.get(name, in_label or persona).input_schema
+            free = (one for one in schema.get("properties", {}) if one not in texts)
+            named = [f"{next(free, 'NAME')}={shlex.quote(text)}" for text in rest]
+            named += [f"{one}={shlex.quote(text)}" for one, text in texts.items()]
+            wrong(
+                f"Arguments need names: healkit run {tool} {' '.join(named)}.",
+                "Or give --args with a JSON object.",
+            )
+        arguments = given_arguments(args, {word: value_of(text) for word, text in texts.items()})
         if mcp is not None:
             healkit.connect_all(mcp)
         try:
@@ -72,16 +87,6 @@ def run(
             raise
     outputs.end()
     return Answer(exit_code=_print_outcome(execution, as_json))
-
-
-def _arguments(tool: str, assigned: Sequence[str], args: str | None) -> dict[str, Any]:
-    rest, texts = split_assignments(assigned)
-    if rest:
-        wrong(
-            f"{rest[0]!r} is no argument.",
-            f"Name each: healkit run {tool} NAME={shlex.quote(rest[0])}, or --args with a JSON object.",
-        )
-    return given_arguments(args, {name: value_of(text) for name, text in texts.items()})
 
 
 def _quoted(value: object) -> str:

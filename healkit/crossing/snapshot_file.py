@@ -80,15 +80,19 @@ class _Written(list[Any]):
 def load(folder: str, files: Mapping[str, str]) -> dict[str, Any]:
     """Return the values by name; called in the worker.
 
-    files: relative paths, which are there in the working directory: a small file as a copy, so that it can be written
-    to, a larger one and a folder as a link.
+    files: paths; the relative ones are there from the working directory, which may become a deeper one: a small file as
+    a copy, so that it can be written to, a larger one and a folder as a link.
     """
-    for written, real in files.items():
-        if not os.path.isabs(written) and not written.startswith(".."):
-            os.makedirs(os.path.dirname(written) or ".", exist_ok=True)
-            if not os.path.lexists(written):
-                small = os.path.isfile(real) and os.path.getsize(real) <= _COPIED_MAX_BYTES
-                (shutil.copyfile if small else os.symlink)(real, written)
+    relative = {written: real for written, real in files.items() if not os.path.isabs(written)}
+    higher = max((os.path.normpath(written).split(os.sep).count("..") for written in relative), default=0)
+    if higher:  # a folder so deep that these are in the worker's own folder, too
+        os.makedirs(deep := os.path.join(*["within"] * higher), exist_ok=True)
+        os.chdir(deep)
+    for written, real in relative.items():
+        os.makedirs(os.path.dirname(written) or ".", exist_ok=True)
+        if not os.path.lexists(written):
+            small = os.path.isfile(real) and os.path.getsize(real) <= _COPIED_MAX_BYTES
+            (shutil.copyfile if small else os.symlink)(real, written)
     header = msgspec.json.decode(Path(folder, _VALUES).read_bytes(), type=Header)
     descriptor = os.open(os.path.join(folder, _CONTENTS), os.O_RDONLY)
     try:

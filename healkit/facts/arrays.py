@@ -23,6 +23,7 @@ from healkit.facts.scene import (
     shown,
     spoken,
 )
+from healkit.plain_text import count
 
 _MATRIX_MAX = 200
 
@@ -77,7 +78,7 @@ def product(scene: Scene) -> Facts | None:
         return None
     facts = {
         "about": "product", "left": left, "right": right, "left_shape": shape(a), "right_shape": shape(b),
-        "left_size": f"{a.shape[-1]:,}", "right_size": f"{b.shape[0]:,}",
+        "left_size": count(a.shape[-1], "column"), "right_size": count(b.shape[0], "row"),
     }  # fmt: skip
     if b.ndim == 2 and a.shape[-1] == b.shape[1]:
         return {**facts, "about": "product_turned", "instead": f"`{right.strip('`')}.T`"}
@@ -291,8 +292,8 @@ def not_square(scene: Scene) -> Facts | None:
     return {
         "about": "not_square",
         "owner": owner,
-        "rows": f"{value.shape[0]:,}",
-        "columns": f"{value.shape[1]:,}",
+        "rows": count(value.shape[0], "row"),
+        "columns": count(value.shape[1], "column"),
     }
 
 

@@ -23,6 +23,7 @@ from healkit.facts.scene import (
     own_dict,
     shown,
 )
+from healkit.plain_text import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -283,7 +284,7 @@ def _written(chain: ast.Compare) -> str:
 
 def _size(value: object) -> str:
     if is_frame(value):
-        return f"{value.shape[0]:,} rows and {value.shape[1]:,} columns"
+        return f"{count(value.shape[0], 'row')} and {count(value.shape[1], 'column')}"
     return f"{value.size:,} values" if is_series(value) or is_array(value) else ""
 
 

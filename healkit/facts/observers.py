@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import difflib
 import itertools
 import os
@@ -206,6 +207,7 @@ def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[
         )  # among hundreds, one is always a little similar
         listed = wanted and isinstance(error, KeyError | TypeError)  # elsewhere there are hundreds
         near = near_misses(wanted, names, NEAR_MAX) if wanted else []
+        near = names if isinstance(error, FileNotFoundError) and os.sep in "".join(names) else near
         near = [name for name in near if name != wanted and (not strict or similar(wanted, name))]
         near = _closest(wanted, near) if strict else near
         return near, names[:KNOWN_MAX] if listed else []
@@ -231,9 +233,7 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
     if isinstance(error, ImportError) and (match := _NOT_IN_MODULE.search(str(error))):
         return match[1], _attributes(sys.modules.get(match[2]))
     if isinstance(error, FileNotFoundError) and isinstance(error.filename, str):
-        folder, name = os.path.split(error.filename)
-        with os.scandir(folder or os.curdir) as found:
-            return name, [entry.name for entry in itertools.islice(found, _CANDIDATES_MAX)]
+        return _files_for(error.filename)
     if type(error) is TypeError and (match := standard.KEYWORD.search(str(error))):
         return match[3], standard.parameters(
             match[2], Scene(error, innermost)
@@ -242,6 +242,27 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
         function = getattr(builtins, match[2], getattr(list, match[2], None))
         return match[1], re.findall(r"(\w+)=", getattr(function, "__text_signature__", "") or "")
     return "", ()
+
+
+def _files_for(path: str) -> tuple[str, list[str]]:
+    """Return a missing path and files of its name a folder lower or higher; else its name and those beside it."""
+    folder, name = os.path.split(path)
+    higher = (
+        os.path.join(folder, os.pardir) if os.path.isdir(folder or os.curdir) else os.path.dirname(folder)
+    )
+    up = os.path.normpath(os.path.join(os.pardir, path))
+    elsewhere, beside = [up] if not os.path.isabs(path) and os.path.isfile(up) else [], list[str]()
+    for place in (folder, higher):
+        with contextlib.suppress(OSError), os.scandir(place or os.curdir) as found:
+            entries = list(itertools.islice(found, _CANDIDATES_MAX))
+            beside = beside or [entry.name for entry in entries if place == folder]
+            folders = [
+                os.path.join(place, one.name) for one in entries if one.name[0] != "." and one.is_dir()
+            ]
+            tried = (os.path.normpath(os.path.join(one, name)) for one in (place, *folders))
+            elsewhere += [one for one in tried if one != os.path.normpath(path) and os.path.isfile(one)]
+    elsewhere = list(dict.fromkeys(elsewhere))
+    return (path, elsewhere[:NEAR_MAX]) if elsewhere and name else (name, beside)
 
 
 #: How much less similar than the best a name may be, to be named beside it.

@@ -371,12 +371,22 @@ def difference(wanted: object, found: object) -> str:
     if wanted.casefold().strip() == found.casefold().strip():
         return "in other capitals, and with white space at an end"
     if _letters(wanted) == _letters(found):
-        return "with other marks between its letters"
+        return _OTHER_MARKS
     return ""
 
 
 def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text)).casefold()
+
+
+#: How labels differ that have the same letters; there is nothing to say of that but the label itself.
+_OTHER_MARKS = "with other marks between its letters"
+
+
+def near_label(near: tuple[Any, str]) -> Facts:
+    """Return what `nearest` found, as facts of a sentence: `found` and `how` it differs, or `meant` alone."""
+    found, alone = shown(near[0]), near[1] == _OTHER_MARKS
+    return {"found": found, "how": "" if alone else near[1], "meant": found if alone else ""}
 
 
 def nearest(wanted: object, known: Iterable[Any]) -> tuple[Any, str] | None:

@@ -20,6 +20,7 @@ from healkit.facts.scene import (
     is_series,
     is_text,
     listed,
+    near_label,
     nearest,
     of_package,
     plain,
@@ -117,7 +118,7 @@ def column_attribute(scene: Scene) -> Facts | None:
     found = nearest(name, owner.columns)
     if found is None:
         return {"about": "no_attribute", **facts, "kind": "a DataFrame"}
-    return {**facts, "about": "attribute_column", "found": shown(found[0]), "how": found[1]}
+    return {**facts, "about": "attribute_column", **near_label(found)}
 
 
 #: Attributes of a table or a series that pandas removed, and what to write, likeliest first: `{o}` is the object,
@@ -201,8 +202,7 @@ def other_column(scene: Scene) -> Facts | None:
         return {
             **facts,
             "about": _about("column", match["name"], near[0]),
-            "found": shown(near[0]),
-            "how": near[1],
+            **near_label(near),
         }
     return None
 
@@ -331,8 +331,7 @@ def _column(owner: pd.DataFrame, columns: pd.Index[Any], wanted: list[Any]) -> F
         return {
             "about": _about("column", first, near[0]),
             "wanted": shown(first),
-            "found": shown(near[0]),
-            "how": near[1],
+            **near_label(near),
         }
     if len(columns) == 0:
         return {"about": "no_columns"}
@@ -350,8 +349,7 @@ def _row(owner: pd.DataFrame | pd.Series[Any], labels: pd.Index[Any], wanted: ob
         return {
             "about": _about("row", wanted, near[0]),
             "wanted": shown(wanted),
-            "found": shown(near[0]),
-            "how": near[1],
+            **near_label(near),
         }
     if type(wanted) is int and isinstance(scene.node, ast.Subscript) and -len(labels) <= wanted < len(labels):
         base, asked = scene.text(scene.node.value).strip("`"), scene.text(scene.node.slice).strip("`")

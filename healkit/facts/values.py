@@ -16,6 +16,7 @@ from healkit.facts.scene import (
     is_frame,
     is_series,
     listed,
+    near_label,
     nearest,
     shown,
     similar,
@@ -77,7 +78,7 @@ def key(scene: Scene) -> Facts | None:
         return {**facts, "about": "dict_empty"}
     if (near := nearest(wanted, keys[:_KEYS_MAX])) is not None:
         about = "key_differs" if difference(wanted, near[0]) else "key_similar"
-        return {**facts, "about": about, "found": shown(near[0]), "how": near[1]}
+        return {**facts, "about": about, **near_label(near)}
     known = listed(keys, len(keys))
     return {**facts, "about": "key_missing", "known": known} if known else None
 

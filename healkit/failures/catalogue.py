@@ -73,6 +73,10 @@ _WORD = re.compile(r"(?<![\w}])(?:\{\w+(?::\w+)?\})+")
 _CALL_ERROR = re.compile(
     r"mcp\.[\w.-]+: (?P<ename>[A-Za-z_][\w.]*(?:Error|Exception|Warning)): (?P<evalue>.*)", re.DOTALL
 )
+#: What a sentence says of tools alone: a clause at its end, or all of it.
+_FOR_TOOLS = re.compile(
+    r"; for a tool, [^.]*(?=\.)|(?:^|(?<=[.?!]) )(?:A tool |[^.?!;]*(?:`%vault grant |`hk\.provide`))[^.?!]*[.?!](?: |$)"
+)
 _SUGGESTION = re.compile(r"Did you mean:? '([^']+)'\?")
 
 
@@ -102,6 +106,11 @@ class Explanation:
         code = self.code if level == LEVELS[-1] else ""
         linked = tuple(one.at(level) for one in self.linked if kept)
         return dataclasses.replace(self, linked=linked, code=code, **blank)
+
+    def of_cell(self) -> Explanation:
+        """Return it for an ordinary cell, without the sentences that only help with a tool."""
+        told = {name: _FOR_TOOLS.sub("", getattr(self, name)).strip() for name in ("why", "hint", "fix")}
+        return dataclasses.replace(self, linked=tuple(one.of_cell() for one in self.linked), **told)
 
     def steps(self) -> Iterator[tuple[str, str]]:
         """Yield the title and the text of each step that has one, in order."""

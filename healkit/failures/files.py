@@ -26,8 +26,12 @@ def _near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
     same = [path for path in files if path.name == name]
     near = site.near(name, [path.name for path in files])
+    near += [one for one in (site.failure.near if site.failure else ()) if one == name]
     rights = [str(path) for path in same if str(path) != wrong]
     for right in near:
+        if os.sep in right or (folder and right == name):  # the path of a file of that name in another folder
+            rights.append(right if nodes[0].value == wrong else os.path.relpath(right, folder or os.curdir))
+            continue
         here = nodes[0].value != wrong or Path(folder or ".").joinpath(right) in files or not files
         found = next((str(path) for path in files if path.name == right), right)
         rights.append((right if nodes[0].value == name else str(Path(folder) / right)) if here else found)

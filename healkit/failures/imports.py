@@ -35,9 +35,8 @@ def _missing_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         lines = lines if used & set(CLASSES_OF_DATETIME) else lines[::-1]
     elif name in MODULES and name in HOMES and attributes_of(site, name):
         lines = [f"import {name}", f"from {HOMES[name]} import {name}"]
-    others = {
-        n: import_for(n) for n in unknown_names(site.source.tree) if n != name and n not in FOREIGN_NAMES
-    }
+    here = {name, *FOREIGN_NAMES, *site.given}
+    others = {n: import_for(n) for n in unknown_names(site.source.tree) if n not in here}
     if lines[0] and (more := [line for line in others.values() if line]):
         every = site.source.newline.join(sorted([lines[0], *more]))
         yield Proposal("Several names are used but never imported.", site.add_import(every), less=-0.01)

@@ -140,7 +140,13 @@ def _counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         ]
         for node in inner[:1]:
             text = f"{source.segment(node.value)}.get({source.segment(node.slice)}, 0)"
-            yield Proposal("A missing key starts at 0.", source.replace(node, text))
+            told = f"Uses 0 in every row, because there is no column {source.segment(node.slice)}."
+            reason = (
+                told
+                if hasattr(site.given.get(source.segment(node.value)), "columns")
+                else "A missing key starts at 0."
+            )
+            yield Proposal(reason, source.replace(node, text))
         if isinstance(target.value, ast.Subscript):
             place = target.value
             text = f"{source.segment(place.value)}.setdefault({source.segment(place.slice)}, {{}})"

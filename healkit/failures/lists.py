@@ -163,7 +163,9 @@ def _comes_round(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _shorter(stop: str, step: int) -> Iterator[str]:
-    if step > 0:
+    if step >= 0 and stop.isdecimal():
+        yield str(int(stop) - max(step, 1))
+    elif step > 0:
         yield f"{stop} - {step}"
     elif match := re.fullmatch(r"(.+?)\s*\+\s*1", stop):
         yield match[1]

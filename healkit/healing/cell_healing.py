@@ -205,7 +205,7 @@ class CellHealing:
         return self._not_cured(reason, not_fixes=tuple(found.not_fixes), report=report)
 
     def _not_cured(self, reason: str, **more: Any) -> CellReport:
-        if "search" not in self._asked():
+        if self._advisors is None and "search" not in self._asked():
             self._notes.append(_SEARCH_TOO)
         return self._report("not_cured", reason, **more)
 
@@ -300,13 +300,14 @@ class CellHealing:
         return result.failure
 
     def _asked(self) -> Sequence[str | Advisor]:
-        """Return who is asked: by default the search only where the cell itself says what is right.
+        """Return who is asked: by default no model, and the search only where the cell itself says what is right.
 
-        Where nothing does, many small edits end without an error, and most of them are wrong.
+        Where nothing does, many small edits end without an error, and most of them are wrong. What a model is told
+        leaves the notebook, so it is asked where somebody says so.
         """
         if self._advisors is not None:
             return self._advisors
-        names = [name for name in self._hk.config.heal_advisors if name not in ("memory", "peers")]
+        names = [name for name in self._hk.config.heal_advisors if name not in ("memory", "peers", "model")]
         says = self._cell.failure.ename == "AssertionError" or re.search(
             r"^\s*assert\b", self._cell.run.source, re.MULTILINE
         )
@@ -530,7 +531,7 @@ class CellHealing:
         """Report readings of a text that Python cannot read, and what they give."""
         cell = self._cell
         entry = VaultEntry(cell.label, "default", 0, cell.run.source, code_hash(cell.run.source))
-        case = Case(entry, cell.failure, ())
+        case = Case(entry, cell.failure, (), given=cell.namespace)
         patches = list(itertools.islice(RulesAdvisor().propose(case), _READINGS_MAX))
         fixes: list[CellFix] = []
         for patch in patches:
@@ -578,7 +579,7 @@ class CellHealing:
     def _note(self, program: CellProgram) -> None:
         """Note what was run on which values."""
         told = [
-            f"`{name}`: {snapshot_file.described(value)}"
+            f"`{name}`: {snapshot_file.described(value) or 'None'}"
             for name, value in program.needed.items()
             if re.search(rf"\b{re.escape(name)}\b", self._cell.run.source)
         ]

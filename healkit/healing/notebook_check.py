@@ -250,7 +250,7 @@ class NotebookCheck:
             told = advice.sentence
         else:
             refused = level != "off" and _REFUSED.search(failure.evalue)  # its fixes are those of a tool
-            limited = explain(failure).at("what" if refused else level)
+            limited = explain(failure).of_cell().at("what" if refused else level)
             told = replace(limited, where="", why="", linked=()).in_one_line + (_LIMITS if refused else "")
         place = self._book.line_of(run.cell.number, line)
         found = NotebookFailure(run.cell.number, prompt, line, place, failure, told, report)

@@ -10,6 +10,7 @@ import sys
 
 from IPython import get_ipython
 from IPython.core.error import UsageError
+from IPython.display import display
 
 from healkit.config import Config
 from healkit.errors import HealkitError, ToolExecutionError
@@ -31,9 +32,16 @@ def show_fix(execution_count: int | None, source_hash: str = "") -> None:
     label = f"In [{' ' if execution_count is None else execution_count}]"
     shown = None if execution_count is None else _shown(magics, execution_count, source_hash)
     if shown is None:
-        said = f"This kernel has no record of how {label} failed. Run the cell again, then press Fix."
-        shown = CellOutput.of(Card(tone="warn", parts=(said,)))
-    shown.show()
+        texts = shell.history_manager.input_hist_raw
+        count = execution_count or 0
+        ran = 0 < count < len(texts) and source_hash in ("", text_hash(texts[count]))
+        said = "The kernel was restarted. Run the cells above, then this one."
+        if ran:
+            said = f"This kernel has no record of how {label} failed. Run the cell again, then press Fix."
+        # The page says it in place of the output, with a button.
+        display(CellOutput.of(Card(tone="warn", parts=(said,))), metadata={"healkit": {"restarted": not ran}})
+    else:
+        shown.show()
     limit = explain_limit(Config.from_environment())
     if limit != "fix":
         said = f"No fixes are shown here, because explanations are limited to {limit!r}."

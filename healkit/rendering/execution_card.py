@@ -348,7 +348,10 @@ def explanation(execution: ExecutionData) -> Explanation | None:
     from healkit.failures.fixes import explained  # its tables are read with the first failure
 
     failure = execution.failure
-    return None if failure is None else explained(failure, place(execution), execution.code or "")
+    if failure is None:
+        return None
+    told = explained(failure, place(execution), execution.code or "")
+    return told.of_cell() if execution.origin == "cell" else told
 
 
 def ending(failure: Failure) -> str:

@@ -176,6 +176,8 @@ def _revision(number: int | None) -> str:
 # Tools and their revisions.
 
 _VAULT = ("tool", "persona", "rev", "type", "group", "description")
+#: Groups of the tools that healkit comes with.
+_SEEDED = frozenset({"samples", "gallery", "debug"})
 _HISTORY = ("rev", "from", "author", "when", "runs", "failed", "code", "reason")
 #: Longest arguments of an example that are offered for typing, in characters.
 _EXAMPLE_MAX_CHARS = 120
@@ -199,6 +201,15 @@ def vault(entries: Sequence[VaultEntry]) -> Card:
     """Build the list of tools."""
     if not entries:
         return Card(parts=("The vault is empty.",))
+    theirs = [entry for entry in entries if entry.group in _SEEDED]
+    own = [entry for entry in entries if entry.group not in _SEEDED]
+    if not own or not theirs:
+        return Card(tone="info", parts=(_tools(entries),))
+    shipped = Fold(f"{plain.count(len(theirs), 'tool')} of the lessons", (_tools(theirs),), terminal="both")
+    return Card(tone="info", parts=(_tools(own), shipped))
+
+
+def _tools(entries: Sequence[VaultEntry]) -> Table:
     rows = [
         (
             Span(entry.tool_name, "code"),
@@ -210,7 +221,7 @@ def vault(entries: Sequence[VaultEntry]) -> Card:
         )
         for entry in entries
     ]
-    return Card(tone="info", parts=(Table(_VAULT, rows),))
+    return Table(_VAULT, rows)
 
 
 def history(label: str, revisions: Sequence[RevisionInfo]) -> Card:

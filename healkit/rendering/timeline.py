@@ -68,6 +68,11 @@ def story_of(run: Run) -> dict[str, Any]:
     }
 
 
+def times(number: int) -> str:
+    """Write how often: `once`, `twice`, `3 times`."""
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
+
+
 class Teller:
     """Teller of one run: goes through the events once, in order, with a method `_<event type>` for each it tells of."""
 
@@ -155,8 +160,8 @@ class Teller:
         if manifest is not None:
             caps = manifest.policy_defaults
             step["text"].append(
-                f"It may make {plain.count(caps.hard_cap_steps, 'step')}, and see the same failing state "
-                f"{plain.count(caps.same_state_revisits, 'time')}."
+                f"Stops after {plain.count(caps.hard_cap_steps, 'attempt')}, or when the same error comes back "
+                f"{times(caps.same_state_revisits)}."
             )
             step["facts"].append(("begun", plain.moment(manifest.started_at)))
             if manifest.execution_mode != "live":

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from healkit.contracts.execution import host_identity
 from healkit.errors import RunNotFound, UsageInvalid
+from healkit.runtime.execution import started_of
 
 if TYPE_CHECKING:
     from healkit.app import Healkit  # the app builds these panels
@@ -89,7 +91,7 @@ class Panels:
         """Return a run to be stepped through, as a cell's value.
 
         run: what `hk.heal` or `hk.run` gave, else an id, the beginning of one or a folder. By default the last healing
-            of this database, or its last run where nothing was healed.
+            of this kernel, or its last run where nothing was healed; those of other notebooks are asked for by id.
         teach: pause before each patch, ask what one would change there, and show that beside the patch.
 
         Raises `RunNotFound`.
@@ -107,29 +109,33 @@ class Panels:
         return find("HealTimeline")(self._healkit, found, teach=teach)
 
     def _last_run(self) -> Run:
-        """Return the last healing of this database, or its last run; other databases may have theirs beside it."""
+        """Return the last healing of this process, or its last run; others have theirs beside it."""
         from healkit.tracing.reader import read_run
         from healkit.tracing.run_folders import run_folders
 
-        last = None
+        last, other = None, ""
         for folder in reversed(run_folders(self._runs_dir())):
-            if not self._is_ours(folder.name):
+            ours = self._is_ours(folder.name)
+            other = other or ("" if ours is None else folder.name)
+            if not ours:
                 continue
             found = read_run(folder)
             if found.manifest is not None and found.manifest.execution_profile.name == "heal":
                 return found
             last = last or found
         if last is None:
+            there = f"hk.timeline({other!r}) plays the newest one of this database, from another notebook. "
             raise RunNotFound(
-                "This database has no run yet.",
-                hint="A healing makes one, and so does hk.execute(…, record=True).",
+                f"{'This notebook' if other else 'This database'} has no run yet.",
+                hint=f"{there if other else ''}A healing makes one, and so does hk.execute(…, record=True).",
             )
         return last
 
-    def _is_ours(self, run_id: str) -> bool:
-        return bool(
-            self._healkit.audit.get(run_id) or self._healkit.log.query(run=run_id, tried=True, limit=1)
-        )
+    def _is_ours(self, run_id: str) -> bool | None:
+        """Return whether a run was made by this process; None for one of another database."""
+        for row in self._healkit.log.query(run=run_id, tried=True, limit=1).rows:
+            return started_of(row).host == host_identity()
+        return True if self._healkit.audit.get(run_id) else None
 
     def decide_panel(self, /, question: str, data: Mapping[str, Any], **more: object) -> Any:
         """Return a live panel in which you choose, as a cell's value; it shows what a model would be told, no more.

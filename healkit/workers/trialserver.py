@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import dataclasses
 import math
+import re
 import socket
 import time
 from collections import deque
@@ -58,6 +59,10 @@ _decode = msgspec.json.Decoder(_FromTrialServer).decode
 _claim = msgspec.json.Decoder(rpc.ExecutionComplete).decode
 
 
+#: What a library warns of as it is imported, with the line of code that Python shows below: no reason to end.
+_WARNINGS = re.compile(r"^\S.*\b\w*Warning: .*\n?(?:^ +.*\n?)*", re.MULTILINE)
+
+
 class TrialServer:
     """Trial server process: one trial at a time. Make it with `TrialServer.start`, and always `close` it."""
 
@@ -98,10 +103,16 @@ class TrialServer:
             await server.close()
             raise
         except (TimeoutError, WorkerError) as error:
-            said = sandbox.folder.last_words(2000)
+            said = _WARNINGS.sub("", sandbox.folder.last_words(2000)).strip()
             await server.close()
+            slow = (
+                f"it was not ready within {config.start_timeout_s:g} s"
+                if isinstance(error, TimeoutError)
+                else ""
+            )
             raise WorkerStartFailed(
-                f"No server for trials could be started: {error}. {said}", hint="Run `healkit doctor`."
+                f"No server for trials could be started: {slow or error}. {said}".rstrip(),
+                hint="Run `healkit doctor`.",
             ) from error
         except asyncio.CancelledError:
             await server.close()

@@ -27,7 +27,8 @@ export class CellFix {
 
   async start() {
     await guarded(this.element, async () => {
-      const { card, begun } = await this.link.ask("about");
+      const { card, begun, model } = await this.link.ask("about");
+      this.model = model;
       const place = h("div", { class: "hk-card" });
       place.innerHTML = card;
       const [head, ...rest] = place.firstElementChild.children;
@@ -41,28 +42,30 @@ export class CellFix {
   }
 
   /** Look for a fix, and show it; `join` is for a page that was reloaded: it takes what was found, or soon will be. */
-  look({ join = false } = {}) {
-    this.looking ??= this.looked(join).finally(() => {
+  look({ join = false, ask = false } = {}) {
+    this.looking ??= this.looked(join, ask).finally(() => {
       this.looking = null;
       this.fix.disabled = false;
     });
     return this.looking;
   }
 
-  async looked(join) {
+  async looked(join, ask) {
     this.fix.disabled = true;
     this.close();
     clear(this.said);
     clear(this.found);
     await guarded(this.found, async () => {
-      this.answer = await progress(this.found, "Looking for a fix", this.link.ask("heal", { join }));
+      this.answer = await progress(this.found, ask ? `Asking ${this.model}` : "Looking for a fix", this.link.ask("heal", { join, ask }));
       if (this.answer.fixes.length) {
         this.show(this.answer.fixes[0]);
         if (!join) this.apply?.focus({ preventScroll: true });
       } else {
         const report = h("div", {});
         report.innerHTML = this.answer.html;
-        clear(this.found, report);
+        const title = "Sends the cell, what it calls of other cells, and names, types, columns and shapes of its values; no values. What comes back is tried like any other edit";
+        const model = this.model && this.answer.askable && button(`Ask ${this.model}`, () => this.look({ ask: true }), { title });
+        clear(this.found, report, model ? h("div", { class: "hk-actions" }, model) : null);
       }
     });
   }

@@ -15,7 +15,7 @@ export function libraryFrames(text) {
       if (begins && inside) runs.at(-1).count += 1;
       else if (begins) runs.push({ begin: at, end: at, count: 1 });
       inside = begins;
-    } else if (/^\S/.test(line) && !/^-+>|^\(\.\.\.\)/.test(line)) inside = false;
+    } else if (/^\S/.test(line) && !/^-*> ?\d|^\d+ |^\(\.\.\.\)/.test(line)) inside = false; // the arrow is shorter before a long number
     at += line.length + 1;
     if (inside) runs.at(-1).end = at;
   }
@@ -34,7 +34,7 @@ function placeOf(root, offset) {
 }
 
 /** Fold the library frames of an error that the page shows; what is saved stays as it is. Returns what undoes it. */
-function foldFrames(pre) {
+export function foldFrames(pre) {
   if (pre.querySelector("details")) return () => {};
   const whole = [...pre.childNodes].map((node) => node.cloneNode(true));
   const runs = libraryFrames(pre.textContent).reverse();

@@ -11,7 +11,33 @@ export function h(name, props = {}, ...children) {
     else element.setAttribute(key, value === true ? "" : value);
   }
   element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  if (name === "button") keepPress(element);
   return element;
+}
+
+/** How far the mouse may move while its button is down, for that to be a press. */
+const STILL_PX = 8;
+
+/**
+ * Have a press count that begins on a button and ends in the same place: where the page moves or replaces the button
+ * between the two, the browser sends it no click.
+ */
+export function keepPress(button) {
+  button.addEventListener("pointerdown", (down) => {
+    if (down.button !== 0 || down.pointerType !== "mouse") return;
+    let clicked = false;
+    const click = () => (clicked = true);
+    const up = (event) => {
+      for (const kind of ["pointerup", "pointercancel"]) removeEventListener(kind, up, true);
+      const still = event.type === "pointerup" && Math.hypot(event.clientX - down.clientX, event.clientY - down.clientY) <= STILL_PX;
+      setTimeout(() => { // a click follows at once
+        button.removeEventListener("click", click);
+        if (still && !clicked) button.click();
+      });
+    };
+    button.addEventListener("click", click);
+    for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, up, true);
+  });
 }
 
 /** The nonce of the page's own scripts and styles, where it has a policy that asks for one. */

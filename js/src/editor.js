@@ -174,7 +174,8 @@ export class Beside {
       const unified = unifiedMergeView({ original: this.theirs, mergeControls: false, highlightChanges: true, gutter: true, collapseUnchanged });
       this.view = this.editor = new EditorView({ parent: this.parent, root, doc: mine, extensions: [...extensions, unified, EditorView.lineWrapping] });
     } else {
-      const readOnly = [common(this.language, "the code it is compared with"), EditorState.readOnly.of(true), EditorView.editable.of(false)];
+      extensions.push(EditorView.lineWrapping);
+      const readOnly = [common(this.language, "the code it is compared with"), EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.lineWrapping];
       this.view = new MergeView({ parent: this.parent, root, a: { doc: this.theirs, extensions: readOnly }, b: { doc: mine, extensions }, highlightChanges: true, gutter: true, collapseUnchanged });
       this.editor = this.view.b;
     }

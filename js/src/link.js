@@ -4,6 +4,8 @@ import { watchKernel } from "./page.js";
 
 /** So long after news of its kernel an answer is waited for, before it is called gone; it may only have reconnected. */
 const SILENT_MS = 1500;
+/** So often a question is asked again that has no answer yet: either may be lost on the way. The kernel answers it once. */
+const AGAIN_MS = 5000;
 const NOBODY = { message: "The kernel is not there to be asked.", hint: "Restart it and run the cell again." };
 
 /** What the kernel's half raised. */
@@ -68,12 +70,17 @@ export class Link {
     const id = `${this.prefix}-${(this.asked += 1)}`;
     const answer = new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject, op });
-      try {
-        this.model.send({ op, id, args });
-      } catch {
-        this.waiting.delete(id);
-        reject(new KernelError(NOBODY));
-      }
+      const send = () => {
+        if (!this.waiting.has(id)) return;
+        try {
+          this.model.send({ op, id, args });
+          if (op !== "here") setTimeout(send, AGAIN_MS);
+        } catch {
+          this.waiting.delete(id);
+          reject(new KernelError(NOBODY));
+        }
+      };
+      send();
     });
     answer.stop = () => this.model.send({ op: "stop", id });
     return answer;

@@ -36,16 +36,17 @@ function whole(model, link) {
 /** Panels of a failure, which stand for the card above them. */
 const OF_FAILURES = new Set(["CellFix", "TracebackView"]);
 
-const GONE = "The kernel does not answer: it was restarted or has ended. What stands here is how it was; run the cell again for a new panel.";
+const GONE = "The kernel was restarted. Run the cells above, then this one.";
 
 /** Draw the panel; say on top of it when its kernel is gone, and disable what would ask it, also what is drawn later. */
-function showLife(link, root, panel) {
+function showLife(link, root, panel, notebook) {
   const place = h("div", { role: "status" });
   const controls = h("fieldset", { class: "hk-life", role: "presentation" }, panel.element);
   root.prepend(place);
   root.append(controls);
   link.hear("live", (live) => {
-    clear(place, live ? null : h("p", { class: "hk-note" }, panel.gone ?? GONE));
+    const again = !panel.gone && notebook?.runs && notebook.own() && button("▶ Run them", () => notebook.runFromTop());
+    clear(place, live ? null : h("p", { class: "hk-note hk-line" }, panel.gone ?? GONE, again));
     controls.disabled = !live && !panel.alone; // a timeline can be read without a kernel
   });
 }
@@ -66,7 +67,7 @@ class View {
     await guarded(root, async () => {
       this.panel = whole(model, link) ?? (await this.told(link, root, again));
       if (!this.panel) return;
-      showLife(link, root, this.panel);
+      showLife(link, root, this.panel, this.notebook);
       await this.panel.start();
       if (this.panel.look && this.el.contains(root)) this.offer(link, root);
     });
@@ -87,7 +88,8 @@ class View {
     link.hear("who", () => link.ask("here").catch(() => {}));
     if (beside) this.dock(link, root, place.title, place.new || again);
     else if (OF_FAILURES.has(kind)) this.ends.push(makeRoom(el));
-    return KINDS[kind]({ link, spec, memory, notebook: new Notebook(model, id), carded: (data) => putCard(model, id, data) });
+    this.notebook = new Notebook(model, id);
+    return KINDS[kind]({ link, spec, memory, notebook: this.notebook, carded: (data) => putCard(model, id, data) });
   }
 
   /** Let JupyterLab's extension press Fix, as long as the kernel is there. */

@@ -118,6 +118,20 @@ export class Notebook {
     for (const undo of undos) undo.stopCapturing();
   }
 
+  /** Move cells to right above another one, in their order; one edit, which the notebook's undo takes back. */
+  moveAbove(cells, below) {
+    const shared = context(this.model).model.sharedModel;
+    const at = (id) => shared.cells.findIndex((cell) => cell.id === id);
+    const ids = cells.map((cell) => cell.id);
+    shared.transact(() => ids.forEach((id) => shared.moveCell(at(id), at(below.id))));
+  }
+
+  /** Run the cells above the panel's, then that one; the first that fails is the last. */
+  async runFromTop() {
+    const { cells } = this;
+    for (const cell of cells.slice(0, cells.indexOf(this.own()) + 1)) if (!(await this.run(cell))) return;
+  }
+
   /** Run a cell as the user would; whether it ended without an error. */
   run(cell) {
     return lab().run(context(this.model), cell.id);

@@ -142,17 +142,20 @@ export class PatchEditor {
     clear(this.said, text ? h("p", { class: tone }, text) : null);
   }
 
-  /** Do one thing at a time; what goes wrong is shown in the panel. */
-  async busy(work) {
+  /** Do one thing at a time; what goes wrong is shown in the panel. `waits`: after what is done now, and not never. */
+  async busy(work, { waits = false } = {}) {
     const buttons = [this.tryButton, this.acceptButton, this.rerunButton, this.discardButton];
+    while (waits && this.working) await this.working;
     if (this.working) return;
-    this.working = true;
+    let done;
+    this.working = new Promise((resolve) => (done = resolve));
     const focused = this.element.getRootNode().activeElement;
     for (const one of buttons) one.disabled = true;
     try {
       await guarded(this.results, work);
     } finally {
-      this.working = false;
+      this.working = null;
+      done();
       for (const one of buttons) one.disabled = false;
       this.label();
       if (buttons.includes(focused) && !focused.disabled) focused.focus();
@@ -241,7 +244,7 @@ export class PatchEditor {
       this.element.querySelector("b.hk-mono").textContent = saved.label;
       this.say(`✓ ${saved.label} is active (the code of v${number} again).`, "hk-good");
       this.onsaved?.(saved);
-    });
+    }, { waits: true });
   }
 
   rerun() {

@@ -35,7 +35,7 @@ export const LISTS = [
     title: "Failures",
     about: "similar failures together, the newest first",
     search: "tool or message",
-    none: "No failures.",
+    none: "No tool has failed. A failing cell has its card and Fix below the cell itself.",
     extra: [{ name: "open", words: "which failures", choices: [["", "all"], ["yes", "unresolved"]] }],
     async load(panel, { text, fields }) {
       const { groups, most, left_out: refused } = await panel.link.ask("groups", { filters: {} });

@@ -312,7 +312,7 @@ export class SidePanel {
 
   async showState() {
     const { isolation, executions, failures, running, tools, problem, database } = await this.link.ask("status");
-    const counts = [count(executions, "execution"), `${failures.toLocaleString("en")} failed`, running ? `${running} running` : null, count(tools, "tool")];
+    const counts = [count(executions, "tool execution"), `${failures.toLocaleString("en")} failed`, running ? `${running} running` : null, count(tools, "tool")];
     clear(this.foot, h("span", {}, counts.filter(Boolean).join(" · ")), h("span", {}, `isolation: ${isolation}`), h("span", { class: "hk-side-where", title: database }, database), problem ? h("span", { class: "hk-warn" }, problem) : null);
   }
 

@@ -139,12 +139,13 @@ def test_a_restart_with_a_proposal_open_leaves_the_cell_and_the_button_says_what
     expect(open_.get_by_role("button", name="✓ Apply and run")).to_be_disabled(timeout=SLOW_MS)
     book.ready()
     fix_button(book, 2).click()
-    expect(book.cell(2)).to_contain_text("Run the cell again, then press Fix.", timeout=SLOW_MS)
+    aside = book.cell(2).locator(".hk-lab-aside")
+    expect(aside).to_contain_text("Run the cells above, then this one.", timeout=SLOW_MS)
     expect(fix_button(book, 2)).to_be_enabled()
     fix_button(book, 2).click()
     book.page.evaluate(TELL, "pass")  # the kernel answers in turn
     expect(fix_button(book, 2)).to_be_enabled(timeout=SLOW_MS)
-    expect(book.cell(2).get_by_text("Run the cell again, then press Fix.")).to_have_count(1)
+    expect(aside).to_have_count(1)
     book.shot(f"48-restarted-{len(view)}")
     assert text(book, 2) == SUM
     for number in range(3):
@@ -167,7 +168,7 @@ def test_a_kernel_that_is_shut_down_in_the_middle_runs_nothing_and_the_button_sa
     else:
         proposal(book)
     book.page.evaluate(SHUT_DOWN)
-    expect(book.cell(2)).to_contain_text("The kernel does not answer", timeout=SLOW_MS)
+    expect(book.cell(2)).to_contain_text("The kernel was restarted. Run the cells above, then this one.", timeout=SLOW_MS)
     expect(
         book.cell(2)
         .locator(".hk")
@@ -177,7 +178,7 @@ def test_a_kernel_that_is_shut_down_in_the_middle_runs_nothing_and_the_button_sa
     button = fix_button(book, 2)
     expect(button).to_be_enabled(timeout=SLOW_MS)
     button.click()
-    told = book.page.get_by_text("This error is from a kernel that has ended.")
+    told = book.page.get_by_text("The kernel has ended. Run the cells above, then this one.")
     expect(told.first).to_be_visible()
     expect(button).to_be_enabled()
     assert text(book, 2) == cell

@@ -124,9 +124,14 @@ def test_arguments_are_typed_as_the_magic_takes_them(cli):
     assert (twice.returncode, "'n' is given twice" in twice.stderr) == (2, True)
     dashed = cli("run", "said", "--text", "x")
     assert "without dashes: healkit run TOOL text=VALUE" in dashed.stderr
-    bare = cli("run", "said", "3")
+    bare = cli("run", "said", "3", "x y")
     assert bare.stderr == (
-        "'3' is no argument. Name each: healkit run said NAME=3, or --args with a JSON object.\n"
+        "Arguments need names: healkit run said n=3 text='x y'. Or give --args with a JSON object.\n"
+    )
+    assert "Arguments need names: healkit run said text=x n=3." in cli("run", "said", "n=3", "x").stderr
+    file = cli("run", "said.py")
+    assert (file.returncode, "'said.py' is a file, not a tool. Add it: healkit vault add said said.py" in file.stderr) == (
+        2, True,
     )
 
 

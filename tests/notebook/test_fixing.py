@@ -71,11 +71,15 @@ def test_what_this_kernel_does_not_know_is_said_in_a_sentence(shell: Any) -> Non
             show_fix(number, source_hash)
         return out.getvalue()
 
-    unknown = "This kernel has no record of how In [{}] failed. Run the cell again, then press Fix."
-    assert unknown.format(7) in said(7)
-    assert unknown.format(" ") in said(None)
-    assert unknown.format(1) in said(1, "0" * 16)  # another kernel had another cell with that prompt
+    restarted = "The kernel was restarted. Run the cells above, then this one."
+    assert restarted in said(7)
+    assert restarted in said(None)
+    assert restarted in said(1, "0" * 16)  # another kernel had another cell with that prompt
     assert "NameError" in said(1, known)
+    with contextlib.redirect_stdout(io.StringIO()):
+        shell.run_cell("1", store_history=True)
+    passed = "This kernel has no record of how In [2] failed. Run the cell again, then press Fix."
+    assert passed in said(2, hashlib.sha256(b"1").hexdigest()[:16])
     assert "'x'" not in said(1)
 
 

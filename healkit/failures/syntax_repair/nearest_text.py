@@ -12,7 +12,7 @@ import heapq
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import NamedTuple
 
 from healkit.contracts.healing import apply_edits
@@ -207,10 +207,11 @@ _KINDS_OF_CHANGES: tuple[Callable[[Draft], Iterable[Repair]], ...] = (
 )
 
 
-def repairs(code: str, limit: int = 10) -> list[tuple[str, str, float]]:
+def repairs(code: str, limit: int = 10, known: Container[str] = ()) -> list[tuple[str, str, float]]:
     """Return texts near a draft that compile: the code, what was done, and a rank of 0 to 1; best first.
 
-    A text that uses well-known names without importing them comes with the imports first, then without.
+    A text that uses well-known names without importing them comes with the imports first, then without. known: names
+    that are there already, such as a notebook's.
     """
     found = []
     for item in nearest(code, limit):
@@ -218,7 +219,8 @@ def repairs(code: str, limit: int = 10) -> list[tuple[str, str, float]]:
         done = ", and ".join(item.done)
         sentence = f"Python can read it now: {done}."
         tree = oddness(item.text)[1]
-        lines = [line for name in unknown_names(tree) if (line := import_for(name)) is not None]
+        unknown = (name for name in unknown_names(tree) if name not in known)
+        lines = [line for name in unknown if (line := import_for(name)) is not None]
         if lines:
             source = Source(item.text, tree)
             imports = source.add_import(source.newline.join(lines))

@@ -70,7 +70,10 @@ class RulesAdvisor:
     def _all(self, case: Case) -> list[Patch]:
         code = case.entry.code
         if compiler_message(code, is_cell=case.given is not None) is not None:
-            return [self._patch(text, reason, rank) for text, reason, rank in repairs(code)]
+            return [
+                self._patch(text, reason, rank)
+                for text, reason, rank in repairs(code, known=case.given or ())
+            ]
         patches = [
             self._patch(
                 text,

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import dataclasses
 import io
+import os
 import signal
 import sys
 import threading
@@ -27,10 +28,13 @@ from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
 
 from healkit.cells.advice import CellAdvice
+from healkit.cells.failing import notebook_cells
+from healkit.config import Config
 from healkit.contracts.cells import CellFix as Fix
 from healkit.contracts.cells import CellPlace
 from healkit.defaults import default_healkit
 from healkit.errors import UsageInvalid
+from healkit.language_models.model_endpoint import find_endpoint
 from healkit.notebook.widgets.panel import Panel
 from healkit.runtime.background import heard_stop
 
@@ -55,10 +59,12 @@ class CellOrder(Panel):
     def _advice_data(self) -> dict[str, Any]:
         """Return the advice, without what looks like a secret in a cell's text."""
         steps = [
-            {"label": step.label, "why": step.why, "source": _cut(step.source)} for step in self._advice.steps
+            {"label": step.label, "why": step.why, "source": _cut(step.source), "cell_id": step.cell_id}
+            for step in self._advice.steps
         ]
         told: dict[str, Any] = self.recorded.clean({"sentence": self._advice.sentence, "steps": steps}).value
-        return told
+        move = [place for place, step in enumerate(self._advice.steps) if step in self._advice.moves]
+        return {**told, "move": move}
 
     def _run(self, step: int) -> dict[str, Any]:
         """Run one of the cells in the user's kernel; raises `UsageInvalid` for one that there is not."""
@@ -88,19 +94,25 @@ class CellFix(Panel):
 
     def _about(self) -> dict[str, Any]:
         """Return the card, and whether a fix was or is being looked for: a page that is reloaded shows it again."""
-        return {"card": self._card, "begun": self._looking.locked() or self._found is not None}
+        config = Config.from_environment()
+        model = config.heal_model if find_endpoint(config, os.environ)[0] is not None else ""
+        begun = self._looking.locked() or self._found is not None
+        return {"card": self._card, "begun": begun, "model": model}
 
-    def _heal(self, *, join: bool = False) -> dict[str, Any]:
+    def _heal(self, *, join: bool = False, ask: bool = False) -> dict[str, Any]:
         """Look for fixes; return each as an edit, or why there is none as HTML.
 
-        join: take what was found, or what a search that goes on is about to find.
+        join: take what was found, or what a search that goes on is about to find. ask: ask the model, and it alone.
         """
         with self._looking:
             if self._found is None or not join:
                 stop = threading.Event()
                 if (asked := heard_stop()) is not None:
                     asked.tell(stop.set)
-                report = default_healkit().heal_cell(self._number, stop=stop)
+                more: dict[str, Any] = {}
+                if ask:
+                    more = {"advisors": ["model"], "budget_s": self.recorded.config.heal_model_timeout_s}
+                report = default_healkit().heal_cell(self._number, stop=stop, **more)
                 fixes = () if report.fix is None else (report.fix, *report.others)
                 html = report._repr_html_() if not fixes else ""
                 found = [
@@ -109,6 +121,13 @@ class CellFix(Panel):
                     for fix in fixes
                 ]
                 self._found = {"label": report.label, "html": html, "notes": report.notes, "fixes": found}
+                cell = notebook_cells.find(self._number)
+                parses = cell is not None and cell.failure.ename not in (
+                    "SyntaxError",
+                    "IndentationError",
+                    "TabError",
+                )
+                self._found["askable"] = report.outcome == "not_cured" and parses
             return self._found
 
 

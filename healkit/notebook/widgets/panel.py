@@ -41,9 +41,11 @@ _MEMORY_MAX_CHARS = 1_000_000
 #: Questions that one panel answers at a time; more than that is a page gone wild.
 _MAX_THREADS = 16
 _MAX_OPEN = 100
+#: How many answers, and ids of questions, a panel keeps in case the page asks once more.
+_ANSWERS_MAX, _ASKED_MAX = 16, 1000
 #: How long a page has to say that it shows a panel too.
 _ROLL_CALL_S = 2.0
-_IN_PLAIN_TEXT = "(a live panel; it needs this notebook's kernel, the other output does not)"
+_IN_PLAIN_TEXT = "(Interactive panel: run the cell to see it.)"
 
 
 @cache
@@ -91,6 +93,8 @@ class Panel(anywidget.AnyWidget):
         }
         self._memory: dict[str, Any] = {}
         self._running: dict[str, Stop] = {}
+        #: Questions so far, the newest with their answers: a page asks again what may have been lost on the way.
+        self._answers: dict[str, tuple[dict[str, Any], tuple[str, ...]] | None] = {}
         #: Whether it belongs at the right-hand side of the window.
         self._docked = False
         #: Whether no page has drawn it yet: one that is drawn again must not push itself to the front.
@@ -188,9 +192,15 @@ class Panel(anywidget.AnyWidget):
     def _begin(self, op: str, question: str, arguments: dict[str, Any]) -> None:
         stop = Stop()
         with self._lock:
+            before, answer = question in self._answers, self._answers.get(question)
             full = len(self._running) >= _MAX_THREADS
-            if not full:
+            if not full and not before:
                 self._running[question] = stop
+                self._answers[question] = None
+        if before:
+            if answer is not None:
+                self._reply(answer[0], exact=answer[1])
+            return
         if full:
             busy = UsageInvalid(
                 "This panel is busy with other questions.", hint="Wait for one of them to end."
@@ -206,6 +216,7 @@ class Panel(anywidget.AnyWidget):
                     answer = {"id": question, "value": self._asked(op, arguments)}
             except Exception as error:  # noqa: BLE001 - all of them are shown in the panel
                 answer = {"id": question, "error": self.recorded.shown(described(error)).value}
+            self._keep_answer(question, answer, EXACT.get(op, ()))
             self._reply(answer, exact=EXACT.get(op, ()))
         except Exception as error:  # noqa: BLE001 - the page is told that the answer could not be shown
             message = f"The answer could not be shown ({type(error).__name__})."
@@ -213,6 +224,14 @@ class Panel(anywidget.AnyWidget):
         finally:
             with self._lock:
                 self._running.pop(question, None)
+
+    def _keep_answer(self, question: str, answer: dict[str, Any], exact: tuple[str, ...]) -> None:
+        with self._lock:
+            self._answers[question] = (answer, exact)
+            for old in list(self._answers)[:-_ANSWERS_MAX]:
+                self._answers[old] = None
+            for old in list(self._answers)[:-_ASKED_MAX]:
+                del self._answers[old]
 
     def _asked(self, op: str, arguments: dict[str, Any]) -> Any:
         if op not in self.operations:

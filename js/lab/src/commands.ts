@@ -24,7 +24,11 @@ export const COMMANDS = {
 /** Show the fix of a cell's error. */
 export async function fixCell(panel: NotebookPanel, cell: CodeCell, trans: TranslationBundle): Promise<void> {
   const fix = await fixOf(panel, cell, trans);
-  if (!fix) return;
+  if (!fix) {
+    const { widgets } = cell.outputArea;
+    if (!cell.node.querySelector(".hk-lab-aside")) widgets[widgets.length - 1]?.node.scrollIntoView({ block: "nearest" });
+    return;
+  }
   fix.element.scrollIntoView({ block: "nearest" });
   await fix.look();
 }

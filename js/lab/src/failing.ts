@@ -6,10 +6,15 @@ import { sha256 } from "@noble/hashes/sha2";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils";
 import { FAILURE_TYPE, type Failure } from "./card.js";
 import { fixIcon } from "./icons.js";
+import { foldFrames } from "../../src/cell_page.js";
+import { keepPress } from "../../src/dom.js";
 
 /** Errors that are no mistake in the cell. */
 const ENDED = new Set(["KeyboardInterrupt", "SystemExit"]);
 const HASH_CHARS = 16;
+const PANEL_TYPE = "application/vnd.jupyter.widget-view+json";
+/** When to look at outputs: a long error is drawn piece by piece, and a panel is asked for first. */
+const DRAWN_MS = [100, 1000, 4000, 15_000];
 
 /** The failing cells' class, which the schema's context menu looks for. */
 const FAILING_CLASS = "hk-failing";
@@ -52,6 +57,21 @@ export const isFailing = (model: ICodeCellModel): boolean => errorOf(model).at >
 export function isFixable(model: ICodeCellModel): boolean {
   const { at, fixable } = errorOf(model);
   return at >= 0 && fixable;
+}
+
+/** Fold the library frames of an error, and hide a panel whose kernel is gone: the card above it says the same. */
+function tidy(cell: CodeCell, at: number): void {
+  const { outputs } = cell.model;
+  const gone = (place: number) => PANEL_TYPE in outputs.get(place).data && cell.outputArea.widgets[place]?.node.textContent?.includes("model not found");
+  const look = (): void => {
+    if (cell.isDisposed || at >= outputs.length) return;
+    const text = cell.outputArea.widgets[at]?.node.querySelector("pre");
+    if (text) foldFrames(text);
+    cell.outputArea.widgets.forEach(({ node }, place) => {
+      if (place < outputs.length && gone(place)) node.style.display = "none";
+    });
+  };
+  for (const after of DRAWN_MS) setTimeout(look, after);
 }
 
 export class FailingCells {
@@ -103,6 +123,7 @@ export class FailingCells {
     cell.node.classList.toggle(FAILING_CLASS, at >= 0);
     const place = at >= 0 && fixable ? cell.outputArea.widgets[at]?.node : undefined;
     const button = this.buttons.get(cell);
+    if (at >= 0 && failureOf(cell.model)) tidy(cell, at);
     if ((button?.parentElement ?? undefined) === place) return;
     button?.remove();
     if (place) {
@@ -125,6 +146,7 @@ export class FailingCells {
         button.disabled = false;
       });
     });
+    keepPress(button);
     this.buttons.set(cell, button);
     return button;
   }

@@ -2,7 +2,7 @@
 // every notebook where the person has set that.
 import { Notification } from "@jupyterlab/apputils";
 import type { CodeCell } from "@jupyterlab/cells";
-import type { INotebookTracker, NotebookPanel } from "@jupyterlab/notebook";
+import { NotebookActions, type INotebookTracker, type NotebookPanel } from "@jupyterlab/notebook";
 import type { Kernel, KernelMessage } from "@jupyterlab/services";
 import type { TranslationBundle } from "@jupyterlab/translation";
 import CODE from "./call.py";
@@ -58,12 +58,18 @@ async function show(panel: NotebookPanel, cell: CodeCell, trans: TranslationBund
   const kernel = panel.sessionContext.session?.kernel;
   const count = cell.model.executionCount;
   if (!kernel || count === null || !Number.isSafeInteger(count) || count < 1) {
-    Notification.warning(trans.__("This error is from a kernel that has ended. Run the cell again, then press Fix."), { autoClose: 8000 });
+    offerRun(panel, cell, trans.__("The kernel has ended. Run the cells above, then this one."), trans);
     return "nothing";
   }
-  let came: "panel" | "card" = "card";
+  let came: "panel" | "card" | "nothing" = "card";
   const future = ask(kernel, { call: "fix", execution_count: count, source: textHash(cell.model) });
   future.onIOPub = ({ header, content }) => {
+    const { healkit } = (content as { metadata?: { healkit?: { restarted?: boolean } } }).metadata ?? {};
+    if (healkit?.restarted) {
+      came = "nothing";
+      offerRun(panel, cell, trans.__("The kernel was restarted. Run the cells above, then this one."), trans);
+      return;
+    }
     if (PANEL_TYPE in ((content as { data?: object }).data ?? {})) came = "panel";
     if (OUTPUTS.has(header.msg_type) && !stands(cell, content)) cell.model.outputs.add({ ...content, output_type: header.msg_type } as never);
   };
@@ -72,6 +78,34 @@ async function show(panel: NotebookPanel, cell: CodeCell, trans: TranslationBund
   const message = content.ename === "ModuleNotFoundError" ? trans.__("healkit is not installed in this notebook's kernel. Install it there: %pip install healkit.") : `healkit: ${content.ename}: ${content.evalue}`;
   Notification.warning(message, { autoClose: 8000 });
   return "nothing";
+}
+
+const ASIDE_CLASS = "hk-lab-aside";
+
+/** Say between a cell's text and its output that it lacks the kernel it ran in, with what runs it once more. */
+function offerRun(panel: NotebookPanel, cell: CodeCell, said: string, trans: TranslationBundle): void {
+  const remove = (): void => {
+    cell.node.querySelector(`.${ASIDE_CLASS}`)?.remove();
+    cell.model.outputs.changed.disconnect(remove);
+  };
+  remove();
+  const { content, sessionContext } = panel;
+  const run = document.createElement("button");
+  run.type = "button";
+  run.className = "hk-lab-fix";
+  run.textContent = trans.__("▶ Run them");
+  run.addEventListener("click", () => {
+    remove();
+    const cells = content.widgets.slice(0, content.widgets.indexOf(cell) + 1);
+    void NotebookActions.runCells(content, cells, sessionContext);
+  });
+  const aside = document.createElement("div");
+  aside.className = ASIDE_CLASS;
+  aside.setAttribute("role", "status");
+  aside.append(said, " ", run);
+  cell.node.querySelector(".jp-Cell-outputWrapper")?.before(aside);
+  cell.model.outputs.changed.connect(remove);
+  aside.scrollIntoView({ block: "nearest" });
 }
 
 /** Whether the cell's last output says that already: a second press is told nothing new. */

@@ -22,3 +22,12 @@ declare module "*/src/server_link.js" {
     constructor(options: { url: string; request: (url: string, init: RequestInit) => Promise<Response> });
   }
 }
+
+declare module "*/src/cell_page.js" {
+  /** Fold the library frames of an error that the page shows; returns what undoes it. */
+  export function foldFrames(pre: HTMLElement): () => void;
+}
+
+declare module "*/src/dom.js" {
+  export function keepPress(button: HTMLButtonElement): void;
+}
