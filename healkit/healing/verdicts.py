@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,8 +49,8 @@ _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
 UNCOMPARED = "There was no time left to compare it with other patches."
 #: Doubt about a model's patch of a tool that is run in workers only, such as a SQL statement.
 UNTRIED = "It was run on its checks only: this tool cannot be tried on other inputs."
-_ORDER: dict[Verdict, int] = {"cured": 0, "unproven": 1, "silenced": 2, "undecided": 4, "not_cured": 5}
-_UNASKED = 3
+_ORDER: dict[Verdict, int] = {"cured": 0, "unproven": 1, "undecided": 2, "silenced": 3, "not_cured": 5}
+_UNASKED = 4
 #: How many other inputs are tried for changes that no check asks for, and the time limit of each in seconds.
 _PROBES_MAX, _EDGES_MAX, _PROBE_S = 32, 6, 0.1
 
@@ -75,6 +76,7 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
             or _change_of_type(case.entry, rows)
             or _new_none(case.entry.code, patch.code, case.checks)
             or _removed_argument(case.entry.code, patch.code, rows)
+            or _lossy(case.entry.code, patch.code, rows)
         )
         patch = _doubted(patch, doubt)
         verdict = _verdict(case, patch, results)
@@ -567,6 +569,65 @@ def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:
             if len(call.args) + len(call.keywords) - len(gone) == len(stay) and named & _names(gone):
                 return f"It removes the argument `{ast.unparse(gone[0])}`, in which the error was."
     return ""
+
+
+#: Methods that fill or drop what is missing, and keywords whose texts ignore what cannot be converted.
+_FILLS = {"fillna", "ffill", "bfill", "dropna", "combine_first", "interpolate", "nan_to_num", "setdefault"}
+_IGNORES = {("errors", "coerce"), ("errors", "ignore"), ("errors", "replace"), ("on_bad_lines", "skip")}
+#: A date whose day may be a month.
+_AMBIGUOUS = re.compile(r"\b(0?[1-9]|1[0-2])([/.-])(0?[1-9]|1[0-2])\2(\d{4}|\d{2})\b")
+
+
+def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
+    """Say that a new part fills, drops or ignores values, where a single example speaks for it; or guesses at dates."""
+    trees = _trees(before, after)
+    if trees is None:
+        return ""
+    old, new = (Counter(map(ast.dump, map(_part, _lossy_parts(tree)))) for tree in trees)
+    parts = [part for part in _lossy_parts(trees[1]) if ast.dump(_part(part)) in new - old]
+    if any(map(_guesses_dates, parts)):
+        texts = json.dumps([values.as_parts(check.arguments) for check, _, _ in rows], default=str)
+        if any(found[1].zfill(2) != found[3].zfill(2) for found in _AMBIGUOUS.finditer(texts)):
+            return "A date among the arguments may be read with the day or with the month first."
+    asking = [check for check, was, _ in rows if check.binding and was.outcome != "passed"]
+    if parts and len(asking) < 2:
+        return f"`{ast.unparse(_part(parts[0]))}` fills, drops or ignores values, and one example alone asks for that."
+    return ""
+
+
+def _lossy_parts(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the calls, defaults and conditions that fill, drop or ignore values."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name), args=args, keywords=keywords):
+                told = {(one.arg, getattr(one.value, "value", None)) for one in keywords}
+                if (
+                    name in _FILLS
+                    or (name == "get" and len(args) > 1)
+                    or told & _IGNORES
+                    or _guesses_dates(node)
+                ):
+                    yield node
+            case ast.comprehension(ifs=[_, *_]):
+                yield from node.ifs
+            case ast.BoolOp(op=ast.Or(), values=[*_, ast.Constant()]):
+                yield node
+
+
+def _part(node: ast.AST) -> ast.AST:
+    """Return what tells of a call whether it is new: its name and its keywords; of any other part, the part."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = ast.Attribute(ast.Name("…", ast.Load()), node.func.attr, ast.Load())
+        return ast.Call(name, node.args[1:] if node.func.attr == "get" else [], node.keywords)
+    return node
+
+
+def _guesses_dates(node: ast.AST) -> bool:
+    """Return True for a call that reads dates without saying which number is the day."""
+    if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("to_datetime"):
+        return False
+    told = {one.arg: getattr(one.value, "value", None) for one in node.keywords}
+    return "dayfirst" not in told and told.get("format") in (None, "mixed")
 
 
 def _names(parts: Sequence[ast.AST]) -> set[str]:
