@@ -174,6 +174,16 @@ def refuted(attempt: Attempt, problem: str) -> Attempt:
     return msgspec.structs.replace(attempt, verdict="not_cured", why=f"it fails when it runs: {problem}")
 
 
+def only_hides(case: Case, code: str) -> bool:
+    """Return True for a patch that gives an example's answer as a constant, or makes code idle."""
+    before = case.entry.code
+    return (
+        _copies_answer(before, code, case.checks)
+        or _makes_idle(before, code)
+        or bool(case.base and _makes_up_answer(before, code, case))
+    )
+
+
 def is_provable(case: Case) -> bool:
     """Return True if a check says what is right for an input that the code as it is gets wrong."""
     return any(
@@ -194,9 +204,7 @@ def _verdict(case: Case, patch: Patch, results: Sequence[CheckResult]) -> Verdic
     if any(result.outcome != "passed" for result in results):
         return "undecided" if _is_undecided(results) else "not_cured"
     if is_provable(case):
-        if _copies_answer(code, patch.code, case.checks) or _makes_idle(code, patch.code):
-            return "silenced"
-        if _makes_up_answer(code, patch.code, case):
+        if only_hides(case, patch.code):
             return "silenced"
         return "unproven" if patch.doubt and not _is_settled(case) else "cured"
     loses = patch.kind in ("invents", "discards")

@@ -752,7 +752,8 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
     before, after = case.entry.code, patch.code
     if (patch.author == "rule" and patch.advisor != "memory") or not _is_python(after):
         return ""
-    if unexplained := _unexplained(before, after, case.checks):
+    # The search weighs literals itself.
+    if patch.author != "search" and (unexplained := _unexplained(before, after, case.checks)):
         return f"It contains {unexplained}, which neither the tool nor an example explains."
     if copied := _copied(before, after, case.checks):
         return f"It contains values of several examples: {', '.join(copied)}."

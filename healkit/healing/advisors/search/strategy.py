@@ -55,7 +55,7 @@ from healkit.healing.advisors.search.patch_ranking import (
     reason_for_doubt,
 )
 from healkit.healing.inputs import accepted
-from healkit.healing.verdicts import UNCOMPARED
+from healkit.healing.verdicts import UNCOMPARED, only_hides
 
 _Author = Literal["rule", "search"]
 
@@ -192,7 +192,8 @@ class Search:
         edit = (difference(code, patch.code),)
         own = PlausiblePatch(patch.code, Candidate(edit, 1.0, 1.0, (patch.advisor,), patch.guard))
         same = normalized_code(patch.code)
-        found = [own, *(one for one in evaluator.found if normalized_code(one.code) != same)]
+        others = self._not_hiding(one for one in evaluator.found if normalized_code(one.code) != same)
+        found = [own, *others]
         order = rank_patches(bench, baseline, found, functools.partial(accepted, self._case.entry))
         one = next(one for one in order if one.patch is own)
         rivals = {other.does for other in order if other.share > _CREDIBLE and any(other.does)}
@@ -304,7 +305,12 @@ class Search:
 
     def _ranked(self) -> list[RankedPatch]:
         accepts = functools.partial(accepted, self._case.entry)
-        return rank_patches(self._bench, self._baseline, self._evaluator.found, accepts)
+        # What only hides the error speaks against no patch.
+        found = self._not_hiding(self._evaluator.found) or self._evaluator.found
+        return rank_patches(self._bench, self._baseline, found, accepts)
+
+    def _not_hiding(self, found: Iterable[PlausiblePatch]) -> list[PlausiblePatch]:
+        return [one for one in found if not only_hides(self._case, one.code)]
 
     def _patch(self, one: PlausiblePatch, rank: float, doubt: str) -> Patch:
         # With a known result for the failing input, a guard that returns it is more than a guard.
