@@ -132,9 +132,13 @@ def _checks_of(caller: VaultEntry, source: str, made: str, row: ExecutionLog | N
             continue
         given = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
         yield Check(
-            origin="declared", call=f"{source}{made}(**{arguments!r})", shown=f"{caller.tool_name}({given})", known=True,
-            expected=example["result"], log_id=row.id if row is not None and row.arguments == arguments else None,
-        )  # fmt: skip
+            origin="declared",
+            call=f"{source}{made}(**{arguments!r})",
+            shown=f"{caller.tool_name}({given})",
+            known=True,
+            expected=example["result"],
+            log_id=row.id if row is not None and row.arguments == arguments else None,
+        )
 
 
 def _function(entry: VaultEntry) -> str | None:

@@ -50,8 +50,8 @@ class Validator:
     """Runs codes on the checks of one tool; stop: ends what is running when it is set.
 
     Calls are answered from `tape`. What is not on record there is called only where `calls` allows it, and for the code
-    as it is only where that changes nothing. `answered` and `made` count the calls of all runs. Only an `accepted` code has the tool's grants;
-    any other may read what `files` names. A check with source of its own is no accepted code's.
+    as it is only where that changes nothing. `answered` and `made` count the calls of all runs. Only an `accepted` code
+    has the tool's grants; any other may read what `files` names. A check with source of its own is no accepted code's.
     """
 
     def __init__(

@@ -70,7 +70,7 @@ def nothing_cures(
         live = ", ".join(f'"{name}"' for name in names if not acts(name))
         still += f" Not decided: {plain.count(len(undecided), 'attempt')}."
         if done := " and ".join(filter(acts, names)):
-            still += f" A healing calls nothing that declares effects: {done}. Run it yourself, so that it is on record."
+            still += f" No healing calls what declares effects, such as {done}: run the tool once yourself."
         if live or not (names or any(map(missing_grant, results))):
             still += f" Allow the calls: live=[{live or '…'}]."
     if spent_s is None:

@@ -579,60 +579,41 @@ def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:
     return ""
 
 
-#: Methods that fill or drop what is missing, and keywords whose texts ignore what cannot be converted.
-_FILLS = {"fillna", "ffill", "bfill", "dropna", "combine_first", "interpolate", "nan_to_num", "setdefault"}
-_IGNORES = {("errors", "coerce"), ("errors", "ignore"), ("errors", "replace"), ("on_bad_lines", "skip")}
 #: A date whose day may be a month.
 _AMBIGUOUS = re.compile(r"\b(0?[1-9]|1[0-2])([/.-])(0?[1-9]|1[0-2])\2(\d{4}|\d{2})\b")
 
 
 def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
-    """Say that a new part fills, drops or ignores values, where a single example speaks for it; or guesses at dates."""
+    """Say that values are made up or left out, where one example alone asks for that; or that dates are guessed."""
     trees = _trees(before, after)
     if trees is None:
         return ""
-    old, new = (Counter(map(ast.dump, map(_part, _lossy_parts(tree)))) for tree in trees)
-    parts = [part for part in _lossy_parts(trees[1]) if ast.dump(_part(part)) in new - old]
-    if any(map(_guesses_dates, parts)):
+    guesses, conditions = (
+        [set(map(ast.dump, find(tree))) for tree in trees] for find in (_guesses, _conditions)
+    )
+    if guesses[1] - guesses[0]:
         texts = json.dumps([values.as_parts(check.arguments) for check, _, _ in rows], default=str)
         if any(found[1].zfill(2) != found[3].zfill(2) for found in _AMBIGUOUS.finditer(texts)):
             return "A date among the arguments may be read with the day or with the month first."
-    asking = [check for check, was, _ in rows if check.binding and was.outcome != "passed"]
-    if parts and len(asking) < 2:
-        return f"`{ast.unparse(_part(parts[0]))}` fills, drops or ignores values, and one example alone asks for that."
-    return ""
+    if sum(check.binding and was.outcome != "passed" for check, was, _ in rows) > 1:
+        return ""
+    kind = "discards" if conditions[1] - conditions[0] else kind_of(before, after)
+    if kind == "discards":
+        return "It leaves something out, and one example alone asks for that."
+    return "It makes a value up, and one example alone asks for that." if kind == "invents" else ""
 
 
-def _lossy_parts(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the calls, defaults and conditions that fill, drop or ignore values."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Attribute(attr=name), args=args, keywords=keywords):
-                told = {(one.arg, getattr(one.value, "value", None)) for one in keywords}
-                if (
-                    name in _FILLS
-                    or (name == "get" and len(args) > 1)
-                    or told & _IGNORES
-                    or _guesses_dates(node)
-                ):
-                    yield node
-            case ast.comprehension(ifs=[_, *_]):
-                yield from node.ifs
-            case ast.BoolOp(op=ast.Or(), values=[*_, ast.Constant()]):
-                yield node
+def _conditions(tree: ast.Module) -> list[ast.expr]:
+    return [one for node in ast.walk(tree) if isinstance(node, ast.comprehension) for one in node.ifs]
 
 
-def _part(node: ast.AST) -> ast.AST:
-    """Return what tells of a call whether it is new: its name and its keywords; of any other part, the part."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        name = ast.Attribute(ast.Name("…", ast.Load()), node.func.attr, ast.Load())
-        return ast.Call(name, node.args[1:] if node.func.attr == "get" else [], node.keywords)
-    return node
+def _guesses(tree: ast.Module) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _guesses_dates(node)]
 
 
-def _guesses_dates(node: ast.AST) -> bool:
+def _guesses_dates(node: ast.Call) -> bool:
     """Return True for a call that reads dates without saying which number is the day."""
-    if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("to_datetime"):
+    if not ast.unparse(node.func).endswith("to_datetime"):
         return False
     told = {one.arg: getattr(one.value, "value", None) for one in node.keywords}
     return "dayfirst" not in told and told.get("format") in (None, "mixed")

@@ -670,7 +670,7 @@ _CHECKS_AN_EDIT = 2
 #: Doubt about a patch that fixes a part of the failing checks.
 PARTIAL = "It passes only some of the checks."
 #: Doubt about a patch where other ones pass that do something else.
-OTHERS_PASS = "Other edits pass too, but behave differently on similar inputs."
+OTHERS_DIFFER = "Other edits pass too, but behave differently on similar inputs."
 #: Doubt about a patch that is ranked below a doubted one.
 OVERTAKEN = "A more likely patch also passes, and the search doubts that one."
 #: Doubt about a patch of one of several similar places.
@@ -699,7 +699,7 @@ def reason_for_doubt(
     if one.share < (_SURE if fixed <= _MANY else _SURE_OF_MANY) or one.behaviours > (
         1 if fixed == 1 else _BEHAVIOURS
     ):
-        return OTHERS_PASS
+        return OTHERS_DIFFER
     features = patch_features(code, one.patch.code)
     if features.foreign > _FOREIGN_MAX:
         return "It contains a number that nothing in the tool explains."

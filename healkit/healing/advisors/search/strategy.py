@@ -46,7 +46,7 @@ from healkit.healing.advisors.search.edit_space import (
     timed_out,
 )
 from healkit.healing.advisors.search.patch_ranking import (
-    OTHERS_PASS,
+    OTHERS_DIFFER,
     OVERTAKEN,
     PARTIAL,
     PlausiblePatch,
@@ -199,7 +199,7 @@ class Search:
         rivals = {other.does for other in order if other.share > _CREDIBLE and any(other.does)}
         one = dataclasses.replace(one, behaviours=len({one.does} | rivals))
         if baseline.evidence == 1 and one.behaviours > 1:
-            return OTHERS_PASS
+            return OTHERS_DIFFER
         # Of an edit that some knowledge made, one check that passes is not met by chance.
         return reason_for_doubt(code, one, 1, max(2, baseline.evidence), loudly=baseline.fails_loudly)
 
