@@ -219,7 +219,7 @@ class Healing:
         if self._case.failure is not None and self._case.failure.code == "TOOL_TIMEOUT":
             self._bench.expect_hanging(self._case.failing)
         # With more time: a patch that is found in the last moment must still be validated.
-        beside = self._bench.beside(0.0)
+        self._beside = beside = self._bench.beside(0.0)
         self._validator = Validator(
             hk, entry, beside, options.stop, tape, self._calls, options.files, self._accepted
         )
@@ -328,7 +328,7 @@ class Healing:
             self._record.inspected(step, self._diagnosis)  # once more: the checks have shown it
             return Ending("not_mendable", outside)
         if self._validator.light and not self._is_cell:  # else it is run on its checks only
-            self._keep_attempts(with_changes_doubted(self._case, self._bench))
+            self._keep_attempts(with_changes_doubted(self._case, self._beside))
             self._ask_questions()
         self._compared = not self._cut_short
         return None
@@ -619,6 +619,7 @@ class Healing:
         try:
             doubt = doubt_by_new_parts(case, patch, bench)
             if patch.advisor != "search":  # which has compared its own
+                self._say(f"{patch.advisor}: {patch.reason} It passes every check, and is compared with others.")
                 doubt = doubt or doubt_by_other_inputs(case, attempt, bench)
                 doubt = doubt or doubt_by_rivals(case, patch, bench)
         except BudgetSpent:
@@ -664,9 +665,8 @@ class Healing:
         """
         for number in range(1, _QUESTIONS_MAX + 1):
             case = self._case
-            ranked = [attempt for attempt in self._ranked() if attempt.plausible]
-            plausible = [attempt for attempt in ranked if attempt.verdict != "silenced"] or ranked
-            question = question_on(case, plausible, self._bench, number)
+            plausible = [attempt for attempt in self._ranked() if attempt.plausible]
+            question = question_on(case, plausible, self._beside, number)
             if question is None:
                 return
             # They stay so without an answer, and where time ends before its check has run on them.

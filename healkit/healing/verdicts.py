@@ -588,23 +588,33 @@ def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
     trees = _trees(before, after)
     if trees is None:
         return ""
-    guesses, conditions = (
-        [set(map(ast.dump, find(tree))) for tree in trees] for find in (_guesses, _conditions)
-    )
+    guesses, fills = ([set(map(ast.dump, find(tree))) for tree in trees] for find in (_guesses, _defaults))
     if guesses[1] - guesses[0]:
         texts = json.dumps([values.as_parts(check.arguments) for check, _, _ in rows], default=str)
         if any(found[1].zfill(2) != found[3].zfill(2) for found in _AMBIGUOUS.finditer(texts)):
             return "A date among the arguments may be read with the day or with the month first."
     if sum(check.binding and was.outcome != "passed" for check, was, _ in rows) > 1:
         return ""
-    kind = "discards" if conditions[1] - conditions[0] else kind_of(before, after)
-    if kind == "discards":
+    # A guard for a special case is judged by `_makes_up_answer`; a table's cells are filled and dropped by many.
+    kind = kind_of(before, after) if any(values.has_tags(check.arguments) for check, _, _ in rows) else ""
+    raised = any(was.outcome == "raised" for _, was, _ in rows)
+    if kind == "discards" or (raised and _conditions(trees[1]) > _conditions(trees[0])):
         return "It leaves something out, and one example alone asks for that."
-    return "It makes a value up, and one example alone asks for that." if kind == "invents" else ""
+    invents = kind == "invents" or fills[1] - fills[0]
+    return "It makes a value up, and one example alone asks for that." if invents else ""
 
 
-def _conditions(tree: ast.Module) -> list[ast.expr]:
-    return [one for node in ast.walk(tree) if isinstance(node, ast.comprehension) for one in node.ifs]
+def _conditions(tree: ast.Module) -> int:
+    return sum(len(node.ifs) for node in ast.walk(tree) if isinstance(node, ast.comprehension))
+
+
+def _defaults(tree: ast.Module) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="get" | "setdefault"), args=[_, default]):
+                yield default
+            case ast.BoolOp(op=ast.Or(), values=[*_, ast.Constant()]):
+                yield node
 
 
 def _guesses(tree: ast.Module) -> list[ast.Call]:

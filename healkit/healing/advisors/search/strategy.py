@@ -110,7 +110,9 @@ _SAME_BEHAVIOUR_MAX = 2
 #: none may; outcomes of their checks.
 _UNDECIDED_MAX, _UNDECIDED_TOLD, _OPEN = 12, 5, frozenset({PASSED, NOT_ON_RECORD, NOT_RUN})
 #: The most single edits that another advisor's patch is compared with, their time in seconds and as a part of the rest.
-_RIVALS_MAX, _RIVALS_S, _RIVALS_PART = 1500, 1.0, 0.1
+_RIVALS_MAX, _RIVALS_S, _RIVALS_PART = 1200, 0.8, 0.1
+#: Prior of a rule's patch, which what was raised speaks for too.
+_RULE_PRIOR = 2.0
 #: Least share of the evidence for what rivals do that speaks against a patch.
 _CREDIBLE = 0.08
 #: The most bases for which the fault is localized anew.
@@ -190,10 +192,11 @@ class Search:
         space = itertools.islice(baseline.space(self._seen) or (), _RIVALS_MAX)
         evaluator.evaluate(space, Evaluated(), enough=False)
         edit = (difference(code, patch.code),)
-        own = PlausiblePatch(patch.code, Candidate(edit, 1.0, 1.0, (patch.advisor,), patch.guard))
+        prior = _RULE_PRIOR if patch.author == "rule" else 1.0
+        own = PlausiblePatch(patch.code, Candidate(edit, prior, prior, (patch.advisor,), patch.guard))
         same = normalized_code(patch.code)
-        others = self._not_hiding(one for one in evaluator.found if normalized_code(one.code) != same)
-        found = [own, *others]
+        others = [one for one in evaluator.found if normalized_code(one.code) != same]
+        found = [own, *(one for one in others if not only_hides(self._case, one.code))]
         order = rank_patches(bench, baseline, found, functools.partial(accepted, self._case.entry))
         one = next(one for one in order if one.patch is own)
         rivals = {other.does for other in order if other.share > _CREDIBLE and any(other.does)}
@@ -305,12 +308,7 @@ class Search:
 
     def _ranked(self) -> list[RankedPatch]:
         accepts = functools.partial(accepted, self._case.entry)
-        # What only hides the error speaks against no patch.
-        found = self._not_hiding(self._evaluator.found) or self._evaluator.found
-        return rank_patches(self._bench, self._baseline, found, accepts)
-
-    def _not_hiding(self, found: Iterable[PlausiblePatch]) -> list[PlausiblePatch]:
-        return [one for one in found if not only_hides(self._case, one.code)]
+        return rank_patches(self._bench, self._baseline, self._evaluator.found, accepts)
 
     def _patch(self, one: PlausiblePatch, rank: float, doubt: str) -> Patch:
         # With a known result for the failing input, a guard that returns it is more than a guard.
