@@ -103,7 +103,8 @@ if TYPE_CHECKING:
     from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
     from healkit.store.models import ExecutionLog
 
-#: Part of the budget that is kept for the validation of patches found at its end, and the most of it in seconds.
+#: Part of the budget that is kept for the validation of patches found at its end, and the most of it in seconds; a
+#: smaller budget has so long for it.
 _VALIDATION_PART, _VALIDATION_S = 0.15, 3.0
 #: How much longer an advisor is asked after a cured patch of its own, in seconds and patches.
 _MORE_S, _MORE_PATCHES = 3.0, 5
@@ -219,7 +220,8 @@ class Healing:
         if self._case.failure is not None and self._case.failure.code == "TOOL_TIMEOUT":
             self._bench.expect_hanging(self._case.failing)
         # With more time: a patch that is found in the last moment must still be validated.
-        self._beside = beside = self._bench.beside(0.0)
+        self._beside = self._bench.beside(0.0)
+        beside = self._bench.beside(max(0.0, _VALIDATION_S - options.budget_s))
         self._validator = Validator(
             hk, entry, beside, options.stop, tape, self._calls, options.files, self._accepted
         )
@@ -619,7 +621,9 @@ class Healing:
         try:
             doubt = doubt_by_new_parts(case, patch, bench)
             if patch.advisor != "search":  # which has compared its own
-                self._say(f"{patch.advisor}: {patch.reason} It passes every check, and is compared with others.")
+                self._say(
+                    f"{patch.advisor}: {patch.reason} It passes every check, and is compared with others."
+                )
                 doubt = doubt or doubt_by_other_inputs(case, attempt, bench)
                 doubt = doubt or doubt_by_rivals(case, patch, bench)
         except BudgetSpent:

@@ -593,14 +593,16 @@ def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
         texts = json.dumps([values.as_parts(check.arguments) for check, _, _ in rows], default=str)
         if any(found[1].zfill(2) != found[3].zfill(2) for found in _AMBIGUOUS.finditer(texts)):
             return "A date among the arguments may be read with the day or with the month first."
-    if sum(check.binding and was.outcome != "passed" for check, was, _ in rows) > 1:
+    asking = [check.expected for check, was, _ in rows if check.binding and was.outcome != "passed"]
+    if len({json.dumps(one, sort_keys=True, default=str) for one in asking}) > 1:
         return ""
     # A guard for a special case is judged by `_makes_up_answer`; a table's cells are filled and dropped by many.
     kind = kind_of(before, after) if any(values.has_tags(check.arguments) for check, _, _ in rows) else ""
     raised = any(was.outcome == "raised" for _, was, _ in rows)
     if kind == "discards" or (raised and _conditions(trees[1]) > _conditions(trees[0])):
         return "It leaves something out, and one example alone asks for that."
-    invents = kind == "invents" or fills[1] - fills[0]
+    made_up = [sum(map(_is_made_up, ast.walk(tree))) for tree in trees]
+    invents = kind == "invents" or fills[1] - fills[0] or made_up[1] > made_up[0]
     return "It makes a value up, and one example alone asks for that." if invents else ""
 
 
@@ -615,6 +617,11 @@ def _defaults(tree: ast.Module) -> Iterator[ast.expr]:
                 yield default
             case ast.BoolOp(op=ast.Or(), values=[*_, ast.Constant()]):
                 yield node
+
+
+def _is_made_up(node: ast.AST) -> bool:
+    """Return True for an assignment of a constant or of an empty collection."""
+    return isinstance(node, ast.Assign) and (isinstance(node.value, ast.Constant) or _is_empty(node.value))
 
 
 def _guesses(tree: ast.Module) -> list[ast.Call]:
