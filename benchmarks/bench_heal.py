@@ -9,8 +9,8 @@ measurement each), `calls` (tools that call functions and vault tools, or read f
 Python), `quixbugs` (your own checkout; half of the tests visible, or `--visible all`), `mutants` (right tools corrupted
 at random), `planted` (the same of four sets, with one, two or three failing examples). Each program is registered in a
 fresh vault, its failing call is run, and it is healed without a person to ask. A patch is *plausible* if it meets every
-example that the healer saw, *correct* if it meets those that it did not see too; both by the scorer's own runs. Prints one JSON object; what
-happens meanwhile goes to stderr. Ctrl-C ends the set that is under way, with what there is.
+example that the healer saw, *correct* if it meets those that it did not see too; both by the scorer's own runs. Prints
+one JSON object; what happens meanwhile goes to stderr. Ctrl-C ends the set that is under way, with what there is.
 `docs/healing_numbers.md` says more.
 """
 
