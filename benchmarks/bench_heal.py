@@ -7,10 +7,10 @@
 Sets: `own`, `dev`, `fresh`, `held_out`, `sealed` and `blind` (files in benchmarks/heal/sets; the last three are for one
 measurement each), `calls` (tools that call functions and vault tools, or read files), `gallery` (its lessons in
 Python), `quixbugs` (your own checkout; half of the tests visible, or `--visible all`), `mutants` (right tools corrupted
-at random). Each program is registered in a fresh vault, its failing
-call is run, and it is healed without a person to ask. A patch is *plausible* if it meets every example that the healer
-saw, *correct* if it meets those that it did not see too; both by the scorer's own runs. Prints one JSON object; what
-happens meanwhile goes to stderr. Ctrl-C ends the set that is under way, with what there is.
+at random), `planted` (the same of four sets, with one, two or three failing examples). Each program is registered in a
+fresh vault, its failing call is run, and it is healed without a person to ask. A patch is *plausible* if it meets every
+example that the healer saw, *correct* if it meets those that it did not see too; both by the scorer's own runs. Prints
+one JSON object; what happens meanwhile goes to stderr. Ctrl-C ends the set that is under way, with what there is.
 `docs/healing_numbers.md` says more.
 """
 
@@ -36,7 +36,7 @@ from heal.scoring import Judge, hidden_examples, reference
 from heal.summary import summary
 from heal.tables import overview
 
-SETS = (*programs.WRITTEN, "gallery", "quixbugs", "mutants")
+SETS = (*programs.WRITTEN, "gallery", "quixbugs", "mutants", "planted")
 #: A set for one seed: the programs, and for each name what the healer does not see.
 Problems = tuple[int, list[Program], dict[str, list[Example]]]
 
@@ -136,6 +136,10 @@ def _problems(name: str, options: argparse.Namespace, judge: Judge) -> Iterator[
                 _only(mutants.mutants(judge, seed, options.limit or 60), options),
                 hidden_examples("own"),
             )
+    elif name == "planted":
+        for seed in options.seeds:
+            chosen, unseen = mutants.planted(judge, seed, options.limit or 60)
+            yield seed, _only(chosen, options), unseen
     else:
         checkouts = _only(quixbugs.read(options.quixbugs), options)
         passed, doubtful = quixbugs.survey(checkouts, judge)
@@ -158,7 +162,7 @@ def options_of(command: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--set", nargs="+", choices=SETS, default=["gallery"])
     parser.add_argument("--quixbugs", type=Path, help="your checkout of QuixBugs")
     parser.add_argument("--visible", choices=("half", "all"), default="half", help="of QuixBugs' tests")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[1], help="for quixbugs and mutants")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1], help="for quixbugs, mutants and planted")
     parser.add_argument("--budget", type=float, default=30.0, help="seconds for each program")
     parser.add_argument("--advisors", nargs="+", default=["rules", "search"])
     parser.add_argument(

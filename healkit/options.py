@@ -166,7 +166,7 @@ ADVISORS = Option(
 )
 LIVE = Option(
     "live",
-    "calls to make where they are not on record: host.price,fs.*; others are never made",
+    "calls to make where they are not on record: host.price for one, fs.*:5 for five; others are never made",
     metavar="CALLS",
 )
 FILES = Option(

@@ -40,7 +40,8 @@ class Row:
     such patch meets the unseen ones too. any_correct: some patch does. kept, verdict: whether the vault holds a patch
     now, and what the loop said of it; kept_correct: whether it is right. outcome, reason: the report's own words. diff:
     what the kept patch changes. memorised: among that is a visible example's result, returned as it stands. real_calls:
-    calls that the healing really made, of functions and of vault tools that do more than calculate.
+    calls that the healing really made, of functions and of vault tools that do more than calculate. fails: as in the
+    program. first: verdict and doubt of the first patch, and what it changes.
     """
 
     name: str
@@ -66,6 +67,8 @@ class Row:
     diff: str = ""
     memorised: bool = False
     real_calls: int = 0
+    fails: int = 0
+    first: tuple[str, str, str] = ("", "", "")
 
 
 def measure(
@@ -83,6 +86,7 @@ def measure(
     right: code that is right, which answers the loop's questions; with none there is nobody to ask.
     """
     row = Row(program.name, program.kind, program.shows, program.bugs, program.places, program.knowable, seed)
+    row.fails = program.fails
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,  # a worker may still write there
         Healkit(Path(folder) / "healkit.db", config=Config(start_timeout_s=30)) as healkit,
@@ -195,13 +199,20 @@ def score(
     row.plausible = any(plausible)
     row.first_correct = row.plausible and correct[plausible.index(True)]
     row.any_correct = any(correct)
+    if row.plausible:
+        patch = next(one for one in attempts if one.patch.code == codes[plausible.index(True)])
+        row.first = patch.verdict, patch.patch.doubt, _changed_lines(program.code, patch.patch.code)
     if row.kept:
         row.kept_correct = correct[codes.index(active)]
         said = [attempt.verdict for attempt in attempts if attempt.patch.code == active]
         row.verdict = said[-1] if said else row.outcome
-        lines = difflib.unified_diff(program.code.splitlines(), active.splitlines(), lineterm="", n=0)
-        row.diff = "\n".join(list(lines)[2:])
+        row.diff = _changed_lines(program.code, active)
         row.memorised = memorised(row.diff, program)
+
+
+def _changed_lines(before: str, after: str) -> str:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    return "\n".join(list(lines)[2:])
 
 
 def memorised(diff: str, program: Program) -> bool:

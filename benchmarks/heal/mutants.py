@@ -15,8 +15,8 @@ import dataclasses
 import random
 from collections.abc import Callable
 
-from heal.programs import Program, own
-from heal.scoring import Judge, met, reference
+from heal.programs import Example, Program, own, written
+from heal.scoring import Judge, hidden_examples, met, reference
 
 from healkit.errors import ToolShapeError
 from healkit.pysource.shapes import read_shape
@@ -48,8 +48,70 @@ def mutants(judge: Judge, seed: int, count: int) -> list[Program]:
     return found[:count]
 
 
-def _corrupted(base: Program, chooser: random.Random) -> Program | None:
-    tree = ast.parse(reference(base.name))
+#: Sets whose right code is corrupted by `planted`, the examples that fail there, those that pass beside them, and how
+#: many have to be left to score with.
+_PLANTED_IN, _FAILING, _PASSING, _UNSEEN_MIN = ("own", "dev", "fresh", "held_out"), (1, 2, 3), (0, 1, 2), 4
+
+
+def planted(judge: Judge, seed: int, count: int) -> tuple[list[Program], dict[str, list[Example]]]:
+    """So many broken variants of right tools, in turn with one, two and three failing examples; and what is unseen.
+
+    All examples of a tool, visible or not, are drawn anew by the seed.
+    """
+    chooser = random.Random(seed)
+    bases = []
+    for name in _PLANTED_IN:
+        hidden = hidden_examples(name)
+        bases += [(name, one, [*one.examples, *hidden[one.name]]) for one in written(name) if one.knowable]
+    chooser.shuffle(bases)
+    found: list[Program] = []
+    unseen: dict[str, list[Example]] = {}
+    for _ in range(_TRIES):
+        for base in list(bases):
+            if len(found) == count:
+                return found, unseen
+            set_name, program, examples = base
+            drawn = _corrupted(program, chooser, set_name)
+            if drawn is None or not _is_tool(drawn):
+                continue
+            passed, shows = _outcomes(judge, drawn, examples)
+            wanted, beside = _FAILING[len(found) % len(_FAILING)], chooser.choice(_PASSING)
+            fails = [at for at, one in enumerate(passed) if not one]
+            passes = [at for at, one in enumerate(passed) if one]
+            chosen = chooser.sample(fails, min(wanted, len(fails)))
+            chosen += chooser.sample(passes, min(beside, len(passes)))
+            if len(fails) < wanted or len(examples) - len(chosen) < _UNSEEN_MIN:
+                continue
+            visible = tuple(examples[at] for at in chosen)
+            found.append(
+                dataclasses.replace(drawn, examples=visible, failing=0, shows=shows[chosen[0]], fails=wanted)
+            )
+            unseen[program.name] = [one for at, one in enumerate(examples) if at not in chosen]
+            bases.remove(base)
+    return found, unseen
+
+
+def _outcomes(judge: Judge, program: Program, examples: list[Example]) -> tuple[list[bool], list[str]]:
+    """Return which examples a program meets, and how each of the others shows."""
+    [results] = judge.results([program.code], program.name, examples, _TIMEOUT_S)
+    failures = [result.failure for result in results]
+    shows = [
+        "wrong" if one is None else "hangs" if one.code == "TOOL_TIMEOUT" else "raises" for one in failures
+    ]
+    return list(map(met, examples, results)), shows
+
+
+def _is_tool(program: Program) -> bool:
+    try:
+        compile(program.code, program.name, "exec")
+        read_shape(ast.parse(program.code), program.name)
+    except (SyntaxError, ToolShapeError):
+        return False
+    return True
+
+
+def _corrupted(base: Program, chooser: random.Random, set_name: str = "own") -> Program | None:
+    tree = ast.parse(reference(base.name, set_name))
     right = ast.unparse(tree)
     kinds = []
     wanted = 2 if chooser.random() < _TWO_BUGS else 1
@@ -69,20 +131,11 @@ def _corrupted(base: Program, chooser: random.Random) -> Program | None:
 def _broken(judge: Judge, drawn: list[Program]) -> list[Program]:
     """Those that fail an example, with how it shows."""
     broken = []
-    for program in drawn:
-        try:
-            compile(program.code, program.name, "exec")
-            read_shape(ast.parse(program.code), program.name)
-        except (SyntaxError, ToolShapeError):
-            continue
-        [results] = judge.results([program.code], program.name, program.examples, _TIMEOUT_S)
-        passed = list(map(met, program.examples, results))
-        if all(passed):
-            continue
-        failing = passed.index(False)
-        failure = results[failing].failure
-        shows = "wrong" if failure is None else "hangs" if failure.code == "TOOL_TIMEOUT" else "raises"
-        broken.append(dataclasses.replace(program, failing=failing, shows=shows))
+    for program in filter(_is_tool, drawn):
+        passed, shows = _outcomes(judge, program, list(program.examples))
+        if not all(passed):
+            failing = passed.index(False)
+            broken.append(dataclasses.replace(program, failing=failing, shows=shows[failing]))
     return broken
 
 

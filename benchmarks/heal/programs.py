@@ -53,6 +53,7 @@ class Program:
     failing: int = 0
     timeout_s: float = 2.0
     in_world: bool = False
+    fails: int = 0
 
     @property
     def grants(self) -> dict[str, list[str]] | None:

@@ -21,7 +21,7 @@ class ToolDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tool as its caller sees it: `mcp.<server>.<name>(**arguments)`.
 
     `input_schema` is a JSON Schema (draft 2020-12) of the arguments object. `read_only`: its provider says that a call
-    changes nothing (MCP's `readOnlyHint`).
+    changes nothing (MCP's `readOnlyHint`). acts: it declares effects (`destructiveHint`).
     """
 
     server: str
@@ -29,6 +29,7 @@ class ToolDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     description: str = ""
     input_schema: dict[str, Json] = {}
     read_only: bool = False
+    acts: bool = False
 
 
 class Withheld(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -112,15 +112,15 @@ def _has(kind: str, form: str) -> bool:
 
 
 def _dict_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    name = match["name"]
+    name, keys = match["name"], site.data_keys()
     text = "".join(site.source.lines)
-    if name not in site.data_keys() and f'"{name}"' not in text and f"'{name}'" not in text:
-        return
-    for node in _wrong(site, name)[:1]:
-        target = f'{site.source.segment(node.value)}["{name}"]'
-        yield Proposal(
-            f"`{name}` is a key of the dict; use square brackets.", site.source.replace(node, target)
-        )
+    is_key = name in keys or f'"{name}"' in text or f"'{name}'" in text
+    for right in [name] if is_key else near_misses(name, keys, 1):
+        for node in _wrong(site, name)[:1]:
+            target = f'{site.source.segment(node.value)}["{right}"]'
+            yield Proposal(
+                f"`{right}` is a key of the dict; use square brackets.", site.source.replace(node, target)
+            )
 
 
 def _near_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

@@ -14,7 +14,31 @@ from healkit.pysource.nodes import BUILTINS, Function, bound_names, first_statem
 
 
 def _loads(site: Site, name: str) -> list[ast.Name]:
-    return [node for node in site.body_nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
+    """Return where a name is read that nothing around it binds, such as the `for` of a comprehension."""
+    found = [n for n in site.body_nodes(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    return [node for node in found if not _is_bound_around(site, node)]
+
+
+def _is_bound_around(site: Site, node: ast.Name) -> bool:
+    child: ast.AST | None = node
+    while child is not None and not isinstance(child, ast.stmt):
+        parent = site.source.parents.get(child)
+        loops: list[ast.comprehension] = getattr(parent, "generators", [])
+        first = loops[0].iter if loops else None  # which is read outside of the comprehension
+        if any(_binds(loop.target, node.id) for loop in loops) and not (
+            isinstance(child, ast.comprehension)
+            and child is loops[0]
+            and any(part is node for part in ast.walk(first or child))
+        ):
+            return True
+        if isinstance(parent, ast.Lambda) and node.id in [one.arg for one in parent.args.args]:
+            return True
+        child = parent
+    return False
+
+
+def _binds(target: ast.expr, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(target))
 
 
 def _near_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

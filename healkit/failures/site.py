@@ -56,7 +56,8 @@ class Site:
 
     source: the code. failure: None for a tool that returns a wrong result. checks: what a patch has to do. readable:
     paths that the tool may read. given: what a notebook's cell finds
-    defined: name → value, of which only types and plain contents are looked at. Questions about an unknown line have empty answers.
+    defined: name → value, of which only types and plain contents are looked at. answers: what the calls of recorded
+    runs gave. Questions about an unknown line have empty answers.
     """
 
     def __init__(
@@ -67,12 +68,14 @@ class Site:
         checks: Sequence[Check] = (),
         readable: Sequence[str] = (),
         given: Mapping[str, Any] | None = None,
+        answers: Sequence[Any] = (),
     ) -> None:
         self.source = source
         self.failure = failure
         self.readable = readable
         self.is_cell = given is not None
         self.given = given or {}
+        self._answers = answers
         self._tool_name = tool_name
         self._checks = [_in_parts(check) for check in checks]
 
@@ -267,10 +270,11 @@ class Site:
         return [name for name in found if name != wanted and not _other_number(name, wanted)][:4]
 
     def data_keys(self) -> list[str]:
-        """Return every text key in the arguments that failed, however deep."""
+        """Return every text key in the arguments that failed and in what calls gave, however deep."""
         found: dict[str, None] = {}
         pending: list[Any] = [check.arguments for check in self.inputs]
         pending += [value for value in self.given.values() if type(value) in (dict, list)]
+        pending += self._answers
         while pending and len(found) < _ITEMS_MAX:
             value = pending.pop(0)
             if isinstance(value, dict):

@@ -8,12 +8,13 @@ check of it: the caller runs beside each candidate, which answers the caller's c
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from healkit.contracts.healing import Check
-from healkit.contracts.vault import VaultEntry
+from healkit.contracts.vault import DEFAULT_PERSONA, VaultEntry
 from healkit.crossing import values
 from healkit.errors import HealkitError, is_refused
+from healkit.pysource.reach import called_by
 from healkit.pysource.shapes import parse, read_shape
 from healkit.runtime.execution import execution_of
 from healkit.store.log_reader import Log
@@ -22,6 +23,8 @@ from healkit.store.vault import Vault
 
 #: Recorded failures of the tools that a row called; more are not looked at.
 _CALLED_MAX = 200
+#: Examples of tools that call the one that is healed.
+_EXAMPLES_MAX = 8
 #: Runs a caller's code beside the tool's; `mcp.vault` answers the calls of the tool itself, and passes on all others.
 _BESIDE = """
 class _Beside:
@@ -100,20 +103,42 @@ def caller_checks(vault: Vault, entry: VaultEntry, callers: Sequence[ExecutionLo
         made = f"_caller_{number}"
         source += f"{made} = _caller({caller.code!r}, {caller.tool_name!r}, {called!r}, {tool})[{name!r}]\n"
         tool, called = made, caller.tool_name
-        for example in caller.examples:
-            arguments = example.get("arguments") if isinstance(example, dict) else None
-            if not isinstance(arguments, dict) or "result" not in example or values.has_tags(arguments):
-                continue
-            given = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
-            call = f"{source}{made}(**{arguments!r})"
-            shown = f"{caller.tool_name}({given})"
-            found.append(
-                Check(
-                    origin="declared", call=call, shown=shown, known=True, expected=example["result"],
-                    log_id=row.id if row.arguments == arguments else None,
-                )
-            )  # fmt: skip
+        found += _checks_of(caller, source, made, row)
     return found
+
+
+def calling_checks(vault: Vault, entry: VaultEntry, only: str | None) -> list[Check]:
+    """Return what the examples of the tools that call it say of it, run as those of `caller_checks`.
+
+    They count where they pass before any patch: where they fail, the caller may be to blame. only: the persona whose
+    code counts besides the default one.
+    """
+    tool, found = _function(entry), list[Check]()
+    seen_by = {entry.persona, DEFAULT_PERSONA} if only is None else {only, DEFAULT_PERSONA}
+    for caller in vault.list() if tool is not None else ():
+        ours = caller.persona in seen_by and not caller.draft and caller.tool_name != entry.tool_name
+        if not ours or not caller.examples or f"vault.{entry.tool_name}" not in called_by(caller.code):
+            continue
+        if (name := _function(caller)) is not None:
+            made = f"_caller({caller.code!r}, {caller.tool_name!r}, {entry.tool_name!r}, {tool})[{name!r}]"
+            found += _checks_of(caller, f"{_BESIDE}_caller_0 = {made}\n", "_caller_0", None)
+    return found[:_EXAMPLES_MAX]
+
+
+def _checks_of(caller: VaultEntry, source: str, made: str, row: ExecutionLog | None) -> Iterator[Check]:
+    for example in caller.examples:
+        arguments = example.get("arguments") if isinstance(example, dict) else None
+        if not isinstance(arguments, dict) or "result" not in example or values.has_tags(arguments):
+            continue
+        given = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        yield Check(
+            origin="declared",
+            call=f"{source}{made}(**{arguments!r})",
+            shown=f"{caller.tool_name}({given})",
+            known=True,
+            expected=example["result"],
+            log_id=row.id if row is not None and row.arguments == arguments else None,
+        )
 
 
 def _function(entry: VaultEntry) -> str | None:

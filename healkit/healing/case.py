@@ -33,12 +33,13 @@ from healkit.errors import (
     CodeDoesNotParse,
     ExamplesInvalid,
     HealError,
+    HealkitError,
     VaultError,
     is_refused,
 )
 from healkit.failures.catalogue import Kind, explain, kind_of, no_fix, outside
 from healkit.healing.advisor import Case, Peer
-from healkit.healing.callers import Blamed, blamed, caller_checks
+from healkit.healing.callers import Blamed, blamed, caller_checks, calling_checks
 from healkit.healing.inputs import sample
 from healkit.learning.order import order
 from healkit.learning.regress import recorded_of
@@ -90,7 +91,11 @@ def gather(
     callers = () if found is None else found.callers
     failure: Failure | None = None if row is None else execution_of(row, []).uncleaned.failure
     failing = failing_inputs(log, row)
-    declared = [*checks_of(entry), *caller_checks(vault, entry, callers)]
+    own = checks_of(entry)
+    given = {_key(check) for check in own}
+    shown = [check for check in doctest_checks(vault, entry) if _key(check) not in given]
+    called = caller_checks(vault, entry, callers) if callers else calling_checks(vault, entry, only)
+    declared = [*own, *shown, *called]
     checks = merged(declared, failing, passing_runs(log, entry, only))
     if row is None and not may_work and not any(check.binding for check in checks):
         raise HealError(
@@ -116,6 +121,25 @@ def checks_of(entry: VaultEntry) -> list[Check]:
         for example in entry.examples
         if (check := _declared_check(example, entry.type == "sql")) is not None
     ]
+
+
+def doctest_checks(vault: Vault, entry: VaultEntry) -> list[Check]:
+    """Return what the tool's docstring shows, where its examples were not read off it anyway.
+
+    A person's revision counts: another author's patch may not define its own expectations.
+    """
+    if entry.type != "python" or "examples" in entry.flags.get("derived", ()):
+        return []
+    newest_first = reversed(vault.history(entry.tool_name, entry.persona, limit=_REVISIONS_AT_ONCE))
+    written = (one for one in newest_first if one.author == "person")
+    with contextlib.suppress(HealkitError):
+        newest = next(written, None)
+        code = "" if newest is None else vault.code(newest.code_hash)
+        if ">>>" in code:
+            tree = shapes.parse(code, entry.ref.filename)
+            shown = shapes.examples_in(tree, shapes.read_shape(tree, entry.tool_name))
+            return [check for one in shown if (check := _declared_check(one, False)) is not None]
+    return []
 
 
 def _declared_check(example: object, sql: bool) -> Check | None:

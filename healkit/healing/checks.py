@@ -29,7 +29,7 @@ from healkit.healing.advisor import Workbench
 from healkit.plain_text import count
 from healkit.pysource.reach import called_by
 from healkit.runtime.background import Stop, no_output
-from healkit.runtime.cassette import Replay
+from healkit.runtime.cassette import LiveCalls, Replay
 from healkit.runtime.execution import Execution, arguments_of, nested_grants
 from healkit.runtime.executor import ExecutionRequest
 from healkit.runtime.outcomes import is_exact, is_typed
@@ -42,14 +42,16 @@ if TYPE_CHECKING:
 _CANNOT_WRITE = ("OSError: [Errno 30]", "PermissionError: [Errno 13]")
 #: Interval at which Stop is checked.
 _TICK_S = 0.05
+#: Shortest time limit of a check in a worker; it may end this long after the budget.
+_LEAST_S = 0.5
 
 
 class Validator:
     """Runs codes on the checks of one tool; stop: ends what is running when it is set.
 
-    Calls are answered from `tape`. What is not on record there is called only where `live` allows it, or where it
-    changes nothing. `answered` and `made` count the calls of all runs. Only an `accepted` code has the tool's grants;
-    any other may read what `files` names. A check with source of its own is no accepted code's.
+    Calls are answered from `tape`. What is not on record there is called only where `calls` allows it, and for the code
+    as it is only where that changes nothing. `answered` and `made` count the calls of all runs. Only an `accepted` code
+    has the tool's grants; any other may read what `files` names. A check with source of its own is no accepted code's.
     """
 
     def __init__(
@@ -59,12 +61,12 @@ class Validator:
         bench: Workbench,
         stop: threading.Event,
         tape: Tape,
-        live: tuple[str, ...] = (),
+        calls: LiveCalls,
         files: tuple[str, ...] = (),
         accepted: Container[str] = (),
     ) -> None:
         self._hk, self._entry, self._bench, self._stop = hk, entry, bench, stop
-        self._tape, self._live, self._files, self._accepted = tape, live, files, accepted
+        self._tape, self._calls, self._files, self._accepted = tape, calls, files, accepted
         #: Checks that the tool as it is cannot do without its grants → what it lacks.
         self._lacking: dict[bytes, str] = {}
         self.answered = self.made = 0
@@ -88,6 +90,7 @@ class Validator:
         results = self._run(code, checks)
         if code not in self._accepted and self._lacking:
             results = [self._undecided(*both) for both in zip(checks, results, strict=True)]
+        results = [self._of_a_server(result) for result in results]
         if self._entry.grants.write:
             results = [_without_writing(result) for result in results]
         self.answered += sum(result.answered for result in results)
@@ -138,15 +141,33 @@ class Validator:
             return result
         return msgspec.structs.replace(result, outcome="not_on_record", failure=lacks)
 
+    def _of_a_server(self, result: CheckResult) -> CheckResult:
+        """Return the result of a call that no allowance can help: there is no such server."""
+        server = missing_call(result).partition(".")[0]
+        cassette = self._tape.cassette
+        known = {
+            *self._hk.executor.providers,
+            *cassette.listed,
+            *(one.server for one in cassette.definitions),
+        }
+        if not server or server in known:
+            return result
+        return msgspec.structs.replace(
+            result, outcome="raised", failure=f"AttributeError: mcp has no server {server!r}"
+        )
+
     def repeat(self, code: str, check: Check, times: int, *, fresh: bool = False) -> list[CheckResult]:
         """Run one check so often; fresh: each in an interpreter of its own, in which a set has another order."""
         if fresh and not check.call:
             return [self.in_worker(code, check, mode="subprocess") for _ in range(times)]
         return self.run(code, [check] * times)
 
-    def replay(self, check: Check) -> Replay:
+    def replay(self, check: Check, code: str = "") -> Replay:
         """Begin a replay for a check: its calls are answered as those of the execution that it came from."""
-        return Replay.of(self._tape, run_of(check), self._live)
+        only_looks = code == self._entry.code
+        return Replay(
+            self._tape.cassette, self._tape.play(run_of(check)), calls=self._calls, only_looks=only_looks
+        )
 
     def count(self, replay: Replay) -> None:
         """Count the calls of a replay that was run elsewhere."""
@@ -167,14 +188,17 @@ class Validator:
         if self._bench.left_s <= 0:
             raise BudgetSpent("The healing's time is up.", hint="Give it more: budget_s=….")
         started = time.perf_counter()
-        replay = self.replay(check)
+        replay = self.replay(check, code)
         try:
             with _stopped_by(self._stop):
                 files = None if accepted and code in self._accepted else self._files
-                execution = execute_check(self._hk, self._entry, check, replay, code, mode, files)
+                left_s = min(self._hk.config.timeout_s, max(self._bench.left_s, _LEAST_S))
+                execution = execute_check(self._hk, self._entry, check, replay, code, mode, files, left_s)
         except HealkitError as error:
             return CheckResult(outcome="raised", failure=str(error.message), error_code=str(error.code))
         result = result_of(check, execution, time.perf_counter() - started)
+        if result.outcome == "timeout" and self._bench.left_s <= 0:
+            raise BudgetSpent("The healing's time is up.", hint="Give it more: budget_s=….")
         played = replay.playback
         return msgspec.structs.replace(
             result, answered=played.answered, displaced=played.displaced, live=replay.made
@@ -215,11 +239,12 @@ def execute_check(
     code: str | None = None,
     mode: Mode = "worker",
     files: tuple[str, ...] | None = None,
+    timeout_s: float | None = None,
 ) -> Execution:
     """Run a tool on the execution path with a check's arguments; raise as `Healkit.execute` does.
 
     replay: answers its calls. code: other code, as a trial: what it does is no failure of the tool's. files: as
-    `ExecutionRequest` takes them. The check of a
+    `ExecutionRequest` takes them. timeout_s: less than the tool's own limit, if there is less time. The check of a
     recorded execution is run for its persona, because the new row holds the same arguments, and with the grants of a
     nested one, because its arguments were its caller's choice.
     """
@@ -235,6 +260,7 @@ def execute_check(
             entry.tool_name,
             persona,
             arguments,
+            timeout_s=timeout_s,
             mode=mode,
             origin="heal" if code is None else "trial",
             on_output=no_output,

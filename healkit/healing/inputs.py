@@ -15,6 +15,7 @@ import itertools
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from healkit.contracts.encoding import is_plain
@@ -25,6 +26,8 @@ from healkit.errors import ArgumentsInvalid, SchemaInvalid
 from healkit.pysource.nodes import stored_names
 from healkit.store.arguments import validate_arguments
 
+#: Files that stand for a known one, and files that are looked at.
+_FILES_MAX, _FILES_LOOKED_AT = 4, 200
 Accepts = Callable[[dict[str, Any]], bool]
 #: A frame, a series or an array; pandas and numpy are loaded only where a tool has one.
 Table = Any
@@ -89,10 +92,10 @@ def variants(
     found: list[dict[str, Any]] = []
     # Two rounds: inputs one change away, then two, as long as there is room.
     sources = known
-    for _ in range(2):
+    for away in range(2):
         made: list[dict[str, Any]] = []
         for arguments in sources:
-            for other in _changed(arguments, numbers):
+            for other in _changed(arguments, numbers, fills=not away):
                 key = _key(other)
                 if key not in seen:
                     seen.add(key)
@@ -103,6 +106,24 @@ def variants(
         sources = made
     # Last, and only as often as needed: validating an input takes longer than making one.
     return list(itertools.islice(filter(accepts, sorted(found, key=size)), limit))
+
+
+def neighbour_files(entry: VaultEntry, known: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return inputs with another file of the same folder in the place of one that the tool may read."""
+    places = [Path(path) for path in (*entry.grants.read, *entry.grants.write)]
+    found: dict[str, dict[str, Any]] = {}
+    for arguments in known:
+        for name, value in arguments.items():
+            path = Path(value) if isinstance(value, str) and "/" in value else None
+            if path is None or not any(path == one or one in path.parents for one in places):
+                continue
+            with contextlib.suppress(OSError, ValueError):
+                others = itertools.islice(path.parent.iterdir(), _FILES_LOOKED_AT)
+                files = sorted(one for one in others if one != path and one.is_file())
+                files.sort(key=lambda one: one.suffix != path.suffix)
+                for file in files[:_FILES_MAX]:
+                    found.setdefault(_key(made := {**arguments, name: str(file)}), made)
+    return list(found.values())[: 2 * _FILES_MAX]
 
 
 def one_change_away(known: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -125,13 +146,16 @@ def _key(arguments: object) -> str:
     return json.dumps(arguments, sort_keys=True, default=str)
 
 
-def _changed(value: object, numbers: tuple[float, ...] = ()) -> Iterator[Any]:
-    """Yield values of the same type, each a small change away."""
+def _changed(value: object, numbers: tuple[float, ...] = (), *, fills: bool = True) -> Iterator[Any]:
+    """Yield values of the same type, each a small change away.
+
+    fills: put items of any type into what is empty. What was emptied before held items of its own kind.
+    """
     if isinstance(value, dict) and values.TAG in value:
         yield from frame_variants(value, numbers)
         return
     if value in ([], "", {}):
-        yield from FILLED[type(value)]
+        yield from FILLED[type(value)] if fills or value == "" else ()
     elif isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
@@ -144,7 +168,7 @@ def _changed(value: object, numbers: tuple[float, ...] = ()) -> Iterator[Any]:
         yield from _lists(value)
     elif isinstance(value, dict):
         for name, item in value.items():
-            for other in _changed(item, numbers):
+            for other in _changed(item, numbers, fills=fills):
                 yield {**value, name: other}
 
 
@@ -173,7 +197,7 @@ def _lists(items: list[Any]) -> Iterator[list[Any]]:
     if len(items) > 1:
         yield from (items[:1], items[::-1], [*items[1:], items[0]], [*items, items[0]])
     for at, item in enumerate(items[:4]):
-        for other in _changed(item):
+        for other in _changed(item, fills=False):
             yield [*items[:at], other, *items[at + 1 :]]
 
 

@@ -7,7 +7,9 @@ revision only with consent, runs once more on the execution path, and is taken b
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import glob
 import logging
 import time
@@ -42,6 +44,7 @@ from healkit.errors import (
 )
 from healkit.healing.advisor import Advisor, Case, advisors_for
 from healkit.healing.advisors.search.patch_ranking import doubt_by_new_parts
+from healkit.healing.advisors.search.strategy import doubt_by_rivals
 from healkit.healing.case import (
     Diagnosis,
     diagnose,
@@ -86,8 +89,8 @@ from healkit.learning.memory import FixMemory
 from healkit.pysource.reach import declares_effects
 from healkit.rendering import cleaning, plain
 from healkit.runtime import background, views
-from healkit.runtime.calls import unaccepted
-from healkit.runtime.cassette import cassette_of
+from healkit.runtime.calls import allows, unaccepted
+from healkit.runtime.cassette import LiveCalls, cassette_of
 from healkit.runtime.execution import nested_grants
 from healkit.runtime.runs import OpenRun
 from healkit.runtime.shares import slots_of
@@ -100,8 +103,9 @@ if TYPE_CHECKING:
     from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
     from healkit.store.models import ExecutionLog
 
-#: Time that the validation may take beyond the search's budget.
-_VALIDATION_S = 10.0
+#: Part of the budget that is kept for the validation of patches found at its end, and the most of it in seconds; a
+#: smaller budget has so long for it.
+_VALIDATION_PART, _VALIDATION_S = 0.15, 3.0
 #: How much longer an advisor is asked after a cured patch of its own, in seconds and patches.
 _MORE_S, _MORE_PATCHES = 3.0, 5
 #: How many patches are tried where all of them only hide the error.
@@ -178,7 +182,17 @@ class Healing:
             entry = dataclasses.replace(entry, grants=hk.executor.grants_in_force(entry.grants))
             self._case = dataclasses.replace(self._case, entry=entry)
         self._entry = entry
-        tape = Tape(cassette_of(hk.log, self._recorded_runs(), entry, hk.executor.providers, options.live))
+        cassette = cassette_of(hk.log, self._recorded_runs(), entry, hk.executor.providers)
+        self._acting = {f"{one.server}.{one.name}" for one in cassette.definitions if one.acts}
+        self._calls = LiveCalls(options.live, cassette.live, self._acts, self._tell_call)
+        known = [f"{one.server}.{one.name}" for one in cassette.definitions]
+        live = [name for name in known if self._calls.may_make(name)]
+        tape = Tape(msgspec.structs.replace(cassette, live=live))
+        self._notes += [
+            f"{name} declares effects, so no healing calls it."
+            for name in known
+            if self._acts(name) and allows(self._calls.left, name)
+        ]
         self._case = dataclasses.replace(self._case, answers=tape.answers())
         read, named = (*entry.grants.read, *entry.grants.write), unaccepted(entry.grants, options.files).read
         # What a caller chose as arguments gets no more than the caller had: only a worker can be given that.
@@ -201,13 +215,15 @@ class Healing:
             off_record=not entry.logged,
             fixture=found if cell is None else cell.fixture,
             accepted=self._accepted,
+            reserve_s=min(_VALIDATION_S, _VALIDATION_PART * options.budget_s),
         )
         if self._case.failure is not None and self._case.failure.code == "TOOL_TIMEOUT":
             self._bench.expect_hanging(self._case.failing)
         # With more time: a patch that is found in the last moment must still be validated.
-        beside = self._bench.beside(_VALIDATION_S)
+        self._beside = self._bench.beside(0.0)
+        beside = self._bench.beside(max(0.0, _VALIDATION_S - options.budget_s))
         self._validator = Validator(
-            hk, entry, beside, options.stop, tape, options.live, options.files, self._accepted
+            hk, entry, beside, options.stop, tape, self._calls, options.files, self._accepted
         )
         self._lacks_grants = set(read) != set(named) and not self._is_cell
         if as_called:
@@ -314,7 +330,7 @@ class Healing:
             self._record.inspected(step, self._diagnosis)  # once more: the checks have shown it
             return Ending("not_mendable", outside)
         if self._validator.light and not self._is_cell:  # else it is run on its checks only
-            self._keep_attempts(with_changes_doubted(self._case, self._bench))
+            self._keep_attempts(with_changes_doubted(self._case, self._beside))
             self._ask_questions()
         self._compared = not self._cut_short
         return None
@@ -463,6 +479,9 @@ class Healing:
             self._validator.find_lacking(checks, base)
         again = [self._rerun(check, was) for check, was in zip(checks, base, strict=True)]
         kept = settled(checks, base, again)
+        if self._blamed is None:  # else it is known that the called tool made its callers fail
+            passed = [check for check, was in zip(checks, base, strict=True) if was.outcome == "passed"]
+            kept = tuple(check for check in kept if not check.shown or check in passed)
         self._note_missing(checks, base)
         results = tuple(result for check, result in zip(checks, base, strict=True) if check in kept)
         self._say(_standing(sum(result.outcome != "passed" for result in results), len(kept)))
@@ -593,15 +612,20 @@ class Healing:
         return attempt
 
     def _compared_with_code(self, attempt: Attempt) -> Attempt:
-        """Doubt another advisor's cured patch as the search doubts its own; a person vouches for theirs."""
+        """Doubt every advisor's cured patch by one list; a person vouches for theirs."""
         case, patch, bench = self._case, attempt.patch, self._bench
-        own = patch.advisor == "search" or patch.author == "person"
-        if own or attempt.verdict != "cured":
+        if patch.author == "person" or attempt.verdict != "cured":
             return attempt
         if not self._validator.light:
             return doubted(case, attempt, UNTRIED if patch.author in ("model", "agent") else "")
         try:
-            doubt = doubt_by_other_inputs(case, attempt, bench) or doubt_by_new_parts(case, patch, bench)
+            doubt = doubt_by_new_parts(case, patch, bench)
+            if patch.advisor != "search":  # which has compared its own
+                self._say(
+                    f"{patch.advisor}: {patch.reason} It passes every check, and is compared with others."
+                )
+                doubt = doubt or doubt_by_other_inputs(case, attempt, bench)
+                doubt = doubt or doubt_by_rivals(case, patch, bench)
         except BudgetSpent:
             self._cut_short, doubt = True, ""
         return doubted(case, attempt, doubt)
@@ -646,7 +670,7 @@ class Healing:
         for number in range(1, _QUESTIONS_MAX + 1):
             case = self._case
             plausible = [attempt for attempt in self._ranked() if attempt.plausible]
-            question = question_on(case, plausible, self._bench, number)
+            question = question_on(case, plausible, self._beside, number)
             if question is None:
                 return
             # They stay so without an answer, and where time ends before its check has run on them.
@@ -913,12 +937,27 @@ class Healing:
                 learn(self._case.failure, self._cleaner)
         return cleaning.report(told, self._cleaner)
 
+    def _acts(self, name: str) -> bool:
+        """Return True for a call that declares effects: its server says so, or the flags of a vault tool do."""
+        server, _, tool = name.partition(".")
+        lookup = functools.partial(self._hk.vault.lookup, persona=self._entry.persona)
+        with contextlib.suppress(HealkitError):
+            return name in self._acting or (server == "vault" and declares_effects(lookup(tool), lookup))
+        return False
+
+    def _tell_call(self, told: str) -> None:
+        """Tell of a live call before it is made."""
+        self._notes.append(told)
+        self._say(told)
+
     def _calls_note(self) -> list[str]:
         """Say how the calls of the checks were answered, for a tool that makes any."""
         answered, made = self._validator.answered, self._validator.made
         if not answered and not made and "mcp" not in self._entry.code:
             return []
-        return [f"{plain.count(answered, 'call')} answered from the record, {made} live."]
+        more = " and ".join(f'"{name}:N"' for name in self._calls.refused)
+        least = [f"As many live calls as were allowed were made; to allow N: live=[{more}]."] if more else []
+        return [f"{plain.count(answered, 'call')} answered from the record, {made} live.", *least]
 
     def _grants_note(self) -> list[str]:
         """Say which checks no patch could be decided by, for want of a grant that was not named."""
@@ -942,7 +981,8 @@ class Healing:
         spent = self._spent or self._bench.left_s <= 0
         tried = self._bench.tried + len(self._case.attempts)
         searched = any(advisor.author == "search" for advisor in self._advisors)
-        return nothing_cures(self._case, tried, self._options.budget_s if spent else None, searched=searched)
+        spent_s = self._options.budget_s if spent else None
+        return nothing_cures(self._case, tried, spent_s, searched=searched, acts=self._acts)
 
     def _has_tried(self, count: int) -> None:
         """Tell the advisor that is asked and the number of tries, as one of them has changed."""

@@ -18,10 +18,20 @@ from typing import Any
 from healkit.contracts.healing import Attempt, Check, CheckResult, difference
 from healkit.crossing import values
 from healkit.healing.advisor import Case, Workbench
-from healkit.healing.inputs import accepted, known_inputs, variants, without_columns
+from healkit.healing.inputs import (
+    accepted,
+    known_inputs,
+    nearby,
+    neighbour_files,
+    size,
+    variants,
+    without_columns,
+)
 
 #: Number of inputs tried for one question, and of patches compared at once.
-_INPUTS_MAX, _PATCHES_MAX = 40, 6
+_INPUTS_MAX, _PATCHES_MAX = 40, 8
+#: Number of inputs near those of the checks, which are larger.
+_NEAR_MAX = 40
 #: Number of limits in the codes at which cells are put.
 _LIMITS_MAX = 4
 #: Time limit of an input that tells patches apart, by the longest check that passed.
@@ -97,6 +107,11 @@ def question_on(case: Case, plausible: Sequence[Attempt], bench: Workbench, numb
     codes = [attempt.patch.code for attempt in plausible[:_PATCHES_MAX]]
     accepts = functools.partial(accepted, case.entry)
     inputs = variants(known_inputs(case.entry, case.checks), accepts, _INPUTS_MAX, _limits(codes))
+    near = (
+        one.arguments for one in nearby(case.checks, _NEAR_MAX) if not one.call and accepts(one.arguments)
+    )
+    files = neighbour_files(case.entry, known_inputs(case.entry, case.checks))
+    inputs = [*files, *inputs, *sorted((one for one in near if one not in inputs), key=size)]
     limit_s = _limit_s(case.base)
     probes = [Check(origin="answered", arguments=arguments) for arguments in inputs]
     if len(codes) < 2 or not probes:

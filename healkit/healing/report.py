@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from healkit.contracts.cells import CellReportData
@@ -47,11 +47,18 @@ class CellReport(CellReportData):
         return html_of(healing.cell_card(self))
 
 
-def nothing_cures(case: Case, tried: int, spent_s: float | None, *, searched: bool) -> str:
+def nothing_cures(
+    case: Case,
+    tried: int,
+    spent_s: float | None,
+    *,
+    searched: bool,
+    acts: Callable[[str], bool] = lambda _name: False,
+) -> str:
     """Say how far the healing got without a fix, which check still fails, and what to do next.
 
     tried: the number of candidates. spent_s: the budget that is used up; None where nothing was left to try.
-    searched: whether the search was asked.
+    searched: whether the search was asked. acts: says which calls declare effects, so that none is advised.
     """
     told_of = case.entry.code if case.discreet else None
     unmet = why_not(case.checks, case.base, discreet_about=told_of) if case.base else ""
@@ -59,9 +66,12 @@ def nothing_cures(case: Case, tried: int, spent_s: float | None, *, searched: bo
     undecided = [attempt for attempt in case.attempts if attempt.verdict == "undecided"]
     if undecided:
         results = [result for attempt in undecided for result in attempt.results]
-        live = ", ".join(f'"{name}"' for name in dict.fromkeys(filter(None, map(missing_call, results))))
+        names = dict.fromkeys(filter(None, map(missing_call, results)))
+        live = ", ".join(f'"{name}"' for name in names if not acts(name))
         still += f" Not decided: {plain.count(len(undecided), 'attempt')}."
-        if live or not any(map(missing_grant, results)):
+        if done := " and ".join(filter(acts, names)):
+            still += f" No healing calls what declares effects, such as {done}: run the tool once yourself."
+        if live or not (names or any(map(missing_grant, results))):
             still += f" Allow the calls: live=[{live or '…'}]."
     if spent_s is None:
         ended = (

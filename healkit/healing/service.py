@@ -66,9 +66,10 @@ class HealService:
             count against `budget_s`. stop: set it, from any thread, to end the search.
         policy: the caps of the run; over one of them it ends. dry_run: show the best patch, and keep nothing.
         executor: any `concurrent.futures.Executor`; its workers then try the search's candidates.
-        live: calls that checks may make where they are not on record, `["host.price"]`. All others are answered from
-            the record of earlier executions, or not at all; a host function that was provided as read-only, and a vault
-            tool that only calculates, need no mention.
+        live: calls that checks may make where they are not on record, `["host.price"]` for one call, `["host.price:5"]`
+            for five. Each is told before it is made, equal ones are made once, and none that declares effects. All
+            others are answered from the record of earlier executions, or not at all; a host function that was provided
+            as read-only, and a vault tool that only calculates, need no mention.
         files: granted files and folders that patches may read while they are checked, `["/data/rates.csv"]`, or
             patterns of them, `["*"]`; another interpreter that the tool runs in is one of them. Without, only the
             tool's accepted code reads them, and a check in which a patch asks for one is not decided.

@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,8 +49,8 @@ _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
 UNCOMPARED = "There was no time left to compare it with other patches."
 #: Doubt about a model's patch of a tool that is run in workers only, such as a SQL statement.
 UNTRIED = "It was run on its checks only: this tool cannot be tried on other inputs."
-_ORDER: dict[Verdict, int] = {"cured": 0, "unproven": 1, "silenced": 2, "undecided": 4, "not_cured": 5}
-_UNASKED = 3
+_ORDER: dict[Verdict, int] = {"cured": 0, "unproven": 1, "undecided": 2, "silenced": 3, "not_cured": 5}
+_UNASKED = 4
 #: How many other inputs are tried for changes that no check asks for, and the time limit of each in seconds.
 _PROBES_MAX, _EDGES_MAX, _PROBE_S = 32, 6, 0.1
 
@@ -75,6 +76,7 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
             or _change_of_type(case.entry, rows)
             or _new_none(case.entry.code, patch.code, case.checks)
             or _removed_argument(case.entry.code, patch.code, rows)
+            or _lossy(case.entry.code, patch.code, rows)
         )
         patch = _doubted(patch, doubt)
         verdict = _verdict(case, patch, results)
@@ -172,6 +174,16 @@ def refuted(attempt: Attempt, problem: str) -> Attempt:
     return msgspec.structs.replace(attempt, verdict="not_cured", why=f"it fails when it runs: {problem}")
 
 
+def only_hides(case: Case, code: str) -> bool:
+    """Return True for a patch that gives an example's answer as a constant, or makes code idle."""
+    before = case.entry.code
+    return (
+        _copies_answer(before, code, case.checks)
+        or _makes_idle(before, code)
+        or bool(case.base and _makes_up_answer(before, code, case))
+    )
+
+
 def is_provable(case: Case) -> bool:
     """Return True if a check says what is right for an input that the code as it is gets wrong."""
     return any(
@@ -192,9 +204,7 @@ def _verdict(case: Case, patch: Patch, results: Sequence[CheckResult]) -> Verdic
     if any(result.outcome != "passed" for result in results):
         return "undecided" if _is_undecided(results) else "not_cured"
     if is_provable(case):
-        if _copies_answer(code, patch.code, case.checks) or _makes_idle(code, patch.code):
-            return "silenced"
-        if _makes_up_answer(code, patch.code, case):
+        if only_hides(case, patch.code):
             return "silenced"
         return "unproven" if patch.doubt and not _is_settled(case) else "cured"
     loses = patch.kind in ("invents", "discards")
@@ -567,6 +577,63 @@ def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:
             if len(call.args) + len(call.keywords) - len(gone) == len(stay) and named & _names(gone):
                 return f"It removes the argument `{ast.unparse(gone[0])}`, in which the error was."
     return ""
+
+
+#: A date whose day may be a month.
+_AMBIGUOUS = re.compile(r"\b(0?[1-9]|1[0-2])([/.-])(0?[1-9]|1[0-2])\2(\d{4}|\d{2})\b")
+
+
+def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
+    """Say that values are made up or left out, where one example alone asks for that; or that dates are guessed."""
+    trees = _trees(before, after)
+    if trees is None:
+        return ""
+    guesses, fills = ([set(map(ast.dump, find(tree))) for tree in trees] for find in (_guesses, _defaults))
+    if guesses[1] - guesses[0]:
+        texts = json.dumps([values.as_parts(check.arguments) for check, _, _ in rows], default=str)
+        if any(found[1].zfill(2) != found[3].zfill(2) for found in _AMBIGUOUS.finditer(texts)):
+            return "A date among the arguments may be read with the day or with the month first."
+    asking = [check.expected for check, was, _ in rows if check.binding and was.outcome != "passed"]
+    if len({json.dumps(one, sort_keys=True, default=str) for one in asking}) > 1:
+        return ""
+    # A guard for a special case is judged by `_makes_up_answer`; a table's cells are filled and dropped by many.
+    kind = kind_of(before, after) if any(values.has_tags(check.arguments) for check, _, _ in rows) else ""
+    raised = any(was.outcome == "raised" for _, was, _ in rows)
+    if kind == "discards" or (raised and _conditions(trees[1]) > _conditions(trees[0])):
+        return "It leaves something out, and one example alone asks for that."
+    made_up = [sum(map(_is_made_up, ast.walk(tree))) for tree in trees]
+    invents = kind == "invents" or fills[1] - fills[0] or made_up[1] > made_up[0]
+    return "It makes a value up, and one example alone asks for that." if invents else ""
+
+
+def _conditions(tree: ast.Module) -> int:
+    return sum(len(node.ifs) for node in ast.walk(tree) if isinstance(node, ast.comprehension))
+
+
+def _defaults(tree: ast.Module) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="get" | "setdefault"), args=[_, default]):
+                yield default
+            case ast.BoolOp(op=ast.Or(), values=[*_, ast.Constant()]):
+                yield node
+
+
+def _is_made_up(node: ast.AST) -> bool:
+    """Return True for an assignment of a constant or of an empty collection."""
+    return isinstance(node, ast.Assign) and (isinstance(node.value, ast.Constant) or _is_empty(node.value))
+
+
+def _guesses(tree: ast.Module) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _guesses_dates(node)]
+
+
+def _guesses_dates(node: ast.Call) -> bool:
+    """Return True for a call that reads dates without saying which number is the day."""
+    if not ast.unparse(node.func).endswith("to_datetime"):
+        return False
+    told = {one.arg: getattr(one.value, "value", None) for one in node.keywords}
+    return "dayfirst" not in told and told.get("format") in (None, "mixed")
 
 
 def _names(parts: Sequence[ast.AST]) -> set[str]:

@@ -54,7 +54,8 @@ class Bench:
     from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
     candidates tried so far. executor: its workers score candidates, instead of this machine's processors. off_record:
     arguments and results go on no record (the rows of scores and observations never hold any). fixture: what the code
-    finds besides its arguments. accepted: codes that somebody has accepted, with what they find instead.
+    finds besides its arguments. accepted: codes that somebody has accepted, with what they find instead. reserve_s: the
+    end of the budget, which is left to a bench beside it.
     """
 
     def __init__(
@@ -69,12 +70,13 @@ class Bench:
         off_record: bool = False,
         fixture: Fixture = Fixture(),
         accepted: Mapping[str, Fixture] | None = None,
+        reserve_s: float = 0.0,
     ) -> None:
         self._off_record = off_record
         self._fixture = fixture
         self._accepted = {} if accepted is None else accepted
         self._searches, self._entry = searches, entry
-        self._deadline = time.monotonic() + budget_s
+        self._deadline = time.monotonic() + budget_s - reserve_s
         self._budget_s = budget_s
         self._stop = stop or threading.Event()
         self._on_progress = on_progress

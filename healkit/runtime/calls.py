@@ -223,6 +223,12 @@ class CallRouter:
                     opened.shown = values.encode_for_log(values.decode(replayed.result))[0].decode()
                     self._keep(opened.record.task_id, bytes(replayed.result))
                 return replayed
+            result = self._made(call, number, opened)
+            self._replay.keep(call, opened, result)
+            return result
+        return self._made(call, number, opened)
+
+    def _made(self, call: rpc.RpcCall, number: int, opened: OpenCall) -> rpc.RpcResult:
         try:
             value = self._perform(call, number)
             answer, _ = values.encode(value)

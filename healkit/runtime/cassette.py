@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +24,7 @@ from healkit.contracts.cassette import (
     Playback,
     RecordedCall,
     Tape,
+    key_of,
     not_on_record,
 )
 from healkit.contracts.execution import DEFAULT_CALLS, NOT_KEPT_VALUE, CallRecord
@@ -30,7 +32,7 @@ from healkit.contracts.failure import Failure
 from healkit.contracts.tools import ToolDefinition
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
-from healkit.errors import HealkitError, LogFileError, ViewError
+from healkit.errors import ConfigError, HealkitError, LogFileError, ViewError
 from healkit.plain_text import count
 from healkit.runtime import views
 from healkit.runtime.calls import OpenCall, Provider, allows, reaches
@@ -52,18 +54,99 @@ _MAX_BYTES = 8 * 1024 * 1024
 _ERROR = re.compile(r"^(?P<ename>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?\Z", re.DOTALL | re.MULTILINE)
 
 
+#: A call by name with its arguments, as equal calls share them.
+_CallKey = tuple[str, str, bytes]
+
+
+class LiveCalls:
+    """Calls that one healing may make where they are not on record; each is made once, and its answer kept.
+
+    live: patterns of names, each with the number of calls that it allows: `host.price:3`, one where none is given.
+    looks: names that may be called as often as needed, because they change nothing. acts: says of a name that effects
+    are declared; no such call is ever made. tell: gets a call in words before it is made.
+
+    Raises `ConfigError` for a number that is none.
+    """
+
+    def __init__(
+        self,
+        live: Iterable[str] = (),
+        looks: Container[str] = (),
+        acts: Callable[[str], bool] = lambda _name: False,
+        tell: Callable[[str], object] = lambda _told: None,
+    ) -> None:
+        self.left: dict[str, int] = {}
+        for pattern in live:
+            name, _, most = pattern.partition(":")
+            if most and not (most.isdecimal() and int(most)):
+                raise ConfigError(f"live={pattern!r}: {most!r} is no number of calls.")
+            self.left[name.strip()] = int(most or 1)
+        self._looks, self._acts, self._tell = looks, acts, tell
+        self._most = dict(self.left)
+        self._answers: dict[_CallKey, rpc.RpcResult | None] = {}
+        self._lock = threading.Lock()
+        #: Names of which a call was not made, because as many as were allowed had been.
+        self.refused: dict[str, None] = {}
+
+    def may_make(self, name: str) -> bool:
+        """Return whether a call of `server.tool` may be made at all."""
+        return name in self._looks or (allows(self.left, name) and not self._acts(name))
+
+    def answered(self, key: _CallKey) -> rpc.RpcResult | None:
+        """Return the answer of an equal call that was made; None where none was."""
+        return self._answers.get(key)
+
+    def begin(self, key: _CallKey, *, only_looks: bool) -> bool:
+        """Return whether this call may be made now; from then on it is made."""
+        name = f"{key[0]}.{key[1]}"
+        with self._lock:
+            if key in self._answers or not self.may_make(name):
+                return False
+            if name not in self._looks:
+                if only_looks:
+                    return False
+                pattern = next((one for one in self.left if self.left[one] and allows([one], name)), None)
+                if pattern is None:
+                    self.refused[name] = None
+                    return False
+                self.left[pattern] -= 1
+                count_made = self._most[pattern] - self.left[pattern]
+                self._tell(
+                    f"Live call {count_made} of {self._most[pattern]} allowed: {_call_text(name, key[2])}."
+                )
+            self._answers[key] = None
+            return True
+
+    def end(self, key: _CallKey, result: rpc.RpcResult) -> None:
+        """Keep the answer of a call, an error too: what failed may have changed something."""
+        with self._lock:
+            if key in self._answers:
+                self._answers[key] = result
+
+
+def _call_text(name: str, arguments: bytes) -> str:
+    try:
+        given = values.kept(values.decode(arguments, limit_bytes=values.EXPANDED_MAX_BYTES))
+    except values.BadValue:
+        return f"{name}(…)"
+    return values.call_text(name, given if isinstance(given, dict) else {})
+
+
 @dataclasses.dataclass
 class Replay:
     """Replay of one execution: its calls are answered from a cassette, and nothing else is called.
 
     live: patterns of calls that may be made all the same, where they are not on record, besides those that the cassette
-    names. `made` counts those that were.
+    names. `made` counts those that were. calls: bounds them over several replays. only_looks: of those it makes none
+    but calls that change nothing.
     """
 
     cassette: Cassette
     playback: Playback
     live: tuple[str, ...] = ()
     made: int = 0
+    calls: LiveCalls | None = None
+    only_looks: bool = False
 
     @classmethod
     def of(cls, tape: Tape, run: str = "", live: Iterable[str] = ()) -> Replay:
@@ -72,7 +155,7 @@ class Replay:
 
     def may_reach(self, server: str) -> bool:
         """Return whether that server itself may be asked what it has."""
-        return reaches(self.live, server)
+        return reaches(self.live if self.calls is None else self.calls.left, server)
 
     def answer(self, call: rpc.RpcCall, opened: OpenCall) -> rpc.RpcResult | None:
         """Return the answer on record, or the refusal of a call that is not; None for one that the host judges."""
@@ -82,8 +165,15 @@ class Replay:
             return None  # it is refused, and told why
         found = self.playback.look_up(server, tool, call.args)
         if (found is None or found.displaced) and self.may_make(name):
-            self.made += 1
-            return None
+            if self.calls is None:
+                self.made += 1
+                return None
+            key = key_of(server, tool, call.args)
+            if self.calls.begin(key, only_looks=self.only_looks):
+                self.made += 1
+                return None
+            if (made := self.calls.answered(key)) is not None:
+                return msgspec.structs.replace(made, id=call.id)
         recorded = self.playback.take(name, found)
         if recorded is None:
             return rpc.RpcResult(
@@ -91,6 +181,12 @@ class Replay:
             )
         opened.record = msgspec.structs.replace(opened.record, answered_from=recorded.trace_id or None)
         return recorded.answer(call.id)
+
+    def keep(self, call: rpc.RpcCall, opened: OpenCall, result: rpc.RpcResult) -> None:
+        """Keep the answer of a call that was made."""
+        if self.calls is not None:
+            record = opened.record
+            self.calls.end(key_of(record.server, record.tool, call.args), result)
 
     @property
     def warning(self) -> str:
@@ -112,6 +208,8 @@ class Replay:
 
     def may_make(self, name: str) -> bool:
         """Return whether the call of `server.tool` may be made, where it is not on record."""
+        if self.calls is not None:
+            return self.calls.may_make(name)
         return name in self.cassette.live or allows(self.live, name)
 
 

@@ -170,9 +170,11 @@ def by_identifier(server: str, tools: Iterable[Tool]) -> dict[str, Tool]:
 
 def definition_of(server: str, name: str, tool: Tool) -> ToolDefinition:
     """Return the tool as a worker may see it, under its name in Python."""
-    read_only = tool.annotations is not None and tool.annotations.read_only_hint is True
+    hints = tool.annotations
+    read_only = hints is not None and hints.read_only_hint is True
+    acts = hints is not None and hints.destructive_hint is True and not read_only
     return ToolDefinition(
-        server, name, tool.description or tool.title or "", _schema(tool.input_schema), read_only
+        server, name, tool.description or tool.title or "", _schema(tool.input_schema), read_only, acts
     )
 
 

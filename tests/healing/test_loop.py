@@ -78,12 +78,14 @@ def test_a_random_recorded_value_is_no_check(healing: Healkit) -> None:
 @pytest.mark.requirement("HEAL-1")
 def test_recorded_values_of_a_wrong_tool_do_not_count(healing: Healkit) -> None:
     healing.vault.add(
-        "double", "def double(n):\n    return n + 2\n", examples=[{"arguments": {"n": 3}, "result": 6}]
+        "double",
+        "def double(n):\n    return n + 2\n",
+        examples=[{"arguments": {"n": n}, "result": 2 * n} for n in (3, 5)],
     )
     assert healing.execute("double", arguments={"n": 10}).value == 12
     report = healing.heal("double", advisors=[Idea("def double(n):\n    return n * 2\n")], auto=True)
     assert (report.outcome, report.verdict) == ("kept", "fixed, no regressions")
-    assert [check.origin for check in report.checks] == ["declared"]
+    assert [check.origin for check in report.checks] == ["declared", "declared"]
 
 
 def test_a_patch_of_a_tool_with_side_effects_waits_for_a_person(healing: Healkit) -> None:
@@ -158,7 +160,7 @@ TOTALS = [
     ("body", "said"),
     [
         ("return price * qty", ""),
-        ("total = price\n    for _ in range(qty - 1):\n        total += price\n    return total", ""),
+        ("total = price\n    for _ in range(qty - 1):\n        total += price\n    return total", "Other edits pass too"),
         ("if price == 777.77:\n        return 0.0\n    return price * qty", "the number 777.77"),
         ("return price * qty * (price != 99)", "the number 99"),
         ("return {'7': 0.0}.get(str(qty), price * qty)", "the text '7'"),
@@ -190,10 +192,12 @@ def test_another_advisors_patch_that_changes_right_results_is_doubted(healing: H
     code = "def share(part, whole):\n    return part / whole\n"
     examples = [
         {"arguments": {"part": 3, "whole": 0}, "result": 3.0},
+        {"arguments": {"part": 5, "whole": 0}, "result": 5.0},
         {"arguments": {"part": 3, "whole": 2}, "result": 1.5},
     ]
     healing.vault.add("share", code, examples=examples)
     ideas = code.replace("whole\n", "max(whole, 1)\n"), code.replace("/ whole\n", "/ (whole or 1)\n")
     report = healing.heal("share", advisors=[Idea(*ideas)], auto=True)
-    assert [attempt.verdict for attempt in report.attempts] == ["cured", "unproven"]
-    assert "It changes what share(part=" in report.attempts[1].patch.doubt
+    doubts = [attempt.patch.doubt for attempt in report.attempts]
+    assert any("It changes what share(part=" in doubt for doubt in doubts)
+    assert all(doubts)  # nothing says what is right where the two differ

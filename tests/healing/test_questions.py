@@ -96,8 +96,8 @@ def test_an_answer_after_the_budget_still_counts(healing: Healkit) -> None:
         time.sleep(2.5)
         return Answer(20 if question.arguments["n"] >= 10 else 0)
 
-    ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
-    report = healing.heal("step", advisors=[ideas], auto=True, ask=think, budget_s=2.0)
+    ideas = Idea(*(STEP.replace("> 10", other) for other in ("> 4", "> 7", ">= 10")))
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=think, budget_s=4.0)
     assert report.outcome == "kept"
     assert report.notes == ()
     assert report.best is not None

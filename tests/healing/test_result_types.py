@@ -31,9 +31,14 @@ def healed(healkit: Healkit, name: str, code: str, examples: list[dict[str, Any]
 @pytest.mark.parametrize(
     ("right", "code", "wrong", "said"),
     [
-        (["a", "b"], "sorted(set(text[1:]))", "set(text)", "a set, where ['a', 'b'] is right"),
         (
-            {"2": "ab"},
+            {"ab": ["a", "b"], "cde": ["c", "d", "e"]},
+            "sorted(set(text[1:]))",
+            "set(text)",
+            "a set, where ['a', 'b'] is right",
+        ),
+        (
+            {"ab": {"2": "ab"}, "cde": {"3": "cde"}},
             "{str(len(text[1:])): text}",
             "{len(text): text}",
             "a dict[int], where {'2': 'ab'} is right",
@@ -41,11 +46,11 @@ def healed(healkit: Healkit, name: str, code: str, examples: list[dict[str, Any]
     ],
 )
 def test_what_only_its_json_makes_equal_is_wrong(
-    healkit: Healkit, right: object, code: str, wrong: str, said: str
+    healkit: Healkit, right: dict[str, object], code: str, wrong: str, said: str
 ) -> None:
     """E10: checks and the search compare types too: a set is no sorted list, and 2 is no '2'."""
     code = f"def letters(text):\n    return {code}\n"
-    examples = [{"arguments": {"text": "ab"}, "result": right}]
+    examples = [{"arguments": {"text": text}, "result": result} for text, result in right.items()]
     bad = f"def letters(text):\n    return {wrong}\n"
     good = code.replace("text[1:]", "text")
     report = healed(healkit, "letters", code, examples, bad, good)
@@ -53,7 +58,7 @@ def test_what_only_its_json_makes_equal_is_wrong(
     assert report.attempts[1].why.endswith(said)
     bench = Bench(Searches(healkit.recorder, healkit.config), healkit.vault.get("letters").ref, 60.0)
     letters = dict(bench.score(code, [[difference(code, one)] for one in (bad, good)], report.checks))
-    assert letters == {0: "w", 1: "."}
+    assert letters == {0: "w-", 1: ".."}
 
 
 def test_a_patch_that_keeps_the_types_comes_before_one_that_changes_them(healkit: Healkit) -> None:
@@ -86,7 +91,11 @@ def test_a_tool_that_calls_others_is_told_of_a_changed_type_too(healkit: Healkit
 def test_a_float_that_an_example_asks_for_is_no_change_of_type(healkit: Healkit) -> None:
     """H7: `//` for `/` returned an int where the result is whole; the failing example has a float."""
     code = "def mean(a, b):\n    return (a + b) // 2\n"
-    examples = [{"arguments": {"a": 1, "b": 2}, "result": 1.5}, {"arguments": {"a": 2, "b": 2}, "result": 2}]
+    examples = [
+        {"arguments": {"a": 1, "b": 2}, "result": 1.5},
+        {"arguments": {"a": 1, "b": 4}, "result": 2.5},
+        {"arguments": {"a": 2, "b": 2}, "result": 2},
+    ]
     assert healed(healkit, "mean", code, examples, code.replace("//", "/")).verdict_code == "cured"
 
 

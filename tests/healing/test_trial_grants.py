@@ -169,7 +169,8 @@ def test_a_nested_tool_that_reads_is_called_only_where_it_is_named(healkit: Heal
     right = code.replace("+ n", "* n * mcp.vault.rate(k=1) // 4")
     assert healkit.heal("bill", advisors=[Idea(right)]).attempts[0].verdict == "undecided"
     report = healkit.heal("bill", advisors=[Idea(right)], auto=True, live=["vault.rate"])
-    assert (report.verdict_code, report.calls_live > 0) == ("cured", True)
+    assert report.best is not None
+    assert (report.best.patch.code, report.calls_live) == (right, 1)
 
 
 def test_a_sql_patch_reads_the_log_only_where_that_is_named(healkit: Healkit) -> None:

@@ -110,7 +110,8 @@ class RulesAdvisor:
 def site_of(case: Case) -> Site:
     """Return the place of a case's failure; raises `SyntaxError` or `ValueError` if its code does not parse."""
     entry = case.entry
-    return Site(Source(entry.code), entry.tool_name, case.failure, case.checks, entry.grants.read, case.given)
+    known = case.checks, entry.grants.read, case.given, case.answers
+    return Site(Source(entry.code), entry.tool_name, case.failure, *known)
 
 
 def _known_to_database(code: str, said: str, known: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -669,6 +669,8 @@ _SEPARATOR = "another separator"
 _CHECKS_AN_EDIT = 2
 #: Doubt about a patch that fixes a part of the failing checks.
 PARTIAL = "It passes only some of the checks."
+#: Doubt about a patch where other ones pass that do something else.
+OTHERS_DIFFER = "Other edits pass too, but behave differently on similar inputs."
 #: Doubt about a patch that is ranked below a doubted one.
 OVERTAKEN = "A more likely patch also passes, and the search doubts that one."
 #: Doubt about a patch of one of several similar places.
@@ -697,7 +699,7 @@ def reason_for_doubt(
     if one.share < (_SURE if fixed <= _MANY else _SURE_OF_MANY) or one.behaviours > (
         1 if fixed == 1 else _BEHAVIOURS
     ):
-        return "Other edits pass too, but behave differently on similar inputs."
+        return OTHERS_DIFFER
     features = patch_features(code, one.patch.code)
     if features.foreign > _FOREIGN_MAX:
         return "It contains a number that nothing in the tool explains."
@@ -750,7 +752,8 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
     before, after = case.entry.code, patch.code
     if (patch.author == "rule" and patch.advisor != "memory") or not _is_python(after):
         return ""
-    if unexplained := _unexplained(before, after, case.checks):
+    # The search weighs literals itself.
+    if patch.author != "search" and (unexplained := _unexplained(before, after, case.checks)):
         return f"It contains {unexplained}, which neither the tool nor an example explains."
     if copied := _copied(before, after, case.checks):
         return f"It contains values of several examples: {', '.join(copied)}."

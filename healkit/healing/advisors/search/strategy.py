@@ -46,6 +46,7 @@ from healkit.healing.advisors.search.edit_space import (
     timed_out,
 )
 from healkit.healing.advisors.search.patch_ranking import (
+    OTHERS_DIFFER,
     OVERTAKEN,
     PARTIAL,
     PlausiblePatch,
@@ -54,7 +55,7 @@ from healkit.healing.advisors.search.patch_ranking import (
     reason_for_doubt,
 )
 from healkit.healing.inputs import accepted
-from healkit.healing.verdicts import UNCOMPARED
+from healkit.healing.verdicts import UNCOMPARED, only_hides
 
 _Author = Literal["rule", "search"]
 
@@ -108,6 +109,12 @@ _SAME_BEHAVIOUR_MAX = 2
 #: The most single edits that lack a call on record and are proposed all the same, where a call may be made and where
 #: none may; outcomes of their checks.
 _UNDECIDED_MAX, _UNDECIDED_TOLD, _OPEN = 12, 5, frozenset({PASSED, NOT_ON_RECORD, NOT_RUN})
+#: The most single edits that another advisor's patch is compared with, their time in seconds and as a part of the rest.
+_RIVALS_MAX, _RIVALS_S, _RIVALS_PART = 1200, 0.8, 0.1
+#: Prior of a rule's patch, which what was raised speaks for too.
+_RULE_PRIOR = 2.0
+#: Least share of the evidence for what rivals do that speaks against a patch.
+_CREDIBLE = 0.08
 #: The most bases for which the fault is localized anew.
 _LOCALIZED_BASES_MAX = 8
 
@@ -129,6 +136,17 @@ def start_search(
         code, made_by = patches[0].code, (patches[0].advisor,)
     baseline = observe_baseline(case, bench, code)
     return None if baseline is None else Search(case, bench, baseline, made_by, advisor, author)
+
+
+def doubt_by_rivals(case: Case, patch: Patch, bench: Workbench) -> str:
+    """Return why another advisor's patch is doubted, as the search doubts its own; empty if it is not.
+
+    It is compared with the single edits that pass too. Raises `BudgetSpent`.
+    """
+    if case.entry.type != "python" or not (parses(case.entry.code) and parses(patch.code)):
+        return ""
+    search = start_search(case, bench)
+    return "" if search is None else search.doubt(patch)
 
 
 class Search:
@@ -166,6 +184,28 @@ class Search:
         self._evaluator.evaluate(candidates, Evaluated(), enough=False)
         yield from self._proposed(self._ranked())
 
+    def doubt(self, patch: Patch) -> str:
+        """Return why a patch is doubted, beside the single edits that pass too; empty if it is not."""
+        code, baseline, bench = self._code, self._baseline, self._bench
+        most_s = min(_RIVALS_S, _RIVALS_PART * bench.left_s)
+        evaluator = CandidateEvaluator(bench, code, baseline.checks, baseline.before, most_s)
+        space = itertools.islice(baseline.space(self._seen) or (), _RIVALS_MAX)
+        evaluator.evaluate(space, Evaluated(), enough=False)
+        edit = (difference(code, patch.code),)
+        prior = _RULE_PRIOR if patch.author == "rule" else 1.0
+        own = PlausiblePatch(patch.code, Candidate(edit, prior, prior, (patch.advisor,), patch.guard))
+        same = normalized_code(patch.code)
+        others = [one for one in evaluator.found if normalized_code(one.code) != same]
+        found = [own, *(one for one in others if not only_hides(self._case, one.code))]
+        order = rank_patches(bench, baseline, found, functools.partial(accepted, self._case.entry))
+        one = next(one for one in order if one.patch is own)
+        rivals = {other.does for other in order if other.share > _CREDIBLE and any(other.does)}
+        one = dataclasses.replace(one, behaviours=len({one.does} | rivals))
+        if baseline.evidence == 1 and one.behaviours > 1:
+            return OTHERS_DIFFER
+        # Of an edit that some knowledge made, one check that passes is not met by chance.
+        return reason_for_doubt(code, one, 1, max(2, baseline.evidence), loudly=baseline.fails_loudly)
+
     def patches(self) -> Generator[Patch, Attempt | None, None]:
         """Propose patches by single edits; if there are none, by the later stages."""
         evaluator, first = self._evaluator, Evaluated()
@@ -178,11 +218,13 @@ class Search:
                 itertools.islice(space, _MORE_CANDIDATES), first, part=_MORE_CANDIDATES_PART, enough=False
             )
             order = self._ranked()
-        while (yield from self._proposed(order)):
+        more = yield from self._proposed(order)
+        if more or not evaluator.passed:  # what may be right comes before what only hides the error
+            yield from self._undecided(first)
+        while more:
             evaluator.evaluate(space, first, part=1.0 if self._refused else _SINGLE_EDITS_PART)
             order = self._ranked()
-        if not evaluator.passed:
-            yield from self._undecided(first)
+            more = yield from self._proposed(order)
         if not evaluator.passed:
             yield from self._without_success(evaluator, space, first)
         if not evaluator.passed:
