@@ -150,8 +150,9 @@ def _gone_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         outer = source.parents[node]
         call = outer if isinstance(outer, ast.Call) and outer.func is node else None
         given = [source.segment(one) for one in (*call.args, *call.keywords)] if call else []
-        for number, form in enumerate(GONE.get(name, ())):
-            if ("[{a}]" in form or "{first}" in form) and not given:
+        forms = _appended(site, call) if name == "append" else GONE.get(name, ())
+        for number, form in enumerate(forms):
+            if ("{a})]" in form or "[{a}]" in form or "{first}" in form) and not given:
                 continue
             rest = "".join(f", {one}" for one in given[1:])
             text = form.format(
@@ -161,6 +162,19 @@ def _gone_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             whole = call if call is not None and form[-1] in ")]" else node
             reason = f"`.{name}` was removed; write `{text}`."
             yield Proposal(reason, [*source.replace(whole, text), *imported], less=0.03 * number)
+
+
+def _appended(site: Site, call: ast.Call | None) -> tuple[str, ...]:
+    """Return what does as `append` did with what it was given: a row as a dict, several tables, or a table."""
+    first = call.args[0] if call is not None and call.args else None
+    value = site.given.get(first.id) if isinstance(first, ast.Name) else None
+    if isinstance(first, ast.Dict) or isinstance(value, dict):
+        return ("pd.concat([{o}, pd.DataFrame([{first}])]{rest})",)
+    if isinstance(first, ast.List) or isinstance(value, list):
+        rows = first.elts if isinstance(first, ast.List) else value or ()
+        of_dicts = all(isinstance(one, dict | ast.Dict) for one in rows)
+        return (f"pd.concat([{{o}}, {'pd.DataFrame({first})' if of_dicts else '*{first}'}]{{rest}})",)
+    return GONE["append"]
 
 
 def _gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
