@@ -22,35 +22,35 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-#: Package → what pip installs of the old version, and the modules whose names are compared.
+#: What matplotlib needs to be imported.
+_PLOTS = "contourpy cycler fonttools kiwisolver packaging pillow pyparsing python-dateutil six"
+#: Package → what pip installs of the old version; the modules whose names are compared, `.part` for one of its own.
 LIBRARIES: dict[str, tuple[str, str]] = {
-    "pandas": ("pandas==1.5.3 numpy==1.26.4 pytz python-dateutil six", "pandas pandas.api.types"),
-    "numpy": ("numpy==1.26.4", "numpy numpy.linalg numpy.random numpy.ma"),
+    "pandas": ("pandas==1.5.3 numpy==1.26.4 pytz python-dateutil six", "pandas .api.types"),
+    "numpy": ("numpy==1.26.4", "numpy .linalg .random .ma"),
     "sklearn": (
         "scikit-learn==1.1.3 scipy==1.9.3 numpy==1.24.4 joblib threadpoolctl",
-        "sklearn.datasets sklearn.metrics sklearn.preprocessing sklearn.model_selection sklearn.linear_model "
-        "sklearn.ensemble sklearn.tree sklearn.svm sklearn.cluster sklearn.decomposition sklearn.feature_extraction.text "
-        "sklearn.feature_selection sklearn.impute sklearn.inspection sklearn.manifold sklearn.naive_bayes "
-        "sklearn.neighbors sklearn.neural_network sklearn.pipeline sklearn.compose sklearn.calibration sklearn.utils",
+        """.datasets .metrics .preprocessing .model_selection .linear_model .ensemble .tree .svm .cluster .decomposition
+        .feature_extraction.text .feature_selection .impute .inspection .manifold .naive_bayes .neighbors .neural_network
+        .pipeline .compose .calibration .utils""",
     ),
     "scipy": (
         "scipy==1.9.3 numpy==1.24.4",
-        "scipy.integrate scipy.stats scipy.signal scipy.misc scipy.interpolate scipy.linalg scipy.special scipy.optimize "
-        "scipy.ndimage scipy.sparse scipy.spatial scipy.fft scipy",
+        """.integrate .stats .signal .misc .interpolate .linalg .special .optimize .ndimage .sparse .spatial .fft
+        scipy""",
     ),
     "matplotlib": (
-        "matplotlib==3.6.3 numpy==1.24.4 contourpy cycler fonttools kiwisolver packaging pillow pyparsing python-dateutil six",
-        "matplotlib matplotlib.pyplot matplotlib.cm matplotlib.axes matplotlib.figure matplotlib.colors",
+        f"matplotlib==3.6.3 numpy==1.24.4 {_PLOTS}",
+        "matplotlib .pyplot .cm .axes .figure .colors",
     ),
     "seaborn": (
-        "seaborn==0.11.2 matplotlib==3.6.3 pandas==1.5.3 numpy==1.24.4 scipy==1.9.3 contourpy cycler fonttools kiwisolver "
-        "packaging pillow pyparsing python-dateutil six pytz",
+        f"seaborn==0.11.2 matplotlib==3.6.3 pandas==1.5.3 numpy==1.24.4 scipy==1.9.3 pytz {_PLOTS}",
         "seaborn",
     ),
     "polars": ("polars==0.18.15", "polars"),
-    "sqlalchemy": ("sqlalchemy==1.4.54", "sqlalchemy sqlalchemy.orm sqlalchemy.engine"),
+    "sqlalchemy": ("sqlalchemy==1.4.54", "sqlalchemy .orm .engine"),
     "networkx": ("networkx==2.8.8", "networkx"),
-}  # fmt: skip
+}
 #: Names whose documentation speaks of another one in the same breath, or of one with another meaning.
 NOT_MEANT = frozenset((
     "pandas.DataFrame.lookup", "polars.cumsum", "sqlalchemy.subquery", "sqlalchemy.orm.Query.select_entity_from",
@@ -65,7 +65,8 @@ def words(thing):
     """What the documentation or the body says about a thing that goes away."""
     text = inspect.getdoc(thing) or ""
     said = " ".join(text.split())
-    found = [said[m.start():m.start() + 300] for m in re.finditer(r"(?i)deprecated|will be removed|alias (?:for|of)", said)]
+    marks = re.finditer(r"(?i)deprecated|will be removed|alias (?:for|of)", said)
+    found = [said[mark.start():mark.start() + 300] for mark in marks]
     try:
         body = inspect.getsource(thing)
     except (TypeError, OSError, IndentationError):
@@ -114,13 +115,12 @@ json.dump(out, sys.stdout)
 '''
 
 
-def surface(modules: str, folder: Path | None) -> dict[str, list[Any]]:
+def surface(modules: list[str], folder: Path | None) -> dict[str, list[Any]]:
     """Return the public names of the modules, as the version in the folder has them, or the installed one."""
     ahead = "" if folder is None else f"import sys; sys.path.insert(0, {str(folder)!r})\n"
     with tempfile.TemporaryDirectory() as empty:
-        done = subprocess.run(
-            [sys.executable, "-c", ahead + ASK, *modules.split()], capture_output=True, text=True, cwd=empty, check=False
-        )  # fmt: skip
+        command = [sys.executable, "-c", ahead + ASK, *modules]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=empty, check=False)
     if done.returncode:
         raise SystemExit(f"{folder or 'installed'}: {done.stderr[-800:]}")
     print(done.stderr, file=sys.stderr, end="")
@@ -137,6 +137,12 @@ def downloaded(package: str, folder: Path) -> Path:
     return target
 
 
+_NAMED = re.compile(
+    r"(?i)\b(?:use|favou?r of|replaced (?:by|with)|renamed to|alias (?:for|of)|moved to)\s+"
+    r"(?:the\s+)?(?::\w+:)?[`'\"~]*([\w.]+)"
+)
+
+
 def successor(name: str, said: list[str], new: dict[str, list[Any]]) -> str:
     """Return the full name of what the documentation says to use instead; empty where it names nothing that exists."""
     home = name.rpartition(".")[0]
@@ -144,10 +150,7 @@ def successor(name: str, said: list[str], new: dict[str, list[Any]]) -> str:
     short = {"pd": "pandas", "np": "numpy", "plt": "matplotlib.pyplot", "pl": "polars", "nx": "networkx"}
     for text in said:
         flat = text.replace("\n", " ")
-        for match in re.finditer(
-            r"(?i)\b(?:use|favou?r of|replaced (?:by|with)|renamed to|alias (?:for|of)|moved to)\s+(?:the\s+)?(?::\w+:)?[`'\"~]*([\w.]+)",
-            flat,
-        ):
+        for match in _NAMED.finditer(flat):
             told = match[1].strip("~.")
             head, _, rest = told.partition(".")
             told = f"{short[head]}.{rest}" if head in short and rest else told
@@ -163,7 +166,7 @@ def removed(package: str, folder: Path) -> dict[str, str]:
 
     A member of a class is written once, under the class that defines it, as in `NDFrame.tshift`.
     """
-    modules = LIBRARIES[package][1]
+    modules = [package * (name[0] == ".") + name for name in LIBRARIES[package][1].split()]
     old, new = surface(modules, downloaded(package, folder)), surface(modules, None)
     found: dict[str, str] = {}
     for name, (kinds, parameters, said) in sorted(old.items()):
@@ -179,7 +182,13 @@ def removed(package: str, folder: Path) -> dict[str, str]:
                 continue
             names = {one for one, _ in now}
             for one, kind in parameters:
-                if one not in names and one[0] != "_" and "VAR" not in kind and "POSITIONAL_ONLY" not in kind:
+                if (
+                    one not in names
+                    and one[0] != "_"
+                    and "VAR" not in kind
+                    and "POSITIONAL_ONLY" not in kind
+                    and one not in ("self", "cls")
+                ):
                     found.setdefault(f"{short}({one})", "")
         elif not member or home in new:  # else its class is gone as a whole
             instead = "" if name in NOT_MEANT else successor(name, said, new)
@@ -204,7 +213,7 @@ def _passes_on(parameters: list[Any]) -> bool:
 
 def table(packages: list[str], folder: Path) -> str:
     lines = [
-        "# Made by benchmarks/removed_interfaces.py: what an older version of a library has, and the installed one lacks."
+        "# Made by benchmarks/removed_interfaces.py: what an older version has, and the installed one lacks."
     ]
     lines += [
         "# `=` before a successor: it takes the same parameters. Without one the documentation named none.",

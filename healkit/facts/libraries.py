@@ -11,7 +11,6 @@ import ast
 import functools
 import inspect
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -93,7 +92,7 @@ def removed_in(error: BaseException, scene: Scene | None = None) -> Removed | No
             return _of_module(error.obj.__name__, error.name)
         package, kinds = _class_names(error.obj)
         return _removed(package, *(f"{kind}.{error.name}" for kind in kinds))
-    match = KEYWORD.search(str(error))
+    match = KEYWORD.search(str(error)) if type(error) is TypeError else None
     if match is None or scene is None or not isinstance(scene.node, ast.Call):
         return None
     function, name = scene.value(scene.node.func), match[2]
@@ -131,12 +130,11 @@ def gone(scene: Scene) -> Facts | None:
         return None  # `tables` knows what to write
     package, old = found.old.split("==")
     package = {"scikit-learn": "sklearn"}.get(package, package)
-    now = str(getattr(sys.modules.get(package), "__version__", ""))
     owner = getattr(scene.error, "obj", None)
     home, _, last = found.name.rpartition(".")
     seen = _class_names(owner)[1] if owner is not None and type(owner) is not ModuleType else []
     whole = f"{seen[0]}.{last}" if home in seen else found.name
-    facts = {"wanted": f"`{whole}`", "old": old, "new": now, "package": package}
+    facts = {"wanted": f"`{whole}`", "old": old, "package": package}
     if found.name.endswith(")"):
         name, _, argument = found.name.rstrip(")").partition("(")
         facts |= {"function": f"`{name}`", "wanted": f"`{argument}`"}
@@ -144,7 +142,7 @@ def gone(scene: Scene) -> Facts | None:
     if not found.instead:
         return complete({**facts, "about": "interface_removed"})
     beside, _, right = found.instead.rpartition(".")
-    facts["instead"] = (
+    facts["successor"] = (
         f"`{f'{seen[0]}.{right}' if home in seen and beside.endswith(f'.{home}') else found.instead}`"
     )
     node = next(
@@ -192,7 +190,9 @@ _PARTS = re.compile(
 
 def message_of(error: BaseException) -> str:
     """Return an exception's message; that of a `KeyError` without the quotes that Python puts around it."""
-    return str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
+    if isinstance(error, KeyError):
+        return error.args[0] if len(error.args) == 1 and type(error.args[0]) is str else ""
+    return str(error)
 
 
 def names_in(value: object) -> list[str]:
@@ -247,10 +247,17 @@ def own_advice(scene: Scene) -> Facts | None:
     """Take the name that the library itself asks about: `Did you mean "title"?`."""
     message = message_of(scene.error)
     match = _OWN_ADVICE.search(message)
-    for asked, text, _ in _asked(scene, message) if match is not None else ():
-        right = cast("re.Match[str]", match)[1]
-        if asked != right and similar(asked, right, 0.6) and (changed := _exchanged(text, asked, right)):
-            facts = {"about": "name_advised", "wanted": shown(asked), "found": shown(right)}
+    if match is None:
+        return None
+    found = [(asked, text) for asked, text, _ in _asked(scene, message)]
+    texts = [
+        node for node in scene.expressions() if isinstance(node, ast.Constant) and type(node.value) is str
+    ]
+    found += [(word, scene.text(one)) for one in texts for word in re.findall(r"\w+", str(one.value))]
+    for asked, text in found:
+        is_told = asked != match[1] and _is_word_of(asked, message) and similar(asked, match[1], 0.6)
+        if is_told and (changed := _exchanged(text, asked, match[1])):
+            facts = {"about": "name_advised", "wanted": shown(asked), "found": shown(match[1])}
             return complete({**facts, "wrong": text, "right": changed})
     return None
 

@@ -42,7 +42,8 @@ _ARGUMENTS = {
     "date_range closed": ("=inclusive",), "to_datetime infer_datetime_format": ("",), "rename cols": ("=columns",),
     "groupby axis": ("",), "resample how": ("",), "sort_values by": ("",), "map axis": ("",), "sum axis": ("",),
     "read_csv squeeze": ("",), "read_csv date_parser": ("=date_format",), "value_counts columns": ("=subset",),
-    "rank pct_rank": ("=pct",), "DataFrame column": ("=columns",), "drop column": ("=columns",), "pivot aggfunc": (),
+    "rank pct_rank": ("=pct",), "DataFrame column": ("=columns",), "drop column": ("=columns",), "pivot aggfunc": (), "OneHotEncoder sparse": ("=sparse_output",), "sort reverse": ("=descending",),
+    "FacetGrid size": ("=height",), "PairGrid size": ("=height",), "JointGrid size": ("=height",), "lmplot size": ("=height",),
 }  # fmt: skip
 #: Names that numpy and pandas removed, where their messages do not say what to write.
 _GONE_NAMES = {
