@@ -31,8 +31,8 @@ LIBRARIES: dict[str, tuple[str, str]] = {
     "sklearn": (
         "scikit-learn==1.1.3 scipy==1.9.3 numpy==1.24.4 joblib threadpoolctl",
         """.datasets .metrics .preprocessing .model_selection .linear_model .ensemble .tree .svm .cluster .decomposition
-        .feature_extraction.text .feature_selection .impute .inspection .manifold .naive_bayes .neighbors .neural_network
-        .pipeline .compose .calibration .utils""",
+        .feature_extraction.text .feature_selection .impute .inspection .manifold .naive_bayes .neighbors
+        .neural_network .pipeline .compose .calibration .utils""",
     ),
     "scipy": (
         "scipy==1.9.3 numpy==1.24.4",
