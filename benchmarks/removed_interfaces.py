@@ -56,6 +56,8 @@ NOT_MEANT = frozenset((
     "pandas.DataFrame.lookup", "polars.cumsum", "sqlalchemy.subquery", "sqlalchemy.orm.Query.select_entity_from",
     "networkx.make_small_graph", "networkx.extrema_bounding", "matplotlib.dates.epoch2num",
 ))  # fmt: skip
+#: Names of which a row of the failure catalogue says more.
+HAVE_ROWS = frozenset(("matplotlib.cm.get_cmap",))
 #: Run in a process of its own, with the modules as arguments; prints the surface as JSON.
 ASK = r'''
 import importlib, inspect, json, re, sys, warnings
@@ -190,7 +192,7 @@ def removed(package: str, folder: Path) -> dict[str, str]:
                     and one not in ("self", "cls")
                 ):
                     found.setdefault(f"{short}({one})", "")
-        elif not member or home in new:  # else its class is gone as a whole
+        elif name not in HAVE_ROWS and (not member or home in new):  # else its class is gone as a whole
             instead = "" if name in NOT_MEANT else successor(name, said, new)
             if member and instead and new[instead][0][:1] == [instead.rpartition(".")[2]]:
                 instead = ""  # a class in the place of one of its members

@@ -186,7 +186,11 @@ def _gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in [n for n in site.nodes(ast.Attribute, near=False) if n.attr == name]:
         alias = site.source.segment(node.value)
         text = right if f"builtin `{told}`" in match[0] else f"{alias}.{right}"
-        if right:
+        call = site.source.parents[node]
+        if name == "asfarray" and isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
+            edits = [*site.source.replace(node, str(text)), *site.source.add_argument(call, "dtype=float")]
+            yield Proposal(f"`{alias}.{name}` was removed; it made floats.", edits)
+        elif right and name != "asfarray":
             yield Proposal(
                 f"`{alias}.{name}` was removed; use `{text}`.", site.source.replace(node, str(text))
             )

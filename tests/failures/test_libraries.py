@@ -120,3 +120,7 @@ def test_reading_a_failure_of_the_user_s_own_object_runs_none_of_its_code(
     ran = run(Example("", "", "", code), tmp_path)
     assert ran.failure.facts.get("about") != "name_similar"
     assert capsys.readouterr().out == ""
+
+
+def test_a_removed_function_of_numpy_keeps_what_it_did_to_the_type(tmp_path: Path) -> None:
+    assert fixes("import numpy as np\nnp.asfarray([1, 2])\n", tmp_path) == ["np.asarray([1, 2], dtype=float)"]
