@@ -258,7 +258,7 @@ def own_advice(scene: Scene) -> Facts | None:
         is_told = asked != match[1] and _is_word_of(asked, message) and similar(asked, match[1], 0.6)
         if is_told and (changed := _exchanged(text, asked, match[1])):
             facts = {"about": "name_advised", "wanted": shown(asked), "found": shown(match[1])}
-            return complete({**facts, "wrong": text, "right": changed})
+            return complete({**facts, "part": text, "right": changed})
     return None
 
 
@@ -286,7 +286,7 @@ def other_name(scene: Scene) -> Facts | None:
             facts = {"wanted": shown(asked), "known": listed(names, len(names)), "owner": owner}
             near = nearest(asked, names)
             if near is not None and (changed := _exchanged(text, asked, near[0])):
-                facts |= {"found": shown(near[0]), "wrong": text, "right": changed}
+                facts |= {"found": shown(near[0]), "part": text, "right": changed}
                 return complete({**facts, "about": "name_similar"})
             return complete({**facts, "about": "name_known"})
     return None

@@ -175,7 +175,8 @@ def _appended(site: Site, call: ast.Call | None) -> tuple[str, ...]:
         rows = first.elts if isinstance(first, ast.List) else value or ()
         of_dicts = all(isinstance(one, dict | ast.Dict) for one in rows)
         return (f"pd.concat([{{o}}, {'pd.DataFrame({first})' if of_dicts else '*{first}'}]{{rest}})",)
-    return GONE["append"]
+    row = "pd.concat([{o}, pd.DataFrame([{first}])]{rest})"
+    return GONE["append"] if value is not None else (*GONE["append"], row)
 
 
 def _gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

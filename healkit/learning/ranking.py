@@ -134,7 +134,8 @@ class Ranker:
 
     def counts(self, context: Context) -> Mapping[str, int]:
         """Return how often each tool came after a context, or is a persona's habit."""
-        return self._habits.get(context) or self.after_two.get(context, {})
+        is_habit = context[0].startswith(_HABIT.format(""))
+        return (self._habits if is_habit else self.after_two).get(context, Counter())
 
     def learn(
         self, context: Context, tool: str, words: Sequence[str] = (), habit: Context | None = None
