@@ -288,7 +288,8 @@ def other_name(scene: Scene) -> Facts | None:
             if near is not None and (changed := _exchanged(text, asked, near[0])):
                 facts |= {"found": shown(near[0]), "part": text, "right": changed}
                 return complete({**facts, "about": "name_similar"})
-            return complete({**facts, "about": "name_known"})
+            if names not in values:  # what a message lists, it says itself
+                return complete({**facts, "about": "name_known"})
     return None
 
 
