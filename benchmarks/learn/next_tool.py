@@ -4,12 +4,15 @@
 
 Each conversation is left out once, with all that are tries of the same task; the rest teaches. Every call after the
 first is predicted, among all tools, from the calls before it; with intents, also from what the user had said last. Of
-equal scores the middle place counts.
+equal scores the middle place counts. Then personas: conversations in order, each predicted before it is learned, with
+the habit of its persona and without; simulated ones, whose habits differ at a share of the tools, and those of
+tau-bench, each under a persona by chance.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from logs import Call, Conversation, Log, bfcl_multi_turn, tau_bench
 
-from healkit.learning.ranking import START, Ranker, words_of
+from healkit.learning.ranking import START, Ranker, habit_of, words_of
 
 #: Tool → score, for what comes after these calls.
 Scores = Mapping[str, float]
@@ -94,6 +97,76 @@ def mean_reciprocal_rank(log: Log, make: Callable[..., Model], **options: bool) 
     return float(np.mean(found))
 
 
+def personas_in_order(
+    documents: Mapping[str, str], stream: Sequence[tuple[str, list[str]]], *, known: bool
+) -> float:
+    """Return the MRR over the last two thirds.
+
+    stream: persona and tools of each conversation. known: with the persona.
+    """
+    made, found = Ranker(), []
+    made.describe(documents)
+    for number, (persona, tools) in enumerate(stream):
+        context = START
+        for tool in tools:
+            habit = habit_of(persona, context[1]) if known else None
+            if context != START and 3 * number >= len(stream):
+                scores = dict(zip(made.tools, made.scores(context, (), habit), strict=True))
+                found.append(1 / rank(scores, tool))
+            made.learn(context, tool, (), habit)
+            context = (context[1], tool)
+    return float(np.mean(found))
+
+
+def simulated(seed: int, personas: int, differ: float, runs: int) -> list[tuple[str, list[str]]]:
+    """Make conversations of eight calls; at the share `differ` of 20 tools each persona has a next tool of its own."""
+    source = random.Random(seed)
+    tools = [f"tool_{number}" for number in range(20)]
+
+    def habits() -> dict[str, list[str]]:
+        return {last: source.sample(tools, 4) for last in ["", *tools]}
+
+    shared, own = habits(), [habits() for _ in range(personas)]
+    after = [{last: (mine if source.random() < differ else shared)[last] for last in shared} for mine in own]
+    stream = []
+    for _ in range(runs):
+        persona, last, calls = source.randrange(personas), "", []
+        for _ in range(8):
+            last = source.choices(after[persona][last], (0.6, 0.2, 0.15, 0.05))[0]
+            calls.append(last)
+        stream.append((str(persona), calls))
+    return stream
+
+
+def by_chance(log: Log, seed: int, personas: int) -> list[tuple[str, list[str]]]:
+    source = random.Random(seed)
+    stream = [
+        (str(source.randrange(personas)), [call.tool for call in one.calls]) for one in log.conversations
+    ]
+    source.shuffle(stream)
+    return stream
+
+
+def print_personas(logs: Sequence[Log]) -> None:
+    print(f"\n{'MRR in order':<58} without  with persona")
+    tools = {f"tool_{number}": f"tool_{number}" for number in range(20)}
+    rows = [
+        (f"simulated, {personas} personas, differ {differ}, {runs} runs", tools,
+         [simulated(seed, personas, differ, runs) for seed in range(4)])
+        for differ in (0, 0.3, 1) for personas in (2, 5) for runs in (60, 400)
+    ]  # fmt: skip
+    rows += [
+        (f"{log.name}, {many} personas by chance", log.documents, [by_chance(log, seed, many) for seed in range(3)])
+        for log in logs for many in (1, 2, 4)
+    ]  # fmt: skip
+    for name, documents, streams in rows:
+        found = [
+            np.mean([personas_in_order(documents, stream, known=known) for stream in streams])
+            for known in (False, True)
+        ]
+        print(f"{name:<58} {found[0]:>7.3f} {found[1]:>13.3f}", flush=True)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--gorilla", type=Path, help="a checkout of ShishirPatil/gorilla")
@@ -112,6 +185,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         ok &= ours[1] >= bound
         told = "  ".join(f"{value:>7.3f}" for value in [*simple, *ours])
         print(f"{log.name:<36} {told}  {bound:>6.2f} {'held' if ours[1] >= bound else 'MISSED'}", flush=True)
+    print_personas([log for log in logs if log.name.startswith("tau")])
     return 0 if ok else 1
 
 

@@ -26,24 +26,27 @@ from typing import Any, cast
 
 from healkit.contracts.failure import FACT_MAX_CHARS, FACTS_MAX, KNOWN_MAX, NEAR_MAX
 from healkit.errors import near_misses
-from healkit.facts import arrays, classes, columns, documents, plots, standard, tables, values
+from healkit.facts import arrays, classes, columns, documents, libraries, plots, standard, tables, values
 from healkit.facts.scene import PRIVATE, Facts, Scene, is_frame, similar
 from healkit.facts.tables import searched
 from healkit.facts.values import mapping
 
 Observer = Callable[[Scene], Facts | None]
 
-#: Exception types (by their bare names), a part of the message, and what reads the facts; the first that finds some.
+#: Exception types (by their bare names; empty for any), a part of the message, and what reads the facts; the first that
+#: finds some.
 _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("KeyError", "", (tables.merge_key, tables.missing_label, values.key)),
     ("KeyError", "", (classes.enum_name, plots.word_near)),
     ("KeyError ColumnNotFoundError ArrowInvalid", r"not found|to find column|in schema|FieldRef|^\w+$",
      (tables.other_column,)),
     ("AttributeError", "", (tables.polars_attribute, classes.coroutine_attribute, plots.axes_attribute)),
+    ("AttributeError ImportError TypeError", "has no attribute|cannot import name|unexpected keyword",
+     (libraries.gone,)),
     ("AttributeError", "", (classes.slots, classes.super_attribute)),
     ("AttributeError", "", (columns.missing_attribute, tables.column_attribute, arrays.class_for_model)),
     ("AttributeError TypeError", r"NoneType", (standard.nothing,)),
-    ("AttributeError", "", (standard.attribute,)),
+    ("AttributeError", "", (libraries.other_name, standard.attribute)),
     ("ImportError", r"cannot import name", (standard.moved,)),
     ("NameError", "", (standard.class_name, standard.inner_name)),
     ("TypeError", r"unsupported operand.* for \+: '(?:int|float)' and 'str'", (standard.summed,)),
@@ -144,6 +147,7 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("TypeError", r"object is not callable", (classes.called_property, values.shadowed, standard.called_value)),
     ("TypeError", r"must be|expected str|cannot be interpreted|bad operand|doesn't define", (standard.argument,)),
     ("TypeError", r"cannot unpack|context manager|item assignment|argument of type", (classes.own_lacks,)),
+    ("TypeError", r"positional arguments? .*given|too many positional|multiple values for", (libraries.by_position,)),
     ("TypeError", r"positional arguments? but", (classes.method_arguments,)),
     ("TypeError", r"unexpected keyword argument", (standard.keyword_known,)),
     ("TypeError", r"has no len|is not (?:iterable|subscriptable|callable)",
@@ -151,6 +155,7 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("TypeError", r"cannot unpack|unhashable|unsupported operand|not supported between", (classes.inside_library,)),
     ("TypeError", r"can only concatenate|indices must", (classes.inside_library,)),
     ("ValueError", r"to unpack", (classes.inside_library,)),
+    ("", "", (libraries.own_advice, libraries.other_name)),
 )  # fmt: skip
 
 
@@ -165,7 +170,7 @@ def observe(error: BaseException, innermost: TracebackType | None) -> Facts:
     try:
         scene, message, kind = Scene(error, innermost), str(error), type(error).__name__
         for names, pattern, observers in _OBSERVERS:
-            if kind in names.split() and re.search(pattern, message):
+            if (not names or kind in names.split()) and re.search(pattern, message):
                 for observer in observers:
                     if (found := observer(scene)) is not None:
                         return found if _is_short(found) else {}
@@ -200,6 +205,8 @@ def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[
     try:
         if isinstance(error, NameError):
             return _names_for(error, innermost), []
+        if libraries.removed_in(error, None if innermost is None else Scene(error, innermost)) is not None:
+            return [], []  # what replaces it need not be called like it
         wanted, known = _asked(error, innermost)
         names = _told(known)
         strict = isinstance(

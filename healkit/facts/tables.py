@@ -92,7 +92,8 @@ def searched(scene: Scene) -> tuple[list[Any], Any]:
 def column_attribute(scene: Scene) -> Facts | None:
     """Say which column an attribute was meant for, or what replaces a method that pandas removed."""
     owner, name = getattr(scene.error, "obj", None), getattr(scene.error, "name", None)
-    if is_series(owner) and type(name) is str and len(owner) and "has no attribute" in str(scene.error):
+    is_kept = type(name) is str and name not in GONE and "has no attribute" in str(scene.error)
+    if is_series(owner) and is_kept and len(owner):
         kind = "dt" if str(owner.dtype).startswith("datetime64") else "str" if is_text(owner.iloc[0]) else ""
         named, members = scene.name_of(owner), dir(getattr(owner, kind)) if kind else []
         facts = {"about": "column_accessor", "owner": named, "wanted": f"`{name}`", "accessor": f"`.{kind}`"}
@@ -108,13 +109,11 @@ def column_attribute(scene: Scene) -> Facts | None:
                 "known": known,
             }
         )
-    if not is_frame(owner) or type(name) is not str:
+    if type(name) is not str or not (is_frame(owner) or (is_series(owner) and name in GONE)):
         return None
     facts = {"owner": scene.name_of(owner) or "the table", "wanted": f"`{name}`"}
     if name in GONE:
-        written = facts["owner"].strip("`") if facts["owner"] != "the table" else "…"
-        instead = GONE[name][0].format(o=written, a="…", first="…", rest="")
-        return {**facts, "about": "method_gone", "instead": f"`{instead}`"}
+        return {**facts, "about": "method_gone", "kind": f"a {type(owner).__name__}"}
     found = nearest(name, owner.columns)
     if found is None:
         return {"about": "no_attribute", **facts, "kind": "a DataFrame"}
@@ -122,13 +121,14 @@ def column_attribute(scene: Scene) -> Facts | None:
 
 
 #: Attributes of a table or a series that pandas removed, and what to write, likeliest first: `{o}` is the object,
-#: `{a}` its arguments, `{first}` the first of them, `{rest}` the others.
+#: `{a}` its arguments, `{first}` the first of them, `{rest}` the others. What it appends is looked at by the fix.
 GONE = {
-    "append": ("pd.concat([{o}, {first}]{rest})", "pd.concat([{o}, pd.DataFrame([{first}])]{rest})"),
+    "append": ("pd.concat([{o}, {first}]{rest})",),
     "iteritems": ("{o}.items()",), "ix": ("{o}.loc", "{o}.iloc"), "as_matrix": ("{o}.to_numpy()",),
-    "get_value": ("{o}.at[{a}]",), "set_value": ("{o}.at[{a}]",), "sort": ("{o}.sort_values({a})",),
+    "get_value": ("{o}.at[{a}]",), "sort": ("{o}.sort_values({a})",),
     "order": ("{o}.sort_values({a})",), "applymap": ("{o}.map({a})",), "swaplevel_axis": ("{o}.swaplevel()",),
-    "lookup": ("{o}.loc[{a}]",), "mad": ("({o} - {o}.mean()).abs().mean()",), "get_values": ("{o}.to_numpy()",),
+    "lookup": ("np.array([{o}.at[row, column] for row, column in zip({a})])",),
+    "mad": ("({o} - {o}.mean()).abs().mean()",), "get_values": ("{o}.to_numpy()",),
     "is_monotonic": ("{o}.is_monotonic_increasing",), "pad": ("{o}.ffill({a})",), "backfill": ("{o}.bfill({a})",),
     "get_dtype_counts": ("{o}.dtypes.value_counts()",), "irow": ("{o}.iloc[{a}]",), "from_csv": ("pd.read_csv({a})",),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import re
 import sys
 from collections.abc import Iterator
@@ -76,8 +77,8 @@ def _own_attributes(site: Site) -> list[str]:
 
 def _foreign_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name, source = match["name"], site.source
-    if match["kind"] == "NoneType":
-        return
+    if match["kind"] not in TYPES and match["kind"] not in vars(collections):
+        return  # what another class calls so is not known
     for node in _wrong(site, name)[:1]:
         call = source.parents[node]
         given = call.args if isinstance(call, ast.Call) and call.func is node else []

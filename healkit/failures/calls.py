@@ -210,6 +210,18 @@ def _too_many_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(f"`{bare}` takes one argument fewer.", [Edit(left, end, "")], less=0.1)
 
 
+def _named_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Name the arguments that the function takes by name only, as its signature says."""
+    facts = site.failure.facts if site.failure is not None else {}
+    names = re.findall(r"`(\w+)`", facts.get("names", ""))
+    for call in _called(site, facts.get("function", "").strip("`"))[:1]:
+        moved = call.args[int(facts["kept"]) :]
+        if len(moved) == len(names):
+            starts = [site.source.span(one)[0] for one in moved]
+            edits = [Edit(at, at, f"{name}=") for at, name in zip(starts, names, strict=True)]
+            yield Proposal(f"{facts['function']} takes {facts['names']} by name.", edits)
+
+
 def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Await an `async def` function before its value is used."""
     source = site.source
@@ -287,6 +299,7 @@ FIXES: dict[str, Propose] = {
     "missing_argument": _missing_argument,
     "method_without_self": _method_without_self,
     "too_many_arguments": _too_many_arguments,
+    "named_only": _named_only,
     "keyword": _keyword,
     "unawaited": _unawaited,
 }

@@ -77,6 +77,8 @@ _CALL_ERROR = re.compile(
 _FOR_TOOLS = re.compile(
     r"; for a tool, [^.]*(?=\.)|(?:^|(?<=[.?!]) )(?:A tool |[^.?!;]*(?:`%vault grant |`hk\.provide`))[^.?!]*[.?!](?: |$)"
 )
+#: Where a message sends its reader for more.
+_ADDRESS = re.compile(r"\s*(?:For further information visit \S+|\(Background on this error at: \S+\))")
 _SUGGESTION = re.compile(r"Did you mean:? '([^']+)'\?")
 
 
@@ -315,7 +317,7 @@ def _fields(groups: Mapping[str, str | None], failure: Failure, near: list[str])
     """Return what can stand in the sentences about a failure."""
     return {
         "ename": bare(failure.ename),
-        "message": _short(failure.evalue, _MESSAGE_MAX_CHARS).rstrip("."),
+        "message": _short(_ADDRESS.sub("", failure.evalue), _MESSAGE_MAX_CHARS).rstrip("."),
         "near": " or ".join(f"`{_short(name)}`" for name in near),
         **{name: _short(piece or "") for name, piece in groups.items()},
         **{name: _short(fact, FACT_MAX_CHARS) for name, fact in failure.facts.items()},

@@ -42,7 +42,8 @@ _ARGUMENTS = {
     "date_range closed": ("=inclusive",), "to_datetime infer_datetime_format": ("",), "rename cols": ("=columns",),
     "groupby axis": ("",), "resample how": ("",), "sort_values by": ("",), "map axis": ("",), "sum axis": ("",),
     "read_csv squeeze": ("",), "read_csv date_parser": ("=date_format",), "value_counts columns": ("=subset",),
-    "rank pct_rank": ("=pct",), "DataFrame column": ("=columns",), "drop column": ("=columns",), "pivot aggfunc": (),
+    "rank pct_rank": ("=pct",), "DataFrame column": ("=columns",), "drop column": ("=columns",), "pivot aggfunc": (), "OneHotEncoder sparse": ("=sparse_output",), "sort reverse": ("=descending",),
+    "FacetGrid size": ("=height",), "PairGrid size": ("=height",), "JointGrid size": ("=height",), "lmplot size": ("=height",),
 }  # fmt: skip
 #: Names that numpy and pandas removed, where their messages do not say what to write.
 _GONE_NAMES = {
@@ -150,8 +151,9 @@ def _gone_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         outer = source.parents[node]
         call = outer if isinstance(outer, ast.Call) and outer.func is node else None
         given = [source.segment(one) for one in (*call.args, *call.keywords)] if call else []
-        for number, form in enumerate(GONE.get(name, ())):
-            if ("[{a}]" in form or "{first}" in form) and not given:
+        forms = _appended(site, call) if name == "append" else GONE.get(name, ())
+        for number, form in enumerate(forms):
+            if ("{a})]" in form or "[{a}]" in form or "{first}" in form) and not given:
                 continue
             rest = "".join(f", {one}" for one in given[1:])
             text = form.format(
@@ -163,6 +165,20 @@ def _gone_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(reason, [*source.replace(whole, text), *imported], less=0.03 * number)
 
 
+def _appended(site: Site, call: ast.Call | None) -> tuple[str, ...]:
+    """Return what does as `append` did with what it was given: a row as a dict, several tables, or a table."""
+    first = call.args[0] if call is not None and call.args else None
+    value = site.given.get(first.id) if isinstance(first, ast.Name) else None
+    if isinstance(first, ast.Dict) or isinstance(value, dict):
+        return ("pd.concat([{o}, pd.DataFrame([{first}])]{rest})",)
+    if isinstance(first, ast.List) or isinstance(value, list):
+        rows = first.elts if isinstance(first, ast.List) else value or ()
+        of_dicts = all(isinstance(one, dict | ast.Dict) for one in rows)
+        return (f"pd.concat([{{o}}, {'pd.DataFrame({first})' if of_dicts else '*{first}'}]{{rest}})",)
+    row = "pd.concat([{o}, pd.DataFrame([{first}])]{rest})"
+    return GONE["append"] if value is not None else (*GONE["append"], row)
+
+
 def _gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Write the name that the message or the release notes name instead of one that numpy or pandas removed."""
     name = match["wrong"].rpartition(".")[2]
@@ -171,7 +187,11 @@ def _gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in [n for n in site.nodes(ast.Attribute, near=False) if n.attr == name]:
         alias = site.source.segment(node.value)
         text = right if f"builtin `{told}`" in match[0] else f"{alias}.{right}"
-        if right:
+        call = site.source.parents[node]
+        if name == "asfarray" and isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
+            edits = [*site.source.replace(node, str(text)), *site.source.add_argument(call, "dtype=float")]
+            yield Proposal(f"`{alias}.{name}` was removed; it made floats.", edits)
+        elif right and name != "asfarray":
             yield Proposal(
                 f"`{alias}.{name}` was removed; use `{text}`.", site.source.replace(node, str(text))
             )

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import Table, delete, select
 
 from healkit.learning.facts import Learned, node_of
-from healkit.learning.ranking import START, Context, Ranker, words_of
+from healkit.learning.ranking import START, Context, Ranker, habit_of, words_of
 from healkit.store.models import LEARNING, TOOL_EDGES, TOOL_NODES, TOOL_SEQUENCES, TOOL_WORDS, TOOLS, upsert
 
 if TYPE_CHECKING:
@@ -59,7 +59,10 @@ class _Step(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """Call to learn from; `given` and `made` are the hashes of its values, `words` those of its intent."""
+    """Call to learn from; `given` and `made` are the hashes of its values, `words` those of its intent.
+
+    persona: whose habit it is; empty for a call inside a tool, which is the code's.
+    """
 
     tool: str
     began: datetime
@@ -68,6 +71,7 @@ class _Call(NamedTuple):
     given: frozenset[int]
     made: frozenset[int]
     words: Sequence[str] = ()
+    persona: str = ""
 
 
 @dataclass
@@ -142,7 +146,8 @@ class GraphLearner:
             made = _hashes(_parsed(said.get("result"))) if learned.succeeded else frozenset()
             given, intent = _hashes(_parsed(said.get("arguments"))), said.get("intent")
             words = words_of(intent) if isinstance(intent, str) else ()
-            call = _Call(tool, trace.timestamp, ended, learned.succeeded, given, made, words)
+            whose = _name(learned.persona)
+            call = _Call(tool, trace.timestamp, ended, learned.succeeded, given, made, words, whose)
             self._step(steps, call, START)
             self._sessions[key] = steps
             if len(self._sessions) > _SESSIONS_MAX:
@@ -162,8 +167,9 @@ class GraphLearner:
             for source in {step.tool for step in over if not step.values.isdisjoint(call.given)}:
                 self._edge(source, tool, "provides", well, began)
         context = beginning if previous is None else (previous.before, previous.tool)
-        kept = self.ranker.learn(context, tool, call.words)
-        self._changed.add((TOOL_SEQUENCES, (*context, tool)))
+        habit = habit_of(call.persona, context[1]) if call.persona else None
+        kept = self.ranker.learn(context, tool, call.words, habit)
+        self._changed.update((TOOL_SEQUENCES, (*key, tool)) for key in (context, habit) if key)
         self._changed.update((TOOL_WORDS, (word, tool)) for word in (kept and ("", *kept)))
         recent.append(_Step(tool, context[1], began, call.ended, call.made))
         del recent[:-_RECENT_MAX]
@@ -213,7 +219,7 @@ class GraphLearner:
             }
         if table is TOOL_SEQUENCES:
             before, last, tool = key
-            count = self.ranker.after_two[before, last][tool]
+            count = self.ranker.counts((before, last))[tool]
             return {"before": before, "last": last, "tool": tool, "count": count}
         word, tool = key
         count = (self.ranker.by_word[word] if word else self.ranker.intents)[tool]

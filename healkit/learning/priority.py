@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
 #: Another number computes everything anew: the next consumer begins at the first trace.
-MODEL_VERSION = 1
+MODEL_VERSION = 2
 DISCOUNT = 0.9
 _COLD = 0.5
 #: The least step of a value: it forgets what is more than about twenty runs old.

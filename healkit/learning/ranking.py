@@ -1,7 +1,8 @@
 """Ranking of tools: what comes next, and what an intent means.
 
-Four signals, each the logarithm of a probability or close to one: Kneser-Ney over the last call, the same over the
-last two, BM25 over names, descriptions and schemas, and a naive Bayes over the words of earlier intents. A softmax
+Five signals, each the logarithm of a probability or close to one: Kneser-Ney over the last call, over the last two, and
+over the last call of that persona; BM25 over names, descriptions and schemas; and a naive Bayes over the words of
+earlier intents. A softmax
 regression weighs them; it predicts each call before it learns from it (prequential), and has weights of its own for
 calls with an intent and without.
 
@@ -19,9 +20,9 @@ from typing import Any
 import numpy as np
 
 #: What the columns of `Ranker.signals` are.
-SIGNALS = ("after_one", "after_two", "description", "intents")
+SIGNALS = ("after_one", "after_two", "description", "intents", "habit")
 #: Before anything is learned: without an intent, and with one.
-_FIRST_WEIGHTS = ((0.2, 0.7, 0.0, 0.0), (0.2, 0.7, 0.3, 0.7))
+_FIRST_WEIGHTS = ((0.2, 0.35, 0.0, 0.0, 0.35), (0.2, 0.35, 0.3, 0.7, 0.35))
 _RATE = 0.1
 #: From this call on the regression learns from one call in so many; the counts learn from all.
 _ALL_UNTIL, _THEN_EVERY = 1_000, 64
@@ -42,6 +43,13 @@ Array = np.ndarray[Any, Any]
 #: What a call comes after: the one before the last, the last; empty at the beginning.
 Context = tuple[str, str]
 START: Context = ("", "")
+#: What is in the place of the call before the last in a context of a persona's habits; no tool is called so.
+_HABIT = "habit of {}"
+
+
+def habit_of(persona: str, last: str) -> Context:
+    """Return the context of what a persona calls after one call."""
+    return _HABIT.format(persona), last
 
 
 def words_of(text: str) -> list[str]:
@@ -68,6 +76,8 @@ class Ranker:
         #: The same with the number of different contexts in place of the count: Kneser-Ney's lower orders.
         self._ways_one: dict[str, Counter[str]] = defaultdict(Counter)
         self._ways: list[int] = []
+        #: The same for the calls of one persona after one call; they count no other way.
+        self._habits: dict[Context, Counter[str]] = defaultdict(Counter)
         #: Word → tool → intents with that word.
         self.by_word: dict[str, Counter[str]] = defaultdict(Counter)
         self.intents: Counter[str] = Counter()
@@ -103,9 +113,12 @@ class Ranker:
             self._ways.append(0)
 
     def count(self, context: Context, tool: str, times: int = 1) -> None:
-        """Count a call after a context."""
+        """Count a call after a context, or a persona's habit."""
         self._add(tool)
         last = context[1]
+        if context[0].startswith(_HABIT.format("")):
+            self._habits[context][tool] += times
+            return
         if not self.after_two[context][tool]:
             self._ways_one[last][tool] += 1
         self.after_two[context][tool] += times
@@ -119,16 +132,25 @@ class Ranker:
         for word in words:
             self.by_word[word][tool] += 1
 
-    def learn(self, context: Context, tool: str, words: Sequence[str] = ()) -> Sequence[str]:
+    def counts(self, context: Context) -> Mapping[str, int]:
+        """Return how often each tool came after a context, or is a persona's habit."""
+        is_habit = context[0].startswith(_HABIT.format(""))
+        return (self._habits if is_habit else self.after_two).get(context, Counter())
+
+    def learn(
+        self, context: Context, tool: str, words: Sequence[str] = (), habit: Context | None = None
+    ) -> Sequence[str]:
         """Predict a call and learn from it: the weights first, then the counts.
 
-        words: of its intent, if any; returns those that were counted.
+        words: of its intent, if any; returns those that were counted. habit: context of its persona's habits.
         """
         kept = tuple(dict.fromkeys(words))[:_WORDS_MAX]
         self.learned += 1
         if tool in self._place and (self.learned <= _ALL_UNTIL or self.learned % _THEN_EVERY == 0):
-            self._fit(self.signals(context, kept), self._place[tool], bool(kept))
+            self._fit(self.signals(context, kept, habit), self._place[tool], bool(kept))
         self.count(context, tool)
+        if habit is not None:
+            self.count(habit, tool)
         if kept:
             self.count_words(kept, tool)
         return kept
@@ -159,27 +181,28 @@ class Ranker:
         self.squares[at] += slope * slope
         self.weights[at] += _RATE * slope / np.sqrt(self.squares[at])
 
-    def scores(self, context: Context, words: Sequence[str] = ()) -> Array:
+    def scores(self, context: Context, words: Sequence[str] = (), habit: Context | None = None) -> Array:
         """Return a score for each of `tools`."""
         kept = tuple(dict.fromkeys(words))[:_WORDS_MAX]
-        found: Array = self.signals(context, kept) @ self.weights[int(bool(kept))]
+        found: Array = self.signals(context, kept, habit) @ self.weights[int(bool(kept))]
         return found
 
-    def signals(self, context: Context, words: Sequence[str] = ()) -> Array:
-        """Return a row of `SIGNALS` for each of `tools`."""
+    def signals(self, context: Context, words: Sequence[str] = (), habit: Context | None = None) -> Array:
+        """Return a row of `SIGNALS` for each of `tools`; without a habit, that is what all personas do."""
         many = len(self._place)
         base = np.array(self._ways) + 0.5
         base /= base.sum()
         one = self._smoothed(self._after_one.get(context[1]), base)
         lower = self._smoothed(self._ways_one.get(context[1]), base)
         two = self._smoothed(self.after_two.get(context), lower)
+        own = self._smoothed(self._habits.get(habit) if habit else None, two)
         told, meant = np.zeros(many), np.zeros(many)
         if words:
             for word in words:
                 for place, weight in self._documents.get(word, ()):
                     told[place] += weight
             meant = self._meant(words)
-        return np.column_stack([np.log(one), np.log(two), told, meant])
+        return np.column_stack([np.log(one), np.log(two), told, meant, np.log(own)])
 
     def _smoothed(self, counts: Counter[str] | None, lower: Array) -> Array:
         """Return Kneser-Ney's probabilities: discounted counts, and the rest shared out as the lower order has it."""

@@ -18,7 +18,7 @@ from healkit.contracts.execution import utc_now
 from healkit.errors import UsageInvalid, check_text, did_you_mean
 from healkit.learning.facts import node_of
 from healkit.learning.graph import GraphLearner, documents_of, stored_state
-from healkit.learning.ranking import SIGNALS, Context, Ranker, words_of
+from healkit.learning.ranking import SIGNALS, Context, Ranker, habit_of, words_of
 from healkit.learning.tool_graph import wilson_least
 from healkit.store.models import CHANGES, TOOL_NODES, TOOLS
 
@@ -86,8 +86,8 @@ class Suggester:
     ) -> Suggestions:
         """Suggest up to k tools.
 
-        intent: what is wanted, in words. after: the tools that were called before, the last one last. persona: only the
-        vault's tools that it can run. Raises `UsageInvalid` for a tool that is not known.
+        intent: what is wanted, in words. after: the tools that were called before, the last one last. persona: whose
+        habits count, and only the vault's tools that it can run. Raises `UsageInvalid` for a tool that is not known.
         """
         if not 1 <= k <= _K_MAX:
             raise UsageInvalid(f"k must be from 1 to {_K_MAX}, got {k}.")
@@ -146,7 +146,8 @@ class Suggester:
         if not kept:
             return Suggestions()
         words = tuple(dict.fromkeys(words))
-        signals = ranker.signals(context, words)[kept]
+        habit = habit_of(persona or DEFAULT_PERSONA, context[1])
+        signals = ranker.signals(context, words, habit)[kept]
         parts = signals * ranker.weights[int(bool(words))]
         scores = parts.sum(axis=1)
         odds = np.exp(scores - scores.max())
@@ -158,14 +159,15 @@ class Suggester:
             calls = {row[0]: (row[1], row[2]) for row in session.execute(asked)}
         return Suggestions(
             Suggestion(tool, float(odds[at]), _why(
-                ranker, tool, dict(zip(SIGNALS, over[at], strict=True)), context, words, calls.get(tool, (0, 0))
+                ranker, tool, dict(zip(SIGNALS, over[at], strict=True)), context, words, habit, calls.get(tool, (0, 0))
             ))
             for at, tool in best
         )  # fmt: skip
 
 
 def _why(
-    ranker: Ranker, tool: str, over: Mapping[str, float], context: Context, words: Sequence[str], calls: tuple[int, int]
+    ranker: Ranker, tool: str, over: Mapping[str, float], context: Context, words: Sequence[str], habit: Context,
+    calls: tuple[int, int],
 ) -> str:  # fmt: skip
     """Say what speaks most for a tool, and how its calls ended; over: signal → how far it is above other tools'."""
     count, successes = calls
@@ -176,7 +178,7 @@ def _why(
     else:
         ended = f"; {successes:,} of its {count:,} calls ended well"
     for signal in sorted(over, key=lambda name: -over[name]):
-        said = _told(ranker, tool, signal, context, words) if over[signal] > 0 else ""
+        said = _told(ranker, tool, signal, context, words, habit) if over[signal] > 0 else ""
         if said:
             return f"{said}{ended}."
     if not count:
@@ -184,7 +186,9 @@ def _why(
     return f"It was called {_times(count)}{'' if successes else ', and always failed'}."
 
 
-def _told(ranker: Ranker, tool: str, signal: str, context: Context, words: Sequence[str]) -> str:
+def _told(
+    ranker: Ranker, tool: str, signal: str, context: Context, words: Sequence[str], habit: Context
+) -> str:
     """Say what a signal is in numbers; empty where it says nothing."""
     if signal == "description":
         found = [word for word in words if ranker.describes(tool, word)]
@@ -200,6 +204,8 @@ def _told(ranker: Ranker, tool: str, signal: str, context: Context, words: Seque
         counts, where = ranker.after_two.get(context, {}), f"{context[0]} and {where}"
     elif signal in ("after_one", "after_two") and where:
         counts = ranker.after_one(where)
+    elif signal == "habit" and where:
+        counts, where = ranker.counts(habit), f"{where} for this persona"
     seen = counts.get(tool, 0)
     return f"It came after {where} in {seen:,} of {sum(counts.values()):,} cases" if seen else ""
 

@@ -330,6 +330,7 @@ class Views:
 
     def is_open_to(self, view: DataView, persona: str) -> bool:
         """Return whether an execution for that persona was given the view or returned it, or a user named it."""
+        self._keeper.wait()
         return self._keeper.views.is_open_to(view, persona)
 
     def list(self, limit: int = 100, kind: str | None = None) -> ViewList:

@@ -32,7 +32,7 @@ from sqlmodel import col
 from healkit import plain_files
 from healkit.contracts.audit import MentionedView
 from healkit.contracts.data import DataView, ViewColumn
-from healkit.contracts.execution import utc_now
+from healkit.contracts.execution import TRIED_ORIGINS, utc_now
 from healkit.crossing import view_files
 from healkit.crossing.values import BadValue, CannotCross
 from healkit.errors import (
@@ -146,11 +146,13 @@ class DataViews:
     def is_open_to(self, view: DataView, persona: str) -> bool:
         """Return whether an execution for that persona was given the view or returned it, or a user named it.
 
-        Where a tool is called `user` too, who named it is not known.
+        Trials and searches do not count: nobody accepted the code that they gave it to. Where a tool is called `user`
+        too, who named it is not known.
         """
         log = table_of(ExecutionLog)
         used = select(USES.c.sha256).join(log, log.c.trace_id == USES.c.trace_id)
-        mine = used.where(USES.c.sha256 == view.sha256, log.c.persona == persona).limit(1)
+        accepted = log.c.persona == persona, func.coalesce(log.c.origin, "").not_in(TRIED_ORIGINS)
+        mine = used.where(USES.c.sha256 == view.sha256, *accepted).limit(1)
         users = VIEWS.c.sha256 == view.sha256, VIEWS.c.created_by == _BY_USER, VIEWS.c.named
         named = select(VIEWS.c.sha256).where(*users)
         tools = select(col(ToolRegistry.id)).where(col(ToolRegistry.tool_name) == _BY_USER)

@@ -188,9 +188,9 @@ def test_numbers_of_another_way_of_counting_are_made_anew(
 ) -> None:
     learn(database, *[trace("f", n % 3 > 0) for n in range(20)])
     before = learned(database)
-    monkeypatch.setattr("healkit.learning.consumer.MODEL_VERSION", 2)
-    monkeypatch.setattr("healkit.learning.priority.MODEL_VERSION", 2)
+    monkeypatch.setattr("healkit.learning.consumer.MODEL_VERSION", 3)
+    monkeypatch.setattr("healkit.learning.priority.MODEL_VERSION", 3)
     assert LearningService(database).catch_up() == 20
     after = learned(database)
     assert after["learnedvalue"] == before["learnedvalue"]
-    assert {row[-2] for row in after["learnedtrace"]} == {2}
+    assert {row[-2] for row in after["learnedtrace"]} == {3}

@@ -57,6 +57,25 @@ def test_what_usually_comes_next_is_suggested_first(healkit: Healkit) -> None:
 
 
 @LEARN_3
+def test_a_persona_is_suggested_what_it_does_itself(healkit: Healkit) -> None:
+    add_tools(healkit)
+    habits = {"ana": ["track", "refund"], "ben": ["track", "invoice"]}
+    steps = [(tool, persona) for _ in range(4) for persona, tools in habits.items() for tool in tools]
+    collect(
+        healkit.database,
+        *(trace(tool, at_s=9 * n, persona=persona) for n, (tool, persona) in enumerate(steps)),
+    )
+    best = healkit.suggest(after="track", persona="ana")[0]
+    assert best.tool == "refund"
+    assert best.why == "It came after track for this persona in 4 of 4 cases; 4 of its 4 calls ended well."
+    assert healkit.suggest(after="track", persona="ben")[0].tool == "invoice"
+    with Healkit(healkit.path) as again:  # as it was stored
+        assert again.suggest(after="track", persona="ana")[0].tool == "refund"
+    shares = {one.tool: one.share for one in healkit.suggest(after="track", persona="default")}
+    assert shares["refund"] == pytest.approx(shares["invoice"], rel=0.2)
+
+
+@LEARN_3
 def test_an_intent_is_learned_from_what_was_run_for_it(healkit: Healkit) -> None:
     add_tools(healkit)
     asked = "my money, I want it"

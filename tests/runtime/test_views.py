@@ -24,6 +24,7 @@ from waiting import wait_until
 from healkit import Config, Healkit
 from healkit.errors import ArgumentsInvalid, ConfigError, ViewChanged, ViewError, ViewGone, ViewNotFound
 from healkit.runtime.execution import arguments_of
+from healkit.runtime.executor import ExecutionRequest
 
 pytestmark = pytest.mark.requirement("DATA-3")
 
@@ -276,3 +277,15 @@ def test_a_malformed_row_is_named_and_can_be_removed(healkit: Healkit, column: s
         healkit.views.list()
     healkit.views.remove("bad")
     assert [view.name for view in healkit.views.list()] == ["good"]
+
+
+@pytest.mark.parametrize("origin", ["trial", "search"])
+def test_a_view_is_not_open_to_a_persona_because_of_a_trial(healkit: Healkit, origin: str) -> None:
+    healkit.vault.add("total", TOTAL)
+    tried = ExecutionRequest("total", "alice", {"df": frame()}, origin=origin, code=TOTAL)
+    assert healkit.runner.perform(tried).failure is None
+    (view,) = healkit.views.list()
+    assert not healkit.views.is_open_to(view, "alice")
+    healkit.execute("total", "alice", {"df": frame()})
+    assert healkit.views.is_open_to(view, "alice")
+    assert not healkit.views.is_open_to(view, "bob")

@@ -1,0 +1,126 @@
+"""Libraries without rows of their own: what they say, what their objects have, what they removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from library_failures import Example, run
+
+from healkit.failures.catalogue import explain
+from healkit.failures.fixes import explained, proposals
+from healkit.failures.site import Site
+from healkit.pysource.source import Source
+
+FRAME = 'import pandas as pd\nrivers = pd.DataFrame({"name": ["Elbe"], "km": [1094]})\n'
+
+
+def fixes(code: str, folder: Path) -> list[str]:
+    """Return the last lines of what the fixes make of code that fails, likeliest first."""
+    ran = run(Example("", "", "", code), folder)
+    site = Site(Source(code), "", ran.failure, given=ran.names)
+    made = [(fix.priority - one.less, text) for fix, one, text in proposals(site) if not one.guard]
+    return [text.strip().splitlines()[-1] for _, text in sorted(made, key=lambda item: -item[0])]
+
+
+@pytest.mark.parametrize(
+    ("line", "right"),
+    [
+        ('rivers.append({"name": "Oder", "km": 866}, ignore_index=True)',
+         'pd.concat([rivers, pd.DataFrame([{"name": "Oder", "km": 866}])], ignore_index=True)'),
+        ("rivers.append(rivers)", "pd.concat([rivers, rivers])"),
+        ("rivers.append([rivers, rivers])", "pd.concat([rivers, *[rivers, rivers]])"),
+        ('rivers.append([{"name": "Oder", "km": 866}])', 'pd.concat([rivers, pd.DataFrame([{"name": "Oder", "km": 866}])])'),
+        ('rivers["km"].append(rivers["km"])', 'pd.concat([rivers["km"], rivers["km"]])'),
+        ('rivers["km"].iteritems()', 'rivers["km"].items()'),
+    ],
+)  # fmt: skip
+def test_a_removed_method_is_written_as_what_does_the_same(line: str, right: str, tmp_path: Path) -> None:
+    found = fixes(f"{FRAME}{line}\n", tmp_path)
+    assert found[0] == right
+    assert not [one for one in found if ".add(" in one or ".apply(" in one]
+    exec(compile(f"{FRAME}{right}", "right", "exec"), {})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import numpy as np\nnp.in1d([1], [1, 2])\n",
+        "import scipy.stats\nscipy.stats.binom_test(3, 10)\n",
+        "import networkx as nx\nnx.to_numpy_matrix(nx.path_graph(3))\n",
+        "import pandas as pd\npd.Int64Index([1])\n",
+        "from sklearn.metrics import plot_confusion_matrix\n",
+        f"{FRAME}rivers.swapaxes(0, 1)\n",
+    ],
+)
+def test_a_removed_name_is_never_answered_with_a_similar_one(code: str, tmp_path: Path) -> None:
+    ran = run(Example("", "", "", code), tmp_path)
+    assert ran.failure.near == []
+    assert "Did you mean" not in explain(ran.failure).to_text()
+    wrong = ("union1d", "binomtest", "to_numpy_array", "Int64Dtype", "confusion_matrix", "swaplevel")
+    assert not [one for one in fixes(code, tmp_path) if any(f".{name}" in one for name in wrong)]
+
+
+def test_a_successor_with_other_arguments_is_named_and_not_written(tmp_path: Path) -> None:
+    code = "import networkx as nx\nnx.to_numpy_matrix(nx.path_graph(3))\n"
+    ran = run(Example("", "", "", code), tmp_path)
+    assert "`networkx.to_numpy_array`" in explain(ran.failure).why
+    assert fixes(code, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "right"),
+    [
+        ("from dataclasses import dataclass\n@dataclass(kw_only=True)\nclass Cup:\n    size: int\n    full: bool\nCup(3, True)\n",
+         "Cup(size=3, full=True)"),
+        ("def plot(data=None, *, x=None, y=None):\n    return x, y\nplot('a', 'b', data=[1])\n", "plot(x='a', y='b', data=[1])"),
+        ("from sklearn.metrics import confusion_matrix\nconfusion_matrix([1, 0], [1, 1], [0, 1])\n",
+         "confusion_matrix([1, 0], [1, 1], labels=[0, 1])"),
+        ("import duckdb\nduckdb.sql('create or replace table tides(harbour int)')\nduckdb.sql('select harbor from tides')\n",
+         "duckdb.sql('select harbour from tides')"),
+        ("from sqlalchemy import *\nbirds = Table('birds', MetaData(), Column('species', String))\nselect(birds.c.specis)\n",
+         "select(birds.c.species)"),
+        ("import polars as pl\nlake = pl.DataFrame({'depth': [3]})\nlake.sort('depth', reverse=True)\n",
+         "lake.sort('depth', descending=True)"),
+    ],
+)  # fmt: skip
+def test_the_live_object_names_what_is_meant(code: str, right: str, tmp_path: Path) -> None:
+    assert fixes(code, tmp_path)[:1] == [right]
+
+
+def test_a_column_is_not_offered_for_a_keyword_or_another_text(tmp_path: Path) -> None:
+    for call in ("draw(rivers, km_unit=3)", 'draw(rivers, bins="many")', 'draw(rivers, bins="kms")'):
+        code = f"{FRAME}def draw(data, bins=None):\n    raise ValueError(f'{{bins!r}} is not a valid estimator')\n{call}\n"
+        assert not [one for one in fixes(code, tmp_path) if '"km"' in one]
+
+
+@pytest.mark.parametrize(
+    ("code", "what", "fix"),
+    [
+        ("raise RuntimeError('`melt` was removed in 2.0; use `unpivot` instead')", "`melt` was removed in 2.0", "use `unpivot` instead"),
+        ("raise KeyError(\"not all values found in index 'lat'. Try method='nearest'.\")", "Not all values found in index 'lat'", ""),
+        ("raise NotImplementedError('`interp2d` was removed in 1.14.')", "`interp2d` was removed in 1.14.", ""),
+    ],
+)  # fmt: skip
+def test_a_library_s_own_message_is_told_with_its_advice(
+    code: str, what: str, fix: str, tmp_path: Path
+) -> None:
+    said = explained(run(Example("", "", "", code), tmp_path).failure)
+    assert what in said.what
+    assert said.fix == fix
+
+
+def test_reading_a_failure_of_the_user_s_own_object_runs_none_of_its_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = (
+        "class Own:\n    columns = property(lambda self: print('ran'))\n    def __getattr__(self, name):\n"
+        "        raise AttributeError(name)\nown = Own()\nown.colums\n"
+    )
+    ran = run(Example("", "", "", code), tmp_path)
+    assert ran.failure.facts.get("about") != "name_similar"
+    assert capsys.readouterr().out == ""
+
+
+def test_a_removed_function_of_numpy_keeps_what_it_did_to_the_type(tmp_path: Path) -> None:
+    assert fixes("import numpy as np\nnp.asfarray([1, 2])\n", tmp_path) == ["np.asarray([1, 2], dtype=float)"]
