@@ -3,6 +3,7 @@
     python benchmarks/bench_mistakes.py --half written --seed 1 --count 200 --out rows.jsonl
     python benchmarks/bench_mistakes.py --half measured --seed 7 --against rows.jsonl
     python benchmarks/bench_mistakes.py --play FOLDER
+    python benchmarks/bench_mistakes.py --claims
 
 Each failing cell is a working notebook of `cells/working` in which a program of `cells/mistakes.py` has planted one
 mistake. It is run in a kernel with healkit as its user would run it; then its card is read, and `hk.heal_cell` asked.
@@ -33,7 +34,8 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from cells.books import LOAD, Kernel, Run
+from cells.books import LOAD, Kernel, Run, card_words
+from cells.claims import Claim, claims
 from cells.mistakes import KINDS, Plant, half, working
 from cells.runs import Runner, Step, write_files
 
@@ -42,6 +44,8 @@ HALVES = ("written", "measured", "crossed")
 CELLS_PER_KERNEL = 60
 #: In these kinds the notebook itself stands in another order, so it does not run from the top.
 ORDER = ("cell_not_run", "cell_too_low", "cell_run_twice")
+#: A cell that does not fail in a kernel, or whose kernel ended.
+SKIPPED = {"fix": "skipped", "card": "skipped", "seconds": 0.0}
 CONFIG = "c = get_config()\nc.HistoryManager.enabled = False\n"
 #: A kernel as it was after `%load_ext healkit`, with its workers.
 RESET = """
@@ -65,13 +69,11 @@ def _asked():
     from healkit.defaults import default_healkit
     told = default_healkit().heal_cell()
     data = {f.name: getattr(told, f.name) for f in dataclasses.fields(told) if f.name != "report"}
-    plain = lambda v: dataclasses.asdict(v) if dataclasses.is_dataclass(v) else list(v) if isinstance(v, tuple) else str(v)
+    plain = lambda value: dataclasses.asdict(value) if dataclasses.is_dataclass(value) else str(value)
     print("\\n@@" + json.dumps({**data, "shown": str(told)}, default=plain))
 _asked()
 del _asked
 """
-#: Parts of a card that say something of their own, as its text has them.
-WORDS = re.compile(r"(?ms)^  (what|why|hint|fix|code|order|run) +(.*?)(?=^  \S|\Z)")
 NAMED = re.compile(r"(?:[Dd]id you mean:?|most similar (?:one )?is|you mean|write) ['\"`]([^'\"`]+)['\"`]")
 
 
@@ -191,7 +193,7 @@ class Judge:
         found = by_place[self.final]
         if any((found.value, found.printed) == (run[-1].value, run[-1].printed) for run in self.accepted):
             return ""
-        return f"gives {found.value[:300] or found.printed[:300]}"
+        return f"gives {found.value[:300] if found.value != 'None' else found.printed[:300]}"
 
     def fix(
         self, report: Mapping[str, Any], fix: Mapping[str, Any] | None, prompts: Mapping[str, int]
@@ -208,9 +210,7 @@ class Judge:
 
     def card(self, card: str) -> tuple[str, str]:
         """Return `right`, `weak`, `silent` or `false`, and why."""
-        words = {
-            name: " ".join(text.split()) if name != "code" else text for name, text in WORDS.findall(card)
-        }
+        words = card_words(card)
         plant, told = self.plant, " ".join(text for name, text in words.items() if name != "code")
         code = words.get("code", "").strip("\n")
         shown_anew = " ".join(code.split()) not in " ".join(self.plant.cells[self.failing].split())
@@ -312,12 +312,14 @@ def played(healer: Healer, plant: Plant) -> tuple[Run, int, dict[str, int]]:
     """Use a notebook until a cell fails; return that run, its turn, and the places of the cells by their prompts."""
     healer.begin(plant.cells, plant.files)
     prompts = {f"cell {place + 1}": place for place in range(len(plant.cells))}
-    for turn, place in enumerate(plant.turns):
+    turn = 0
+    while True:
+        place = plant.turns[turn]
         done = healer.kernel.run(plant.cells[place], f"c{place}")
         prompts[f"In [{done.count}]"] = place
-        if done.error:
-            break
-    return done, turn, prompts
+        if done.error or turn + 1 == len(plant.turns):
+            return done, turn, prompts
+        turn += 1
 
 
 def row_of(healer: Healer, runner: Runner, plant: Plant, step: Step) -> dict[str, Any]:
@@ -325,7 +327,7 @@ def row_of(healer: Healer, runner: Runner, plant: Plant, step: Step) -> dict[str
                            "error": step.error, "lost": plant.lost}  # fmt: skip
     done, failed_at, prompts = played(healer, plant)
     if not done.error:
-        return {**row, "fix": "skipped", "card": "skipped", "seconds": 0.0}
+        return {**row, **SKIPPED}
     judge = Judge(runner, plant, failed_at, step)
     report = healer.ask()
     wrong = judge.fix(report, report["fix"], prompts)
@@ -340,8 +342,15 @@ def row_of(healer: Healer, runner: Runner, plant: Plant, step: Step) -> dict[str
     shown = "\n".join(done.shown)
     card, why = judge.card(shown)
     changes = report["fix"]["code"] if report["fix"] else " ".join(report["cells"])
-    texts = {"cells": plant.cells, "turns": plant.turns, "files": dict(plant.files), "wrong": plant.wrong, "right": plant.right,
-             "message": step.message, "shown": shown, "heal": report["shown"], "edit": changes, "fix_why": wrong, "card_why": why}  # fmt: skip
+    texts = {
+        **{name: getattr(plant, name) for name in ("cells", "turns", "files", "wrong", "right")},
+        "message": step.message,
+        "shown": shown,
+        "heal": report["shown"],
+        "edit": changes,
+        "fix_why": wrong,
+        "card_why": why,
+    }
     return {
         **row,
         "outcome": report["outcome"],
@@ -374,8 +383,8 @@ def measure(which: str, seed: int, count: int, kinds: Sequence[str], jobs: int) 
                         try:
                             rows.append(row_of(healer, runner, plant, step))
                         except Exception as error:
-                            rows.append({"name": plant.name, "kind": plant.kind, "of": plant.of.name, "lost": plant.lost,
-                                         "fix": "skipped", "card": "skipped", "seconds": 0.0, "fix_why": repr(error)})  # fmt: skip
+                            lost = {name: getattr(plant, name) for name in ("name", "kind", "lost")}
+                            rows.append({**lost, **SKIPPED, "fix_why": repr(error)})
                             told(plant.name if which != "measured" else plant.kind, repr(error)[:300])
                             break
                         if len(rows) % 20 == 0:
@@ -467,9 +476,8 @@ def play(folder: Path) -> None:
                     places[f"In [{done.count}]"] = place
                     if done.error:
                         report = healer.ask()
-                        print(
-                            f"\n===== {path.name} cell {place + 1}: {done.error}\n{text}\n--- card\n{done.shown[0] if done.shown else ''}"
-                        )
+                        card = done.shown[0] if done.shown else ""
+                        print(f"\n===== {path.name} cell {place + 1}: {done.error}\n{text}\n--- card\n{card}")
                         print(f"--- heal: {report['outcome']}, {report['seconds']} s\n{report['shown']}")
                         if report["fix"]:
                             print(f"--- result\n{_result(runner, cells, place, report['fix'], places)}")
@@ -497,6 +505,24 @@ def _result(
     return "\n".join(lines)
 
 
+def print_claims() -> None:
+    """Print the cards that speak of another kind of object than the one that failed, each sentence once."""
+    every = claims(told)
+    wrong: dict[tuple[str, ...], list[Claim]] = defaultdict(list)
+    for claim in every:
+        if claim.other:
+            said = " ".join(claim.words.get(part, "") for part in ("what", "why"))
+            wrong[(claim.way, claim.error, claim.message, said, ", ".join(claim.other))].append(claim)
+    for (way, error, message, said, other), of in wrong.items():
+        owners = ", ".join(sorted({f"{claim.owner} ({claim.context})" for claim in of}))
+        print(f"{way}: {error}: {message}\n    of {owners}: {of[0].code!r}\n    speaks of {other}: {said}")
+    rows = {claim.way for of in wrong.values() for claim in of} - {"natural"}
+    counts = Counter(claim.owner for of in wrong.values() for claim in of)
+    every_row = {claim.way for claim in every} - {"natural"}
+    shown = {"cards": len(every), "of_another_object": sum(counts.values()), "by_owner": counts}
+    print(json.dumps({**shown, "rows": len(every_row), "rows_of_another_object": len(rows)}, indent=2))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
@@ -510,9 +536,14 @@ def main() -> None:
     parser.add_argument("--reveal", action="store_true", help="write the texts of the measured half too")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--play", type=Path, metavar="FOLDER", help="print what is shown for foreign cells")
+    parser.add_argument("--claims", action="store_true", help="print cards that speak of another object")
     options = parser.parse_args()
     if options.play is not None:
-        return play(options.play)
+        play(options.play)
+        return
+    if options.claims:
+        print_claims()
+        return
     rows = measure(options.half, options.seed, options.count, options.kinds, options.jobs)
     if options.half == "measured" and not options.reveal:
         rows = [without_texts(row) for row in rows]
@@ -527,7 +558,6 @@ def main() -> None:
     if options.against is not None:
         before = [json.loads(line) for line in options.against.read_text(encoding="utf-8").splitlines()]
         print("\n".join(changes(rows, before)) or "Nothing is judged otherwise.")
-    return None
 
 
 if __name__ == "__main__":

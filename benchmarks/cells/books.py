@@ -10,13 +10,16 @@ says which cases are for building on, and which are only counted.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dataclasses
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -185,6 +188,20 @@ class Kernel:
                 for value in values
             ]
         return Run(body["execution_count"], body.get("ename", ""), printed, tuple(shown), spent)
+
+
+#: Parts of a card that say something of their own, as its text has them.
+_WORDS = re.compile(r"(?ms)^  (what|why|hint|fix|code) +(.*?)(?=^  \S|\Z)")
+
+
+def card_words(shown: str) -> dict[str, str]:
+    """Return what a card says, part by part. code: with its lines; a `fix` that is nothing but code is `code`."""
+    found = {name: textwrap.dedent(f"{' ' * 13}{text.rstrip()}") for name, text in _WORDS.findall(shown)}
+    if "code" not in found and "fix" in found:
+        with contextlib.suppress(SyntaxError):
+            ast.parse(found["fix"])
+            found["code"] = found.pop("fix")
+    return {name: text if name == "code" else " ".join(text.split()) for name, text in found.items()}
 
 
 @contextlib.contextmanager
