@@ -36,7 +36,8 @@ from typing import Any
 import nbformat
 from cells.books import LOAD, Kernel, Run, card_words
 from cells.claims import Claim, claims
-from cells.mistakes import KINDS, Plant, half, working
+from cells.mistakes import Plant, half, working
+from cells.mistakes import kinds as all_kinds
 from cells.runs import Runner, Step, write_files
 
 HALVES = ("written", "measured", "crossed")
@@ -221,7 +222,7 @@ class Judge:
             if wrong and not wrong.startswith("in part"):
                 return "false", f"its code {wrong}"
         named = [name for name in NAMED.findall(told) if name not in (plant.right, plant.wrong)]
-        says = KINDS[plant.kind].says
+        says = all_kinds()[plant.kind].says
         exact = "{right}" in says and re.fullmatch(r"[\w .-]+", plant.right)
         if named and exact and plant.right.casefold() not in told.casefold() and len(says) == 1:
             return "false", f"names {named[0]!r} for {plant.right!r}"
@@ -254,7 +255,7 @@ def plants(which: str, seed: int, kinds: Sequence[str]) -> Iterator[Plant]:
     """Yield plants of a half, drawn by a seed: one of each kind, then another of each, until there are no more."""
     books = working()
     left: dict[str, list[Any]] = {}
-    for kind in sorted(kinds or KINDS):
+    for kind in sorted(kinds or all_kinds()):
         for of in books:
             halves = {half(kind), half(of.name)}
             if halves == ({which} if which != "crossed" else {"written", "measured"}):
@@ -274,7 +275,7 @@ def _turns(kind: str, books: Sequence[Any], chance: random.Random) -> Iterator[l
     """Yield the plants of a kind, from one notebook after the other; each time as many as may be tried for one."""
     every = []
     for of in books:
-        found = [dataclasses.replace(one, kind=kind) for one in KINDS[kind].plants(of, chance)]
+        found = [dataclasses.replace(one, kind=kind) for one in all_kinds()[kind].plants(of, chance)]
         chance.shuffle(found)
         if found:
             every.append(found)
@@ -476,7 +477,7 @@ def play(folder: Path) -> None:
                     places[f"In [{done.count}]"] = place
                     if done.error:
                         report = healer.ask()
-                        card = done.shown[0] if done.shown else ""
+                        card = re.split(r"\n  (?:locals|frames|record) ", "\n".join(done.shown))[0]
                         print(f"\n===== {path.name} cell {place + 1}: {done.error}\n{text}\n--- card\n{card}")
                         print(f"--- heal: {report['outcome']}, {report['seconds']} s\n{report['shown']}")
                         if report["fix"]:
@@ -530,7 +531,7 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200, help="failing cells")
-    parser.add_argument("--kinds", nargs="*", default=[], choices=sorted(KINDS), metavar="KIND")
+    parser.add_argument("--kinds", nargs="*", default=[], choices=sorted(all_kinds()), metavar="KIND")
     parser.add_argument("--out", type=Path, help="write a row for each cell here, as JSON lines")
     parser.add_argument("--against", type=Path, help="print what is judged otherwise than in these rows")
     parser.add_argument("--reveal", action="store_true", help="write the texts of the measured half too")
