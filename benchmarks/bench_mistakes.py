@@ -63,18 +63,6 @@ def _again():
     ipython_extension.load_ipython_extension(shell)
 _again()
 """
-#: The report as data, and as it is shown.
-ASK = """
-def _asked():
-    import dataclasses, json
-    from healkit.defaults import default_healkit
-    told = default_healkit().heal_cell()
-    data = {f.name: getattr(told, f.name) for f in dataclasses.fields(told) if f.name != "report"}
-    plain = lambda value: dataclasses.asdict(value) if dataclasses.is_dataclass(value) else str(value)
-    print("\\n@@" + json.dumps({**data, "shown": str(told)}, default=plain))
-_asked()
-del _asked
-"""
 NAMED = re.compile(r"(?:[Dd]id you mean:?|most similar (?:one )?is|you mean|write) ['\"`]([^'\"`]+)['\"`]")
 
 
@@ -110,19 +98,6 @@ class Healer:
         nbformat.write(nbformat.v4.new_notebook(cells=made), self.notebook)
         done = self.kernel.run(RESET.replace("FOLDER", repr(str(self.folder))), history=False)
         assert not done.error, done
-
-    def ask(self) -> dict[str, Any]:
-        """Ask for the report on the newest failing cell."""
-        asked = self.kernel.run(ASK, history=False)
-        if asked.error:
-            return {
-                "outcome": f"raises {asked.error}",
-                "fix": None,
-                "cells": [],
-                "shown": "",
-                "seconds": asked.seconds,
-            }
-        return {**json.loads(asked.printed.rpartition("@@")[2]), "seconds": round(asked.seconds, 2)}
 
 
 # The judge
@@ -330,7 +305,7 @@ def row_of(healer: Healer, runner: Runner, plant: Plant, step: Step) -> dict[str
     if not done.error:
         return {**row, **SKIPPED}
     judge = Judge(runner, plant, failed_at, step)
-    report = healer.ask()
+    report = healer.kernel.ask()
     wrong = judge.fix(report, report["fix"], prompts)
     ticked = report["shown"].startswith("✓") or report["outcome"] == "rerun"
     if wrong == "silent":
@@ -476,7 +451,7 @@ def play(folder: Path) -> None:
                     done = healer.kernel.run(text, f"c{place}")
                     places[f"In [{done.count}]"] = place
                     if done.error:
-                        report = healer.ask()
+                        report = healer.kernel.ask()
                         card = re.split(r"\n  (?:locals|frames|record) ", "\n".join(done.shown))[0]
                         print(f"\n===== {path.name} cell {place + 1}: {done.error}\n{text}\n--- card\n{card}")
                         print(f"--- heal: {report['outcome']}, {report['seconds']} s\n{report['shown']}")

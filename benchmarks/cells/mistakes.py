@@ -1,8 +1,8 @@
 """Mistakes that programs plant in working cells.
 
-`kinds` has them by name; they stand in `code_mistakes` and `data_mistakes`. Each is a function that yields the plants of
-a working notebook: the notebook with one mistake in it, and what stood there. Where a plant does not fail when it is
-run, it is no mistake and is left out; so a kind may be generous. What a cell gave without the mistake is the right
+`kinds` has them by name; they stand in `code_mistakes` and `data_mistakes`. Each is a function that yields the plants
+of a working notebook: the notebook with one mistake in it, and what stood there. Where a plant does not fail when it
+is run, it is no mistake and is left out; so a kind may be generous. What a cell gave without the mistake is the right
 result of its repair, except where a plant has a `reference` of its own, or is `lost`: what is right cannot be known
 from what is left, and any fix is an invention.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import hashlib
 import importlib
 import random
@@ -137,10 +138,15 @@ def plant(
     )
 
 
+@functools.cache
+def _nodes(text: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(text)))
+
+
 def nodes(of: Working, *types: type) -> Iterator[tuple[int, Any]]:
     """Yield the nodes of those types, with the places of their cells."""
     for place, text in enumerate(of.cells):
-        for node in ast.walk(ast.parse(text)):
+        for node in _nodes(text):
             if isinstance(node, types):
                 yield place, node
 
@@ -204,7 +210,7 @@ def typo(word: str, chance: random.Random) -> str:
 
 def renamed(text: str, old: str, new: str) -> str:
     """Rename a name in a cell, wherever it is read or bound."""
-    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name) and node.id == old]
+    found = [node for node in _nodes(text) if isinstance(node, ast.Name) and node.id == old]
     for node in sorted(found, key=lambda node: span(text, node), reverse=True):
         first, last = span(text, node)
         text = text[:first] + new + text[last:]
@@ -228,10 +234,7 @@ def bound_in(text: str) -> list[str]:
 
 
 def reads(text: str, name: str) -> bool:
-    return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-        for n in ast.walk(ast.parse(text))
-    )
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in _nodes(text))
 
 
 def is_table(of: Working) -> bool:

@@ -484,3 +484,59 @@ settings = dict(settings)
 # %%
 volume = settings["width"] * settings["depth"]
 print("Volume " + str(volume), bad_lines[0])
+# === queue_of_jobs: plain
+# %%
+jobs = ["build", "test", "deploy"]
+done = []
+durations = {"build": 12, "test": 30, "deploy": 5}
+# %%
+while len(jobs) > 1:
+    job = jobs.pop(0)
+    done.append(job)
+last = jobs[0]
+# %%
+jobs.remove(last)
+durations["rest"] = durations.pop(last)
+# %%
+numbers = list(durations.values())
+print("/".join(done), " + ".join(map(str, numbers)), last)
+# === lines: plain
+# %%
+record = "2025-06-01,Ada,17,yes"
+fields = ["day", "name", "points", "member"]
+# %%
+record = record.split(",")
+entry = dict(zip(fields, record))
+# %%
+entry["points"] = int(entry["points"]) + 3
+member = entry.pop("member") == "yes"
+# %%
+summary = entry["name"] + " has " + str(entry["points"])
+print(summary, member, sorted(entry))
+# === zones: plain
+# %%
+from datetime import datetime, timedelta
+
+now = datetime(2025, 9, 1, 12, 0)
+deadlines = {"draft": datetime(2025, 9, 3, 18, 0), "final": datetime(2025, 9, 10, 9, 0)}
+# %%
+left = {name: deadline - now for name, deadline in deadlines.items()}
+soon = [name for name, rest in left.items() if rest < timedelta(days=3)]
+# %%
+print(soon[0], left["final"].days, (now + timedelta(hours=36)).strftime("%d.%m. %H:%M"))
+# === downloads: plain
+# %%
+import asyncio
+
+async def download(url):
+    await asyncio.sleep(0)
+    if not url.startswith("https"):
+        raise ValueError("not safe: " + url)
+    return url.split("/")[-1]
+# %%
+name = await download("https://example.org/a.txt")
+length = len(name)
+# %%
+second = await download("https://example.org/data/b.csv")
+endings = [part.split(".")[1] for part in (name, second)]
+length, ",".join(endings)

@@ -385,3 +385,74 @@ income["name"] = income["country"].map(names)
 ordered = income.sort_values(by="growth", ascending=False)
 first = ordered.iloc[0]
 print(f"{first['name']}: {first['growth']:.2%}")
+# === museums: pandas
+# %% musees.csv
+"""
+musee,ville,entrees,prix
+Orsay,Paris,3200,16
+Fabre,Montpellier,410,9
+Unterlinden,Colmar,260,13
+Müllerhaus,Zürich,95,11
+"""
+# %%
+import pandas as pd
+
+museums = pd.read_csv("musees.csv")
+# %%
+museums["recette"] = museums["entrees"] * museums["prix"]
+museums = museums.set_index("musee")
+# %%
+largest = museums["recette"].idxmax()
+others = museums.drop(index=largest)
+largest, others["recette"].sum(), museums.loc["Müllerhaus", "ville"]
+# === members: pandas
+# %% members.csv
+"""
+member_id,name,joined,fee
+1,José,2023-02-01,40
+2,Zoë,2024-05-10,55
+3,Ann,2021-11-30,40
+"""
+# %%
+import pandas as pd
+
+members = pd.read_csv("members.csv")
+payments = pd.DataFrame({"member_id": [1, 2, 2, 3], "paid": [40, 25, 30, 10]})
+# %%
+members["joined"] = pd.to_datetime(members["joined"], format="%Y-%m-%d")
+members = members.rename(columns={"fee": "due"})
+members = members[["member_id", "name", "joined", "due"]]
+# %%
+paid = payments.groupby("member_id")["paid"].sum().reset_index()
+account = members.merge(paid, on="member_id", how="left")
+account["open"] = account["due"] - account["paid"]
+# %%
+recent = account[account["joined"] >= pd.Timestamp("2022-01-01")]
+print("Open:", ", ".join(recent["name"]))
+account.loc[account["open"] > 0, ["name", "open"]]
+# === orders_wide: pandas
+# %%
+import pandas as pd
+
+wide = pd.DataFrame({"order": [1, 2, 3], "qty": ["2", "5", "1"], "note": ["ok", "late", "ok"], "temp": [0, 0, 0]})
+wide = wide.drop(columns=["temp"])
+# %%
+wide["qty"] = wide["qty"].astype(int)
+wide = wide.drop(columns="note").set_index("order")
+# %%
+codes = [str(number) for number in wide.index]
+label = "-".join(map(str, wide["qty"]))
+print(label, codes)
+wide["qty"].mean()
+# === times: pandas
+# %%
+import pandas as pd
+
+log = pd.DataFrame({"at": ["2025-04-01 08:00", "2025-04-01 09:30", "2025-04-02 07:45"], "event": ["in", "out", "in"]})
+log["at"] = pd.to_datetime(log["at"], format="%Y-%m-%d %H:%M")
+# %%
+opening = pd.Timestamp("2025-04-01 07:00")
+log["hours"] = (log["at"] - opening).dt.total_seconds() / 3600
+# %%
+late = log[~(log["at"] < pd.Timestamp("2025-04-01 09:00"))]
+late["hours"].tolist(), late["event"].iloc[-1]
