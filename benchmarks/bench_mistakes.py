@@ -36,7 +36,7 @@ from typing import Any
 import nbformat
 from cells.books import LOAD, Kernel, Run, card_words
 from cells.claims import Claim, claims
-from cells.mistakes import Plant, half, working
+from cells.mistakes import Plant, half, whole, working
 from cells.mistakes import kinds as all_kinds
 from cells.runs import Runner, Step, write_files
 
@@ -74,8 +74,9 @@ class Healer:
     """Kernel with healkit, in which one notebook after the other is used."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp())
         self.home = Path(tempfile.mkdtemp())
+        self.folder = self.home / "notebooks"
+        self.folder.mkdir()
         profile = self.home / ".ipython" / "profile_default"
         profile.mkdir(parents=True)
         for name in ("ipython_config.py", "ipython_kernel_config.py"):
@@ -86,7 +87,6 @@ class Healer:
 
     def close(self) -> None:
         self.kernel.__exit__()
-        shutil.rmtree(self.folder, ignore_errors=True)
         shutil.rmtree(self.home, ignore_errors=True)
 
     def begin(self, cells: Sequence[str], files: Mapping[str, str]) -> None:
@@ -189,21 +189,23 @@ class Judge:
         words = card_words(card)
         plant, told = self.plant, " ".join(text for name, text in words.items() if name != "code")
         code = words.get("code", "").strip("\n")
-        shown_anew = " ".join(code.split()) not in " ".join(self.plant.cells[self.failing].split())
+        new = " ".join(code.split()) not in " ".join(plant.cells[self.failing].split())
         if (
-            code and shown_anew and self.step.error not in ("IndentationError", "TabError")
+            code and new and self.step.error not in ("IndentationError", "TabError")
         ):  # a card shows no indentation
             wrong = self._code(code)
-            if wrong and not wrong.startswith("in part"):
-                return "false", f"its code {wrong}"
+            ok = not wrong or wrong.startswith("in part")
+            return ("right", "its code") if ok else ("false", f"its code {wrong}")
         named = [name for name in NAMED.findall(told) if name not in (plant.right, plant.wrong)]
         says = all_kinds()[plant.kind].says
-        exact = "{right}" in says and re.fullmatch(r"[\w .-]+", plant.right)
-        if named and exact and plant.right.casefold() not in told.casefold() and len(says) == 1:
+        exact = says[0] == "{right}" and len(says) == 1 and re.fullmatch(r"[\w .-]+", plant.right)
+        if named and exact and not re.search(whole(plant.right), told, re.IGNORECASE):
             return "false", f"names {named[0]!r} for {plant.right!r}"
-        pattern = "|".join(says).format(right=re.escape(plant.right), wrong=re.escape(plant.wrong))
-        if code or re.search(pattern, told, re.IGNORECASE):
-            return "right", ""
+        if match := re.search(all_kinds()[plant.kind].never, told, re.IGNORECASE):
+            return "false", f"says {match[0]!r}"
+        pattern = "|".join(says).format(right=whole(plant.right), wrong=whole(plant.wrong))
+        if re.search(pattern, told, re.IGNORECASE):
+            return "right", "its words"
         said = [name for name in words if name not in ("what", "code")]
         return ("weak", "") if said else ("silent", "")
 

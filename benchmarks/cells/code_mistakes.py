@@ -363,7 +363,7 @@ def positional_for_keyword(of: Working, chance: random.Random) -> Plants:
             )
 
 
-@kind("missing", "required", "argument")
+@kind(r"required|missing \d|\bmissing\b.{{0,20}}argument")
 def argument_missing(of: Working, chance: random.Random) -> Plants:
     """A required argument is missing; what it was cannot be known."""
     for place, node in nodes(of, ast.Call):
@@ -374,7 +374,7 @@ def argument_missing(of: Working, chance: random.Random) -> Plants:
             )
 
 
-@kind(r"\(\)", "call", "parenthes")
+@kind(r"\(\)", "parenthes", "not called|call it")
 def call_parentheses_missing(of: Working, chance: random.Random) -> Plants:
     for place, node in nodes(of, ast.Call):
         if not node.args and not node.keywords:
@@ -382,7 +382,7 @@ def call_parentheses_missing(of: Working, chance: random.Random) -> Plants:
             yield swap(of, place, node, name, f"{name}()")
 
 
-@kind(r"\(", "parenthes", "round")
+@kind("parenthes", "round bracket", "{right}")
 def call_in_square_brackets(of: Working, chance: random.Random) -> Plants:
     for place, node in nodes(of, ast.Call):
         if len(node.args) == 1 and not node.keywords:
@@ -391,7 +391,7 @@ def call_in_square_brackets(of: Working, chance: random.Random) -> Plants:
                 yield swap(of, place, node, f"{name}[{argument}]", f"{name}(", wrong=f"{name}[")
 
 
-@kind(r"\[", "square", "bracket")
+@kind("square", "{right}")
 def index_in_parentheses(of: Working, chance: random.Random) -> Plants:
     for place, node in nodes(of, ast.Subscript):
         if isinstance(node.ctx, ast.Load) and not re.search(r":|\.\.\.", source(of, place, node.slice)):
@@ -399,7 +399,7 @@ def index_in_parentheses(of: Working, chance: random.Random) -> Plants:
             yield swap(of, place, node, f"{name}({inner})", f"{name}[", wrong=f"{name}(")
 
 
-@kind("return")
+@kind("return", never="finds nothing|missing key")
 def return_missing(of: Working, chance: random.Random) -> Plants:
     for place, node in nodes(of, ast.FunctionDef):
         returns = [n for n in ast.walk(node) if isinstance(n, ast.Return) and n.value is not None]
@@ -477,7 +477,7 @@ def text_plus_number(of: Working, chance: random.Random) -> Plants:
             yield swap(of, place, node, source(of, place, node.args[0]), "str", wrong="")
 
 
-@kind(r"int\(|float\(", "text", "number")
+@kind(r"int\(|float\(|convert|astype|integer|text")
 def number_as_text(of: Working, chance: random.Random) -> Plants:
     """A text that has to be made a number is not."""
     for place, node in nodes(of, ast.Call):
@@ -506,7 +506,7 @@ def equals_once(of: Working, chance: random.Random) -> Plants:
             yield swap(of, place, node, source(of, place, node).replace("==", "=", 1), "==", wrong="=")
 
 
-@kind("items", "values")
+@kind(r"\.items\(\)")
 def items_missing(of: Working, chance: random.Random) -> Plants:
     for place, node in nodes(of, ast.For, ast.comprehension):
         call = node.iter
@@ -526,7 +526,7 @@ def unpacked_into_too_many(of: Working, chance: random.Random) -> Plants:
 # Places and shapes
 
 
-@kind("index", "last", "range", "length", "items", "position", "{right}")
+@kind(r"last|only \d|positions? 0|0 to|ends? at|range\(|{right}")
 def off_by_one(of: Working, chance: random.Random) -> Plants:
     for place, node in nodes(of, ast.Subscript, ast.Call):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
@@ -631,13 +631,13 @@ def _without(of: Working, pattern: str) -> Iterator[tuple[int, str, re.Match[str
             yield place, text[: match.start()] + text[match.end() :], match
 
 
-@kind("comma", "{right}")
+@kind("comma")
 def comma_missing(of: Working, chance: random.Random) -> Plants:
     for place, text, _ in _without(of, r",(?= \S)"):
         yield plant(of, place, text, "", ",")
 
 
-@kind(":", "colon")
+@kind("colon|'{right}'")
 def colon_missing(of: Working, chance: random.Random) -> Plants:
     for place, text, _ in _without(of, r"(?<=[\w)\]]):$"):
         yield plant(of, place, text, "", ":")
@@ -649,7 +649,7 @@ def quote_missing(of: Working, chance: random.Random) -> Plants:
         yield plant(of, place, text, "", '"')
 
 
-@kind("bracket|parenthes|clos|[(\\[{{]")
+@kind("bracket|parenthes|closed|closing")
 def bracket_missing(of: Working, chance: random.Random) -> Plants:
     for place, text, match in _without(of, r"[)\]}]$"):
         yield plant(of, place, text, "", match[0])

@@ -45,14 +45,14 @@ def cell_too_low(of: Working, chance: random.Random) -> Plants:
             yield plant(of, to, tuple(cells), "", of.cells[place].split("\n")[0])
 
 
-@kind("twice|again|ran before|already|once|run cells?|drop|rename|overwr")
+@kind("twice|again|ran before|already|run cells?|overwr")
 def cell_run_twice(of: Working, chance: random.Random) -> Plants:
     for place in range(len(of.cells)):
         turns = [*range(place + 1), *range(place, len(of.cells))]
         yield plant(of, place, of.cells, "", "", turns=turns)
 
 
-@kind("inplace")
+@kind("inplace", "sorts? in place", never=r"finds nothing|without 'return'|missing key|a missing one")
 def inplace_assigned(of: Working, chance: random.Random) -> Plants:
     methods = (
         "sort_values",
@@ -92,7 +92,12 @@ def inplace_assigned(of: Working, chance: random.Random) -> Plants:
             )
 
 
-@kind("{wrong}.{{0,80}}(cell|In \\[|assign|overwr|line|again)", "overwr", "In \\[\\d+\\]|cell \\d+")
+@kind(
+    r"{wrong}.{{0,80}}(cell|In \[|assign|overwr|again)",
+    "overwr",
+    r"In \[\d+\]|cell \d+",
+    never=r"finds nothing|without 'return'|missing key|a missing one",
+)
 def name_overwritten(of: Working, chance: random.Random) -> Plants:
     """A result has the name of what it was made of, which a later cell still needs."""
     for place, text in enumerate(of.cells[:-1]):
@@ -110,7 +115,12 @@ def name_overwritten(of: Working, chance: random.Random) -> Plants:
                         yield plant(of, place, cells, other, name)
 
 
-@kind("{wrong}.{{0,80}}(cell|In \\[|assign|overwr|line|again)", "overwr", "In \\[\\d+\\]|cell \\d+")
+@kind(
+    r"{wrong}.{{0,80}}(cell|In \[|assign|overwr|again)",
+    "overwr",
+    r"In \[\d+\]|cell \d+",
+    never=r"finds nothing|without 'return'|missing key|a missing one",
+)
 def frame_overwritten(of: Working, chance: random.Random) -> Plants:
     """A cell in between makes of a frame something else, under the same name."""
     for place, node in columns(of) if of.library == "pandas" else ():
@@ -221,7 +231,7 @@ def number_unknown(of: Working, chance: random.Random) -> Plants:
         )
 
 
-@kind("sep|delimiter")
+@kind("sep|delimiter", never=r"finds nothing|without 'return'|missing key|a missing one")
 def wrong_separator(of: Working, chance: random.Random) -> Plants:
     for file, text in of.files.items():
         if file.endswith(".csv"):
@@ -242,7 +252,7 @@ def wrong_separator(of: Working, chance: random.Random) -> Plants:
             yield plant(of, place, call_with(of, place, node, rest), ",", "sep")
 
 
-@kind("header|skiprows|first (row|line)")
+@kind("header|skiprows|first (row|line)", never=r"finds nothing|without 'return'|missing key|a missing one")
 def wrong_header(of: Working, chance: random.Random) -> Plants:
     for file, text in of.files.items():
         if file.endswith(".csv"):

@@ -66,22 +66,27 @@ class Plant:
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """Kind of mistakes. plants: yields them. says: patterns, one of which a card that names the cause matches."""
+    """Kind of mistakes.
+
+    plants: yields them. says: patterns, one of which a card that names the cause matches. never: pattern of a cause
+    that it is not.
+    """
 
     name: str
     plants: Callable[[Working, random.Random], Iterator[Plant]]
     says: tuple[str, ...]
+    never: str
 
 
 _KINDS: dict[str, Kind] = {}
 Plants = Iterator[Plant]
 
 
-def kind(*says: str) -> Callable[[Callable[[Working, random.Random], Plants]], None]:
-    """Add a kind. says: patterns of what a card says of it; `{right}` and `{wrong}` stand for the plant's own."""
+def kind(*says: str, never: str = r"(?!)") -> Callable[[Callable[[Working, random.Random], Plants]], None]:
+    """Add a kind. In its patterns `{right}` and `{wrong}` stand for the plant's own, as whole words."""
 
     def add(plants: Callable[[Working, random.Random], Plants]) -> None:
-        _KINDS[plants.__name__] = Kind(plants.__name__, plants, says)
+        _KINDS[plants.__name__] = Kind(plants.__name__, plants, says, never)
 
     return add
 
@@ -113,6 +118,12 @@ def working() -> list[Working]:
             found.append(Working(name, library, tuple(body for title, body in blocks if not title), files))
     assert len({one.name for one in found}) == len(found)
     return found
+
+
+def whole(words: str) -> str:
+    """Return a pattern of words that are no part of a longer one, or of a path."""
+    first, last = r"(?<![\w/.])" if words[:1].isalnum() else "", r"(?!\w)" if words[-1:].isalnum() else ""
+    return f"{first}{re.escape(words)}{last}"
 
 
 # What the kinds are written with
