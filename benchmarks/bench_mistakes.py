@@ -8,8 +8,10 @@
 Each failing cell is a working notebook of `cells/working` in which a program of `cells/mistakes.py` has planted one
 mistake. It is run in a kernel with healkit as its user would run it; then its card is read, and `hk.heal_cell` asked.
 What is proposed first is followed in a process without healkit, and is right where it gives what the working notebook
-gives. Of the measured half only counts are shown, and kept: rows are not to be written against it. `--play` takes the
-`# %%` files of a folder instead, and prints what is shown below each failing cell, to be judged by eye.
+gives. Of the measured half only counts are shown, and kept: rows are not to be written against it. Prints one JSON
+object, and on stderr a table of the kinds. `--play` takes the `# %%` files of a folder instead, and prints what is
+shown below each failing cell, to be judged by eye; `--claims` prints the cards of `cells/claims.py` that speak of
+another object.
 """
 
 from __future__ import annotations
@@ -184,16 +186,18 @@ class Judge:
         then = [prompts.get(one["cell"], -1) for one in fix.get("then", ())]
         return "no such cell" if -1 in (place, *then) else self.wrong({place: fix["code"]}, then)
 
-    def card(self, card: str) -> tuple[str, str]:
+    def card(self, card: str, prompts: Mapping[str, int]) -> tuple[str, str]:
         """Return `right`, `weak`, `silent` or `false`, and why."""
         words = card_words(card)
         plant, told = self.plant, " ".join(text for name, text in words.items() if name != "code")
         code = words.get("code", "").strip("\n")
-        new = " ".join(code.split()) not in " ".join(plant.cells[self.failing].split())
+        new = not any(" ".join(code.split()) in " ".join(text.split()) for text in plant.cells)
         if (
             code and new and self.step.error not in ("IndentationError", "TabError")
         ):  # a card shows no indentation
-            wrong = self._code(code)
+            at = re.search(r"^  at line (\d+) of (In \[\d+\])", card, re.MULTILINE)
+            place = self.failing if at is None else prompts.get(at[2], self.failing)
+            wrong = self._code(code, place, self.step.line if at is None else int(at[1]))
             ok = not wrong or wrong.startswith("in part")
             return ("right", "its code") if ok else ("false", f"its code {wrong}")
         named = [name for name in NAMED.findall(told) if name not in (plant.right, plant.wrong)]
@@ -209,20 +213,24 @@ class Judge:
         said = [name for name in words if name not in ("what", "code")]
         return ("weak", "") if said else ("silent", "")
 
-    def _code(self, code: str) -> str:
-        """Put a card's code in the place of the lines that are most like it; say what is wrong with it."""
-        lines, new = self.plant.cells[self.failing].split("\n"), code.split("\n")
-        new = [line.removeprefix("             ") for line in new]
+    def _code(self, code: str, place: int, line: int) -> str:
+        """Put a card's code in the place of the lines of a cell that are most like it; say what is wrong with it."""
+        lines, new = self.plant.cells[place].split("\n"), code.split("\n")
         starts = range(max(1, len(lines) - len(new) + 1))
-        alike = [
-            difflib.SequenceMatcher(None, "\n".join(lines[i : i + len(new)]), "\n".join(new)).ratio()
-            for i in starts
-        ]
-        at = max(starts, key=lambda i: alike[i] + (i + 1 == self.step.line) * 0.2)
+        joined = ["\n".join(lines[i : i + len(new)]) for i in starts]
+        alike = [difflib.SequenceMatcher(None, text, code).ratio() for text in joined]
+        at = max(starts, key=lambda i: alike[i] + (i + 1 == line) * 0.2)
         indent = re.match(" *", lines[at])
         pad = indent[0] if indent is not None and not new[0].startswith(" ") else ""
         text = "\n".join([*lines[:at], *(pad + line for line in new), *lines[at + len(new) :]])
-        return self.wrong({self.failing: text}, (), top=False)
+        wrong = self.wrong({place: text}, (), top=False)
+        if wrong.startswith("raises") and place == self.failing:
+            past = [self.plant.cells[turn] for turn in self.plant.turns[: self.failed_at]]
+            step = self.runner.run([*past, text], self.plant.files)[-1]
+            same = (step.error, step.message) == (self.step.error, self.step.message)
+            if same and step.line >= at + 1 + len(new):
+                return ""  # a later line has the mistake too
+        return wrong
 
 
 # Plants that fail
@@ -318,7 +326,7 @@ def row_of(healer: Healer, runner: Runner, plant: Plant, step: Step) -> dict[str
         word = "right" if not wrong else "part" if wrong.startswith("in part") else "wrong"
         fix = word + (" ✓" if ticked else ", no ✓")
     shown = "\n".join(done.shown)
-    card, why = judge.card(shown)
+    card, why = judge.card(shown, prompts)
     changes = report["fix"]["code"] if report["fix"] else " ".join(report["cells"])
     texts = {
         **{name: getattr(plant, name) for name in ("cells", "turns", "files", "wrong", "right")},
@@ -527,15 +535,12 @@ def main() -> None:
         rows = [without_texts(row) for row in rows]
     if options.out is not None:
         options.out.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    print(table(rows))
-    print(
-        json.dumps(
-            {"half": options.half, "seed": options.seed, **summary(rows)}, indent=2, ensure_ascii=False
-        )
-    )
+    told(table(rows))
+    result = {"half": options.half, "seed": options.seed, **summary(rows)}
     if options.against is not None:
         before = [json.loads(line) for line in options.against.read_text(encoding="utf-8").splitlines()]
-        print("\n".join(changes(rows, before)) or "Nothing is judged otherwise.")
+        result["changed"] = changes(rows, before)
+    print(json.dumps(result, indent=2, ensure_ascii=False))
 
 
 if __name__ == "__main__":
