@@ -36,17 +36,14 @@ LOAD = "%load_ext healkit"
 TIMEOUT_S = 120
 
 
-#: The report on the newest failing cell as data, and as it is shown, asked without a trace in the notebook.
+#: The report on the newest failing cell as data, and as it is shown; run where no name of the notebook's is.
 ASK = """
-def _asked():
-    import dataclasses, json
-    from healkit.defaults import default_healkit
-    told = default_healkit().heal_cell(advisors=ADVISORS)
-    data = {f.name: getattr(told, f.name) for f in dataclasses.fields(told) if f.name != "report"}
-    plain = lambda value: {**dataclasses.asdict(value), "said": getattr(value, "said", "")}
-    print("\\n@@" + json.dumps({**data, "shown": str(told)}, default=plain))
-_asked()
-del _asked
+import dataclasses, json
+from healkit.defaults import default_healkit
+told = default_healkit().heal_cell(advisors=ADVISORS)
+data = {f.name: getattr(told, f.name) for f in dataclasses.fields(told) if f.name != "report"}
+plain = lambda value: {**dataclasses.asdict(value), "said": getattr(value, "said", "")}
+print("\\n@@" + json.dumps({**data, "shown": str(told)}, default=plain))
 """
 
 
@@ -206,7 +203,8 @@ class Kernel:
 
     def ask(self, advisors: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the report on the newest failing cell, with the `seconds` that it took."""
-        asked = self.run(ASK.replace("ADVISORS", repr(advisors)), history=False)
+        code = ASK.replace("ADVISORS", repr(advisors))
+        asked = self.run(f"exec({code!r}, {{}})", history=False)
         if asked.error:
             failed = {
                 "outcome": f"raises {asked.error}",
