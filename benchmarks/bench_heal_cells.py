@@ -29,19 +29,6 @@ from typing import Any
 from cells.books import HERE, LOAD, Book, Case, Kernel, Walk, books, cures, kernel_of
 
 PARTS = ("cells", "public", "speed", "memory")
-#: The report as JSON, asked without a trace in the notebook.
-ASK = """
-def _asked():
-    import dataclasses, json
-    from healkit.defaults import default_healkit
-    told = default_healkit().heal_cell(advisors=ADVISORS)
-    fix = lambda f: f and {**dataclasses.asdict(f), "said": f.said}
-    print(json.dumps({"outcome": told.outcome, "found": told.found, "reason": told.reason, "cells": told.cells,
-        "notes": told.notes, "fix": fix(told.fix), "others": [fix(f) for f in told.others],
-        "duration_s": told.duration_s}))
-_asked()
-del _asked
-"""
 #: The sentences and the code of the card below the failing cell, as JSON.
 EXPLAIN = """
 def _asked():
@@ -107,17 +94,17 @@ def edits_of(walk: Walk, fix: dict[str, Any] | None) -> dict[str, str]:
 
 def one(book: Book, case: Case, walk: Walk, advisors: list[str] | None) -> dict[str, Any]:
     """Ask for a fix of the cell that has just failed, and judge all that is shown."""
-    asked = walk.kernel.run(ASK.replace("ADVISORS", repr(advisors)), history=False)
+    report = walk.kernel.ask(advisors)
     row: dict[str, Any] = {
         "case": case.name,
         "kind": case.kind,
         "seen": case.seen,
-        "seconds": round(asked.seconds, 2),
+        "seconds": report["seconds"],
+        "outcome": report["outcome"],
+        "report": report,
     }
-    if asked.error:
-        return {**row, "outcome": "raises", "right": False, "wrong": asked.error, "shown": []}
-    report = json.loads(asked.printed.splitlines()[-1])
-    row |= {"outcome": report["outcome"], "report": report}
+    if report["outcome"].startswith("raises"):
+        return {**row, "right": False, "wrong": report["outcome"], "shown": []}
     rerun = [walk.names.get(label, label) for label in report["cells"]]
     if report["outcome"] == "rerun":
         wrong = (
@@ -267,9 +254,7 @@ def speed() -> dict[str, Any]:
             for mistake in MISTAKES:
                 assert kernel.run(mistake).error
                 healed = kernel.run("%heal")
-                report = json.loads(
-                    kernel.run(ASK.replace("ADVISORS", "None"), history=False).printed.splitlines()[-1]
-                )
+                report = kernel.ask()
                 advisor = report["fix"]["advisor"] if report["fix"] else report["outcome"]
                 if report["fix"] is None and turn:
                     searched.append(kernel.run("%heal --advisors rules,search").seconds)

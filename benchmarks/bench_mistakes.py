@@ -3,12 +3,15 @@
     python benchmarks/bench_mistakes.py --half written --seed 1 --count 200 --out rows.jsonl
     python benchmarks/bench_mistakes.py --half measured --seed 7 --against rows.jsonl
     python benchmarks/bench_mistakes.py --play FOLDER
+    python benchmarks/bench_mistakes.py --claims
 
 Each failing cell is a working notebook of `cells/working` in which a program of `cells/mistakes.py` has planted one
 mistake. It is run in a kernel with healkit as its user would run it; then its card is read, and `hk.heal_cell` asked.
 What is proposed first is followed in a process without healkit, and is right where it gives what the working notebook
-gives. Of the measured half only counts are shown, and kept: rows are not to be written against it. `--play` takes the
-`# %%` files of a folder instead, and prints what is shown below each failing cell, to be judged by eye.
+gives. Of the measured half only counts are shown, and kept: rows are not to be written against it. Prints one JSON
+object, and on stderr a table of the kinds. `--play` takes the `# %%` files of a folder instead, and prints what is
+shown below each failing cell, to be judged by eye; `--claims` prints the cards of `cells/claims.py` that speak of
+another object.
 """
 
 from __future__ import annotations
@@ -33,8 +36,10 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from cells.books import LOAD, Kernel, Run
-from cells.mistakes import KINDS, Plant, half, working
+from cells.books import LOAD, Kernel, Run, card_words
+from cells.claims import Claim, claims
+from cells.mistakes import Plant, half, whole, working
+from cells.mistakes import kinds as all_kinds
 from cells.runs import Runner, Step, write_files
 
 HALVES = ("written", "measured", "crossed")
@@ -42,6 +47,8 @@ HALVES = ("written", "measured", "crossed")
 CELLS_PER_KERNEL = 60
 #: In these kinds the notebook itself stands in another order, so it does not run from the top.
 ORDER = ("cell_not_run", "cell_too_low", "cell_run_twice")
+#: A cell that does not fail in a kernel, or whose kernel ended.
+SKIPPED = {"fix": "skipped", "card": "skipped", "seconds": 0.0}
 CONFIG = "c = get_config()\nc.HistoryManager.enabled = False\n"
 #: A kernel as it was after `%load_ext healkit`, with its workers.
 RESET = """
@@ -58,20 +65,6 @@ def _again():
     ipython_extension.load_ipython_extension(shell)
 _again()
 """
-#: The report as data, and as it is shown.
-ASK = """
-def _asked():
-    import dataclasses, json
-    from healkit.defaults import default_healkit
-    told = default_healkit().heal_cell()
-    data = {f.name: getattr(told, f.name) for f in dataclasses.fields(told) if f.name != "report"}
-    plain = lambda v: dataclasses.asdict(v) if dataclasses.is_dataclass(v) else list(v) if isinstance(v, tuple) else str(v)
-    print("\\n@@" + json.dumps({**data, "shown": str(told)}, default=plain))
-_asked()
-del _asked
-"""
-#: Parts of a card that say something of their own, as its text has them.
-WORDS = re.compile(r"(?ms)^  (what|why|hint|fix|code|order|run) +(.*?)(?=^  \S|\Z)")
 NAMED = re.compile(r"(?:[Dd]id you mean:?|most similar (?:one )?is|you mean|write) ['\"`]([^'\"`]+)['\"`]")
 
 
@@ -83,8 +76,9 @@ class Healer:
     """Kernel with healkit, in which one notebook after the other is used."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp())
         self.home = Path(tempfile.mkdtemp())
+        self.folder = self.home / "notebooks"
+        self.folder.mkdir()
         profile = self.home / ".ipython" / "profile_default"
         profile.mkdir(parents=True)
         for name in ("ipython_config.py", "ipython_kernel_config.py"):
@@ -95,7 +89,6 @@ class Healer:
 
     def close(self) -> None:
         self.kernel.__exit__()
-        shutil.rmtree(self.folder, ignore_errors=True)
         shutil.rmtree(self.home, ignore_errors=True)
 
     def begin(self, cells: Sequence[str], files: Mapping[str, str]) -> None:
@@ -107,19 +100,6 @@ class Healer:
         nbformat.write(nbformat.v4.new_notebook(cells=made), self.notebook)
         done = self.kernel.run(RESET.replace("FOLDER", repr(str(self.folder))), history=False)
         assert not done.error, done
-
-    def ask(self) -> dict[str, Any]:
-        """Ask for the report on the newest failing cell."""
-        asked = self.kernel.run(ASK, history=False)
-        if asked.error:
-            return {
-                "outcome": f"raises {asked.error}",
-                "fix": None,
-                "cells": [],
-                "shown": "",
-                "seconds": asked.seconds,
-            }
-        return {**json.loads(asked.printed.rpartition("@@")[2]), "seconds": round(asked.seconds, 2)}
 
 
 # The judge
@@ -191,7 +171,7 @@ class Judge:
         found = by_place[self.final]
         if any((found.value, found.printed) == (run[-1].value, run[-1].printed) for run in self.accepted):
             return ""
-        return f"gives {found.value[:300] or found.printed[:300]}"
+        return f"gives {found.value[:300] if found.value != 'None' else found.printed[:300]}"
 
     def fix(
         self, report: Mapping[str, Any], fix: Mapping[str, Any] | None, prompts: Mapping[str, int]
@@ -206,45 +186,51 @@ class Judge:
         then = [prompts.get(one["cell"], -1) for one in fix.get("then", ())]
         return "no such cell" if -1 in (place, *then) else self.wrong({place: fix["code"]}, then)
 
-    def card(self, card: str) -> tuple[str, str]:
+    def card(self, card: str, prompts: Mapping[str, int]) -> tuple[str, str]:
         """Return `right`, `weak`, `silent` or `false`, and why."""
-        words = {
-            name: " ".join(text.split()) if name != "code" else text for name, text in WORDS.findall(card)
-        }
+        words = card_words(card)
         plant, told = self.plant, " ".join(text for name, text in words.items() if name != "code")
         code = words.get("code", "").strip("\n")
-        shown_anew = " ".join(code.split()) not in " ".join(self.plant.cells[self.failing].split())
+        new = not any(" ".join(code.split()) in " ".join(text.split()) for text in plant.cells)
         if (
-            code and shown_anew and self.step.error not in ("IndentationError", "TabError")
+            code and new and self.step.error not in ("IndentationError", "TabError")
         ):  # a card shows no indentation
-            wrong = self._code(code)
-            if wrong and not wrong.startswith("in part"):
-                return "false", f"its code {wrong}"
+            at = re.search(r"^  at line (\d+) of (In \[\d+\])", card, re.MULTILINE)
+            place = self.failing if at is None else prompts.get(at[2], self.failing)
+            wrong = self._code(code, place, self.step.line if at is None else int(at[1]))
+            ok = not wrong or wrong.startswith("in part")
+            return ("right", "its code") if ok else ("false", f"its code {wrong}")
         named = [name for name in NAMED.findall(told) if name not in (plant.right, plant.wrong)]
-        says = KINDS[plant.kind].says
-        exact = "{right}" in says and re.fullmatch(r"[\w .-]+", plant.right)
-        if named and exact and plant.right.casefold() not in told.casefold() and len(says) == 1:
+        says = all_kinds()[plant.kind].says
+        exact = says[0] == "{right}" and len(says) == 1 and re.fullmatch(r"[\w .-]+", plant.right)
+        if named and exact and not re.search(whole(plant.right), told, re.IGNORECASE):
             return "false", f"names {named[0]!r} for {plant.right!r}"
-        pattern = "|".join(says).format(right=re.escape(plant.right), wrong=re.escape(plant.wrong))
-        if code or re.search(pattern, told, re.IGNORECASE):
-            return "right", ""
+        if match := re.search(all_kinds()[plant.kind].never, told, re.IGNORECASE):
+            return "false", f"says {match[0]!r}"
+        pattern = "|".join(says).format(right=whole(plant.right), wrong=whole(plant.wrong))
+        if re.search(pattern, told, re.IGNORECASE):
+            return "right", "its words"
         said = [name for name in words if name not in ("what", "code")]
         return ("weak", "") if said else ("silent", "")
 
-    def _code(self, code: str) -> str:
-        """Put a card's code in the place of the lines that are most like it; say what is wrong with it."""
-        lines, new = self.plant.cells[self.failing].split("\n"), code.split("\n")
-        new = [line.removeprefix("             ") for line in new]
+    def _code(self, code: str, place: int, line: int) -> str:
+        """Put a card's code in the place of the lines of a cell that are most like it; say what is wrong with it."""
+        lines, new = self.plant.cells[place].split("\n"), code.split("\n")
         starts = range(max(1, len(lines) - len(new) + 1))
-        alike = [
-            difflib.SequenceMatcher(None, "\n".join(lines[i : i + len(new)]), "\n".join(new)).ratio()
-            for i in starts
-        ]
-        at = max(starts, key=lambda i: alike[i] + (i + 1 == self.step.line) * 0.2)
+        joined = ["\n".join(lines[i : i + len(new)]) for i in starts]
+        alike = [difflib.SequenceMatcher(None, text, code).ratio() for text in joined]
+        at = max(starts, key=lambda i: alike[i] + (i + 1 == line) * 0.2)
         indent = re.match(" *", lines[at])
         pad = indent[0] if indent is not None and not new[0].startswith(" ") else ""
         text = "\n".join([*lines[:at], *(pad + line for line in new), *lines[at + len(new) :]])
-        return self.wrong({self.failing: text}, (), top=False)
+        wrong = self.wrong({place: text}, (), top=False)
+        if wrong.startswith("raises") and place == self.failing:
+            past = [self.plant.cells[turn] for turn in self.plant.turns[: self.failed_at]]
+            step = self.runner.run([*past, text], self.plant.files)[-1]
+            same = (step.error, step.message) == (self.step.error, self.step.message)
+            if same and step.line >= at + 1 + len(new):
+                return ""  # a later line has the mistake too
+        return wrong
 
 
 # Plants that fail
@@ -254,7 +240,7 @@ def plants(which: str, seed: int, kinds: Sequence[str]) -> Iterator[Plant]:
     """Yield plants of a half, drawn by a seed: one of each kind, then another of each, until there are no more."""
     books = working()
     left: dict[str, list[Any]] = {}
-    for kind in sorted(kinds or KINDS):
+    for kind in sorted(kinds or all_kinds()):
         for of in books:
             halves = {half(kind), half(of.name)}
             if halves == ({which} if which != "crossed" else {"written", "measured"}):
@@ -274,7 +260,7 @@ def _turns(kind: str, books: Sequence[Any], chance: random.Random) -> Iterator[l
     """Yield the plants of a kind, from one notebook after the other; each time as many as may be tried for one."""
     every = []
     for of in books:
-        found = [dataclasses.replace(one, kind=kind) for one in KINDS[kind].plants(of, chance)]
+        found = [dataclasses.replace(one, kind=kind) for one in all_kinds()[kind].plants(of, chance)]
         chance.shuffle(found)
         if found:
             every.append(found)
@@ -312,12 +298,14 @@ def played(healer: Healer, plant: Plant) -> tuple[Run, int, dict[str, int]]:
     """Use a notebook until a cell fails; return that run, its turn, and the places of the cells by their prompts."""
     healer.begin(plant.cells, plant.files)
     prompts = {f"cell {place + 1}": place for place in range(len(plant.cells))}
-    for turn, place in enumerate(plant.turns):
+    turn = 0
+    while True:
+        place = plant.turns[turn]
         done = healer.kernel.run(plant.cells[place], f"c{place}")
         prompts[f"In [{done.count}]"] = place
-        if done.error:
-            break
-    return done, turn, prompts
+        if done.error or turn + 1 == len(plant.turns):
+            return done, turn, prompts
+        turn += 1
 
 
 def row_of(healer: Healer, runner: Runner, plant: Plant, step: Step) -> dict[str, Any]:
@@ -325,9 +313,9 @@ def row_of(healer: Healer, runner: Runner, plant: Plant, step: Step) -> dict[str
                            "error": step.error, "lost": plant.lost}  # fmt: skip
     done, failed_at, prompts = played(healer, plant)
     if not done.error:
-        return {**row, "fix": "skipped", "card": "skipped", "seconds": 0.0}
+        return {**row, **SKIPPED}
     judge = Judge(runner, plant, failed_at, step)
-    report = healer.ask()
+    report = healer.kernel.ask()
     wrong = judge.fix(report, report["fix"], prompts)
     ticked = report["shown"].startswith("✓") or report["outcome"] == "rerun"
     if wrong == "silent":
@@ -338,10 +326,17 @@ def row_of(healer: Healer, runner: Runner, plant: Plant, step: Step) -> dict[str
         word = "right" if not wrong else "part" if wrong.startswith("in part") else "wrong"
         fix = word + (" ✓" if ticked else ", no ✓")
     shown = "\n".join(done.shown)
-    card, why = judge.card(shown)
+    card, why = judge.card(shown, prompts)
     changes = report["fix"]["code"] if report["fix"] else " ".join(report["cells"])
-    texts = {"cells": plant.cells, "turns": plant.turns, "files": dict(plant.files), "wrong": plant.wrong, "right": plant.right,
-             "message": step.message, "shown": shown, "heal": report["shown"], "edit": changes, "fix_why": wrong, "card_why": why}  # fmt: skip
+    texts = {
+        **{name: getattr(plant, name) for name in ("cells", "turns", "files", "wrong", "right")},
+        "message": step.message,
+        "shown": shown,
+        "heal": report["shown"],
+        "edit": changes,
+        "fix_why": wrong,
+        "card_why": why,
+    }
     return {
         **row,
         "outcome": report["outcome"],
@@ -374,8 +369,8 @@ def measure(which: str, seed: int, count: int, kinds: Sequence[str], jobs: int) 
                         try:
                             rows.append(row_of(healer, runner, plant, step))
                         except Exception as error:
-                            rows.append({"name": plant.name, "kind": plant.kind, "of": plant.of.name, "lost": plant.lost,
-                                         "fix": "skipped", "card": "skipped", "seconds": 0.0, "fix_why": repr(error)})  # fmt: skip
+                            lost = {name: getattr(plant, name) for name in ("name", "kind", "lost")}
+                            rows.append({**lost, **SKIPPED, "fix_why": repr(error)})
                             told(plant.name if which != "measured" else plant.kind, repr(error)[:300])
                             break
                         if len(rows) % 20 == 0:
@@ -466,10 +461,9 @@ def play(folder: Path) -> None:
                     done = healer.kernel.run(text, f"c{place}")
                     places[f"In [{done.count}]"] = place
                     if done.error:
-                        report = healer.ask()
-                        print(
-                            f"\n===== {path.name} cell {place + 1}: {done.error}\n{text}\n--- card\n{done.shown[0] if done.shown else ''}"
-                        )
+                        report = healer.kernel.ask()
+                        card = re.split(r"\n  (?:locals|frames|record) ", "\n".join(done.shown))[0]
+                        print(f"\n===== {path.name} cell {place + 1}: {done.error}\n{text}\n--- card\n{card}")
                         print(f"--- heal: {report['outcome']}, {report['seconds']} s\n{report['shown']}")
                         if report["fix"]:
                             print(f"--- result\n{_result(runner, cells, place, report['fix'], places)}")
@@ -497,6 +491,24 @@ def _result(
     return "\n".join(lines)
 
 
+def print_claims() -> None:
+    """Print the cards that speak of another kind of object than the one that failed, each sentence once."""
+    every = claims(told)
+    wrong: dict[tuple[str, ...], list[Claim]] = defaultdict(list)
+    for claim in every:
+        if claim.other:
+            said = " ".join(claim.words.get(part, "") for part in ("what", "why"))
+            wrong[(claim.way, claim.error, claim.message, said, ", ".join(claim.other))].append(claim)
+    for (way, error, message, said, other), of in wrong.items():
+        owners = ", ".join(sorted({f"{claim.owner} ({claim.context})" for claim in of}))
+        print(f"{way}: {error}: {message}\n    of {owners}: {of[0].code!r}\n    speaks of {other}: {said}")
+    rows = {claim.way for of in wrong.values() for claim in of} - {"natural"}
+    counts = Counter(claim.owner for of in wrong.values() for claim in of)
+    every_row = {claim.way for claim in every} - {"natural"}
+    shown = {"cards": len(every), "of_another_object": sum(counts.values()), "by_owner": counts}
+    print(json.dumps({**shown, "rows": len(every_row), "rows_of_another_object": len(rows)}, indent=2))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
@@ -504,30 +516,31 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200, help="failing cells")
-    parser.add_argument("--kinds", nargs="*", default=[], choices=sorted(KINDS), metavar="KIND")
+    parser.add_argument("--kinds", nargs="*", default=[], choices=sorted(all_kinds()), metavar="KIND")
     parser.add_argument("--out", type=Path, help="write a row for each cell here, as JSON lines")
     parser.add_argument("--against", type=Path, help="print what is judged otherwise than in these rows")
     parser.add_argument("--reveal", action="store_true", help="write the texts of the measured half too")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--play", type=Path, metavar="FOLDER", help="print what is shown for foreign cells")
+    parser.add_argument("--claims", action="store_true", help="print cards that speak of another object")
     options = parser.parse_args()
     if options.play is not None:
-        return play(options.play)
+        play(options.play)
+        return
+    if options.claims:
+        print_claims()
+        return
     rows = measure(options.half, options.seed, options.count, options.kinds, options.jobs)
     if options.half == "measured" and not options.reveal:
         rows = [without_texts(row) for row in rows]
     if options.out is not None:
         options.out.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    print(table(rows))
-    print(
-        json.dumps(
-            {"half": options.half, "seed": options.seed, **summary(rows)}, indent=2, ensure_ascii=False
-        )
-    )
+    told(table(rows))
+    result = {"half": options.half, "seed": options.seed, **summary(rows)}
     if options.against is not None:
         before = [json.loads(line) for line in options.against.read_text(encoding="utf-8").splitlines()]
-        print("\n".join(changes(rows, before)) or "Nothing is judged otherwise.")
-    return None
+        result["changed"] = changes(rows, before)
+    print(json.dumps(result, indent=2, ensure_ascii=False))
 
 
 if __name__ == "__main__":

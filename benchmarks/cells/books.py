@@ -10,18 +10,22 @@ says which cases are for building on, and which are only counted.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dataclasses
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import nbformat
 from jupyter_client.manager import start_new_kernel
@@ -30,6 +34,17 @@ HERE = Path(__file__).parent
 LOAD = "%load_ext healkit"
 #: How long a cell may take.
 TIMEOUT_S = 120
+
+
+#: The report on the newest failing cell as data, and as it is shown; run where no name of the notebook's is.
+ASK = """
+import dataclasses, json
+from healkit.defaults import default_healkit
+told = default_healkit().heal_cell(advisors=ADVISORS)
+data = {f.name: getattr(told, f.name) for f in dataclasses.fields(told) if f.name != "report"}
+plain = lambda value: {**dataclasses.asdict(value), "said": getattr(value, "said", "")}
+print("\\n@@" + json.dumps({**data, "shown": str(told)}, default=plain))
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,6 +200,36 @@ class Kernel:
                 for value in values
             ]
         return Run(body["execution_count"], body.get("ename", ""), printed, tuple(shown), spent)
+
+    def ask(self, advisors: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the report on the newest failing cell, with the `seconds` that it took."""
+        code = ASK.replace("ADVISORS", repr(advisors))
+        asked = self.run(f"exec({code!r}, {{}})", history=False)
+        if asked.error:
+            failed = {
+                "outcome": f"raises {asked.error}",
+                "found": "",
+                "reason": "",
+                "fix": None,
+                "others": [],
+                "notes": [],
+            }
+            return {**failed, "cells": [], "shown": "", "seconds": asked.seconds}
+        return {**json.loads(asked.printed.rpartition("@@")[2]), "seconds": round(asked.seconds, 2)}
+
+
+#: Parts of a card that say something of their own, as its text has them.
+_WORDS = re.compile(r"(?ms)^  (what|why|hint|fix|code) +(.*?)(?=^  \S|\Z)")
+
+
+def card_words(shown: str) -> dict[str, str]:
+    """Return what a card says, part by part. code: with its lines; a `fix` that is nothing but code is `code`."""
+    found = {name: textwrap.dedent(f"{' ' * 13}{text.rstrip()}") for name, text in _WORDS.findall(shown)}
+    if "code" not in found and "fix" in found:
+        with contextlib.suppress(SyntaxError):
+            ast.parse(found["fix"])
+            found["code"] = found.pop("fix")
+    return {name: text if name == "code" else " ".join(text.split()) for name, text in found.items()}
 
 
 @contextlib.contextmanager

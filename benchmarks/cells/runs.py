@@ -80,6 +80,8 @@ class Runner:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
 
     def run(self, texts: Sequence[str], files: Mapping[str, str] = {}, *, stop: bool = True) -> list[Step]:
         """Run texts in one namespace, beside those files. stop: end with the first that raises."""

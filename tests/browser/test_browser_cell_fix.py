@@ -254,7 +254,9 @@ def test_a_kernel_that_is_restarted_in_the_middle_edits_and_runs_nothing(noteboo
     shown = proposal(panel)
     assert book.page.evaluate(OFFERED, 2)
     book.page.evaluate("() => { jupyterapp.commands.execute('notebook:restart-kernel'); }")
-    expect(panel).to_contain_text("The kernel was restarted. Run the cells above, then this one.", timeout=SLOW_MS)
+    expect(panel).to_contain_text(
+        "The kernel was restarted. Run the cells above, then this one.", timeout=SLOW_MS
+    )
     expect(shown.get_by_role("button", name="✓ Apply and run")).to_be_disabled()
     assert not book.page.evaluate(OFFERED, 2)
     book.shot("37-restarted", panel)
@@ -324,7 +326,9 @@ def test_a_cell_that_failed_before_healkit_was_loaded_gets_its_card_and_its_fix(
     press(book.panel(1), "✓ Apply and run")
     expect(book.cell(1)).to_contain_text("Name: revenue", timeout=SLOW_MS)
     book.page.evaluate(SHOW_FIX, [1, 7])
-    expect(book.cell(1)).to_contain_text("The kernel was restarted. Run the cells above, then this one.", timeout=SLOW_MS)
+    expect(book.cell(1)).to_contain_text(
+        "The kernel was restarted. Run the cells above, then this one.", timeout=SLOW_MS
+    )
     assert book.problems == []
 
 
@@ -351,7 +355,9 @@ def test_a_restart_while_the_definition_runs_ends_it_there_and_what_was_applied_
     press(proposal(panel), "✓ Apply and run")
     expect(book.cell(2).locator(".jp-InputPrompt")).to_have_text("[*]:", timeout=SLOW_MS)
     book.page.evaluate("() => { jupyterapp.commands.execute('notebook:restart-kernel'); }")
-    expect(panel).to_contain_text("The kernel was restarted. Run the cells above, then this one.", timeout=SLOW_MS)
+    expect(panel).to_contain_text(
+        "The kernel was restarted. Run the cells above, then this one.", timeout=SLOW_MS
+    )
     book.shot("42-cut-short", panel)
     expect(panel.get_by_role("button", name="▶ Run")).to_be_disabled(timeout=SLOW_MS)
     assert "revenue" in text(book, 2)

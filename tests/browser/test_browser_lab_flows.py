@@ -168,7 +168,9 @@ def test_a_kernel_that_is_shut_down_in_the_middle_runs_nothing_and_the_button_sa
     else:
         proposal(book)
     book.page.evaluate(SHUT_DOWN)
-    expect(book.cell(2)).to_contain_text("The kernel was restarted. Run the cells above, then this one.", timeout=SLOW_MS)
+    expect(book.cell(2)).to_contain_text(
+        "The kernel was restarted. Run the cells above, then this one.", timeout=SLOW_MS
+    )
     expect(
         book.cell(2)
         .locator(".hk")

@@ -130,8 +130,12 @@ def test_arguments_are_typed_as_the_magic_takes_them(cli):
     )
     assert "Arguments need names: healkit run said text=x n=3." in cli("run", "said", "n=3", "x").stderr
     file = cli("run", "said.py")
-    assert (file.returncode, "'said.py' is a file, not a tool. Add it: healkit vault add said said.py" in file.stderr) == (
-        2, True,
+    assert (
+        file.returncode,
+        "'said.py' is a file, not a tool. Add it: healkit vault add said said.py" in file.stderr,
+    ) == (
+        2,
+        True,
     )
 
 

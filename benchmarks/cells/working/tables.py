@@ -262,3 +262,197 @@ votes["share"] = votes["votes"] / votes.groupby("district")["votes"].transform("
 winners = votes.loc[votes.groupby("district")["votes"].idxmax()]
 # %%
 winners[["district", "party", "share"]].to_dict(orient="records")
+# === cafes: pandas
+# %% cafes.csv
+"""
+café,ville,places,note
+Flore,Genève,42,4.5
+Zürcher Hof,Zürich,18,4.1
+Crémant,Genève,30,3.9
+"""
+# %%
+import pandas as pd
+
+cafes = pd.read_csv("cafes.csv")
+cafes = cafes.rename(columns={"café": "name", "ville": "town"})
+# %%
+seats = cafes.groupby("town")["places"].sum().reset_index()
+rated = cafes[~(cafes["note"] < 4)]
+# %%
+both = rated.merge(seats, on="town", suffixes=("", "_total"))
+both[["name", "places_total"]].sort_values("name", ascending=False)
+# === payroll: pandas
+# %% payroll.csv
+"""
+employee_id,name,salary,bonus_pct,hired
+7,Ada,54000,5,2019-04-01
+8,Ben,61000,10,2021-09-15
+9,Cleo,47500,0,2020-01-07
+"""
+# %%
+import pandas as pd
+
+payroll = pd.read_csv("payroll.csv", parse_dates=["hired"])
+payroll["bonus"] = payroll["salary"] * payroll["bonus_pct"] / 100
+# %%
+teams = pd.DataFrame({"employee_id": [7, 8, 9], "team": ["red", "blue", "red"]})
+joined = payroll.merge(teams, on="employee_id")
+# %%
+cost = joined.assign(total=joined["salary"] + joined["bonus"]).groupby("team")["total"].sum()
+early = joined[joined["hired"] < pd.Timestamp("2021-01-01")]
+cost["red"] - early["salary"].max()
+# === clicks: pandas
+# %% clicks.json
+"""
+{"page": ["home", "shop", "home", "help"], "user": ["u1", "u2", "u2", "u3"], "ms": [310, 1250, 480, 95]}
+"""
+# %%
+import json
+import pandas as pd
+
+with open("clicks.json") as source:
+    clicks = pd.DataFrame(json.load(source))
+slow = clicks["ms"] > 300
+# %%
+counts = clicks.loc[slow, "page"].value_counts()
+users = sorted(clicks["user"].unique())
+# %%
+print(", ".join(users))
+counts.to_dict()
+# === metered: pandas
+# %%
+import pandas as pd
+
+meter = pd.DataFrame({
+    "taken_at": ["2025-01-01 00:00", "2025-01-01 06:00", "2025-01-01 12:00", "2025-01-02 00:00"],
+    "kwh": [1.5, 2.25, 4.0, 3.25],
+})
+meter["taken_at"] = pd.to_datetime(meter["taken_at"])
+# %%
+meter = meter.set_index("taken_at")
+daily = meter["kwh"].resample("D").sum()
+# %%
+noon = meter.between_time("05:00", "13:00")
+spread = (noon["kwh"] - noon["kwh"].mean()).abs().mean()
+daily.max(), spread
+# === duplicates: pandas
+# %%
+import pandas as pd
+
+entries = pd.DataFrame({"email": ["a@x.org", "A@x.org ", "b@y.org"], "visits": [3, 4, 5]})
+entries["email"] = entries["email"].str.strip().str.lower()
+# %%
+merged = entries.groupby("email", as_index=False)["visits"].sum()
+domain = merged["email"].str.split("@").str[1]
+# %%
+merged = merged.assign(domain=domain).drop_duplicates(subset="domain")
+merged.set_index("email")
+# === bins: pandas
+# %%
+import numpy as np
+import pandas as pd
+
+values = pd.DataFrame({"group": ["a", "b", "a", "b", "a"], "value": [3.0, np.nan, 5.0, 8.0, 1.0]})
+values["value"] = values["value"].fillna(values["value"].median())
+# %%
+values["rank"] = values.groupby("group")["value"].rank()
+values["big"] = np.where(values["value"] > 3.5, "yes", "no")
+# %%
+crossed = pd.crosstab(values["group"], values["big"])
+crossed.loc["a", "yes"] + crossed.loc["b", "no"]
+# === lagged: pandas
+# %%
+import pandas as pd
+
+level = pd.DataFrame({"week": range(1, 7), "stock_level": [40, 38, 45, 41, 30, 52]})
+# %%
+level["previous"] = level["stock_level"].shift(1)
+level["change"] = level["stock_level"] - level["previous"]
+level = level.dropna(subset=["previous"])
+# %%
+falls = level[(level["change"] < 0) | (level["stock_level"] > 50)]
+falls.iloc[0]["week"], len(falls), falls["change"].cumsum().tolist()
+# === wide: pandas
+# %%
+import pandas as pd
+
+income = pd.DataFrame({"country": ["NO", "FR"], "2023": [61.0, 44.5], "2024": [63.5, 45.0]})
+names = pd.Series({"NO": "Norway", "FR": "France"})
+# %%
+income["growth"] = income["2024"] / income["2023"] - 1
+income["name"] = income["country"].map(names)
+# %%
+ordered = income.sort_values(by="growth", ascending=False)
+first = ordered.iloc[0]
+print(f"{first['name']}: {first['growth']:.2%}")
+# === museums: pandas
+# %% musees.csv
+"""
+musee,ville,entrees,prix
+Orsay,Paris,3200,16
+Fabre,Montpellier,410,9
+Unterlinden,Colmar,260,13
+Müllerhaus,Zürich,95,11
+"""
+# %%
+import pandas as pd
+
+museums = pd.read_csv("musees.csv")
+# %%
+museums["recette"] = museums["entrees"] * museums["prix"]
+museums = museums.set_index("musee")
+# %%
+largest = museums["recette"].idxmax()
+others = museums.drop(index=largest)
+largest, others["recette"].sum(), museums.loc["Müllerhaus", "ville"]
+# === members: pandas
+# %% members.csv
+"""
+member_id,name,joined,fee
+1,José,2023-02-01,40
+2,Zoë,2024-05-10,55
+3,Ann,2021-11-30,40
+"""
+# %%
+import pandas as pd
+
+members = pd.read_csv("members.csv")
+payments = pd.DataFrame({"member_id": [1, 2, 2, 3], "paid": [40, 25, 30, 10]})
+# %%
+members["joined"] = pd.to_datetime(members["joined"], format="%Y-%m-%d")
+members = members.rename(columns={"fee": "due"})
+members = members[["member_id", "name", "joined", "due"]]
+# %%
+paid = payments.groupby("member_id")["paid"].sum().reset_index()
+account = members.merge(paid, on="member_id", how="left")
+account["open"] = account["due"] - account["paid"]
+# %%
+recent = account[account["joined"] >= pd.Timestamp("2022-01-01")]
+print("Open:", ", ".join(recent["name"]))
+account.loc[account["open"] > 0, ["name", "open"]]
+# === orders_wide: pandas
+# %%
+import pandas as pd
+
+wide = pd.DataFrame({"order": [1, 2, 3], "qty": ["2", "5", "1"], "note": ["ok", "late", "ok"], "temp": [0, 0, 0]})
+wide = wide.drop(columns=["temp"])
+# %%
+wide["qty"] = wide["qty"].astype(int)
+wide = wide.drop(columns="note").set_index("order")
+# %%
+codes = [str(number) for number in wide.index]
+label = "-".join(map(str, wide["qty"]))
+print(label, codes)
+wide["qty"].mean()
+# === times: pandas
+# %%
+import pandas as pd
+
+log = pd.DataFrame({"at": ["2025-04-01 08:00", "2025-04-01 09:30", "2025-04-02 07:45"], "event": ["in", "out", "in"]})
+log["at"] = pd.to_datetime(log["at"], format="%Y-%m-%d %H:%M")
+# %%
+opening = pd.Timestamp("2025-04-01 07:00")
+log["hours"] = (log["at"] - opening).dt.total_seconds() / 3600
+# %%
+late = log[~(log["at"] < pd.Timestamp("2025-04-01 09:00"))]
+late["hours"].tolist(), late["event"].iloc[-1]
