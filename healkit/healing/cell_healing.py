@@ -211,7 +211,7 @@ class CellHealing:
 
     def _has_nothing_to_try(self) -> bool:
         """Return whether only rules are asked and they know no edit, which takes no worker to find out."""
-        if set(self._asked()) != {"rules"}:
+        if self._advisors is None or set(self._asked()) != {"rules"}:
             return False
         cell, near = self._cell, self._cell.failure.near
         program = program_of(cell.run, cell.namespace, cell.before, cell.history, cannot_cross={}, near=near)
