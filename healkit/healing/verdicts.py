@@ -602,7 +602,8 @@ def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
     if kind == "discards" or (raised and _conditions(trees[1]) > _conditions(trees[0])):
         return "It leaves something out, and one example alone asks for that."
     made_up = [sum(map(_is_made_up, ast.walk(tree))) for tree in trees]
-    invents = kind == "invents" or fills[1] - fills[0] or made_up[1] > made_up[0]
+    unset = any(was.failure.startswith(("NameError", "UnboundLocalError")) for _, was, _ in rows)
+    invents = kind == "invents" or fills[1] - fills[0] or (unset and made_up[1] > made_up[0])
     return "It makes a value up, and one example alone asks for that." if invents else ""
 
 

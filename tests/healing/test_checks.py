@@ -94,7 +94,7 @@ def test_a_silencing_patch_is_recognised(after: str, hides: bool) -> None:
         ("def f(x):\n    return 1 / x if x else 0.0\n", 0.0, False),
         ("def f(x):\n    if not x:\n        return []\n    return 1 / x\n", [], False),
         ("def f(x):\n    return 'An' + 'n' if x == 0 else 1 / x\n", "Ann", False),
-        ("def f(x):\n    limit = 42\n    return limit\n", 42, False),
+        ("def f(x):\n    limit = g(42)\n    return limit\n", 42, False),
         ("def f(x):\n    if x == 0:\n        return 8.0\n    return 1 / x\n", 8.0, True),
         ("def f(x):\n    return 1 / x if x else 0.25\n", 0.25, True),
         ("def f(x):\n    if x == 0:\n        return 1\n    return 1 / x\n", 1, False),
