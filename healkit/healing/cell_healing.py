@@ -434,7 +434,9 @@ class CellHealing:
         first: dict[str, float] = {}
         for attempt in attempts:
             patch = attempt.patch
-            if not attempt.plausible or (patch.author == "search" and attempt.verdict == "silenced"):
+            if not attempt.plausible or not attempt.results:
+                continue
+            if patch.author == "search" and attempt.verdict == "silenced":
                 continue
             standing = _standing(patch.kind, attempt.verdict)
             if patch.rank < first.setdefault(standing, patch.rank) - _AS_LIKELY and standing == "fixes":

@@ -479,7 +479,9 @@ class Healing:
             self._validator.find_lacking(checks, base)
         again = [self._rerun(check, was) for check, was in zip(checks, base, strict=True)]
         kept = settled(checks, base, again)
-        if self._blamed is None:  # else it is known that the called tool made its callers fail
+        if (
+            self._blamed is None and not self._is_cell
+        ):  # else it is known that the called tool made its callers fail
             passed = [check for check, was in zip(checks, base, strict=True) if was.outcome == "passed"]
             kept = tuple(check for check in kept if not check.shown or check in passed)
         self._note_missing(checks, base)
