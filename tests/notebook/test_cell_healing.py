@@ -400,7 +400,8 @@ def test_a_file_a_folder_lower_or_higher_is_found_and_no_grant_is_spoken_of(
     (here / place).parent.mkdir(exist_ok=True)
     (here / place).write_text("a,b\n1,2\n")
     report = healed(shell, "import pandas as pd", f"pd.read_csv('{written}')")
-    assert fix_of(report).code == f"pd.read_csv('{right}')"
+    first = report.fix or report.others[0]  # another folder may have another file, which is a question then
+    assert first.code == f"pd.read_csv('{right}')"
     (here / place).unlink()
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()):
         shell.run_cell(f"open('{written}')", store_history=True)
