@@ -58,6 +58,8 @@ NOT_MEANT = frozenset((
 ))  # fmt: skip
 #: Names of which a row of the failure catalogue says more.
 HAVE_ROWS = frozenset(("matplotlib.cm.get_cmap",))
+#: Functions that pass on what they are given, with another default.
+OTHER_DEFAULT = frozenset(("seaborn.factorplot",))
 #: Run in a process of its own, with the modules as arguments; prints the surface as JSON.
 ASK = r'''
 import importlib, inspect, json, re, sys, warnings
@@ -201,7 +203,7 @@ def removed(package: str, folder: Path) -> dict[str, str]:
                 and parameters is not None
                 and (parameters == new[instead][1] or _passes_on(parameters))
             )
-            same = same and (not member or kinds[1:] == new[instead][0][1:])
+            same = same and name not in OTHER_DEFAULT and (not member or kinds[1:] == new[instead][0][1:])
             if member and instead.startswith(f"{home}."):
                 instead = f"{package}.{owner}.{instead.rpartition('.')[2]}"
             found[short] = found.get(short) or ("=" if same else "") + instead
