@@ -245,8 +245,12 @@ class Database:
         if self.path is None:
             return []
         with mapped(self.where, self.path), self._kept.lent() as connection:
-            version = connection.execute(migrate.READ_VERSION).fetchone()
-            return trust.strange_parts(connection, str(version[0]))
+            connection.execute("BEGIN")  # another process may be migrating it
+            try:
+                version = connection.execute(migrate.READ_VERSION).fetchone()
+                return trust.strange_parts(connection, str(version[0]))
+            finally:
+                connection.execute("ROLLBACK")
 
     def _refuse_strange(self, version: str | None) -> None:
         """Raise `DatabaseNotTrusted` for an untrusted file with parts of others, before anything is written to it."""

@@ -215,6 +215,6 @@ def test_heal_after_a_failing_cell_advises_and_changes_nothing(loaded, capsys):
         loaded.run_cell("%heal")
         said = capsys.readouterr().out
         if cell == "1 / 0":
-            assert "No fix found. One edit ran, but it only hid the error." in said
+            assert "No safe fix found. Edits tried: 1." in said
     assert "rate" in said
     assert "rate" not in loaded.user_ns
