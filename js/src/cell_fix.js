@@ -57,8 +57,10 @@ export class CellFix {
     clear(this.found);
     await guarded(this.found, async () => {
       this.answer = await progress(this.found, ask ? `Asking ${this.model}` : "Looking for a fix", this.link.ask("heal", { join, ask }));
-      if (this.answer.fixes.length) {
-        this.show(this.answer.fixes[0]);
+      const [first] = this.answer.fixes;
+      if (first && first.ran && !first.sure) this.askWhich();
+      else if (first) {
+        this.show(first);
         if (!join) this.apply?.focus({ preventScroll: true });
       } else {
         const report = h("div", {});
@@ -79,6 +81,20 @@ export class CellFix {
     return { target, then: edit.then.map((one) => ({ ...one, at: is(one, [one.source]) ?? this.notebook.find(one) })) };
   }
 
+  /** Show the readings of the cell, of which none is likelier than another: a person says which is meant. */
+  askWhich() {
+    const reading = (one) => h("div", { class: "hk-line" }, h("p", { class: "hk-prewrap" }, coded(one.reason), " ", h("span", { class: "hk-muted" }, one.said)), lineChanges(one.edit.hunks), button("Show it", () => this.show(one), { class: "hk-quiet" }));
+    const head = h("div", { class: "hk-headline hk-warn" }, h("b", {}, "? Which is meant?"));
+    clear(this.found, h("div", { class: "hk-proposal", role: "group", "aria-label": "question" }, head, this.answer.fixes.map(reading), this.answer.notes.map((note) => h("p", { class: "hk-muted hk-prewrap" }, coded(note))), this.notFixes()));
+  }
+
+  /** What runs and is no fix, folded, with what it costs. */
+  notFixes() {
+    const all = this.answer.not_fixes;
+    const row = (one) => h("div", { class: "hk-line" }, h("p", { class: "hk-prewrap" }, one.lost.join(" "), " ", coded(one.reason)), lineChanges(one.edit.hunks));
+    return all.length ? fold(all.length === 1 ? "Not a fix: an edit that changes or hides data" : `Not fixes: ${all.length} edits that change or hide data`, all.map(row)) : null;
+  }
+
   show(fix) {
     const { edit } = fix;
     const { target } = this.cellsOf(fix);
@@ -88,20 +104,21 @@ export class CellFix {
     this.drawAction(fix, target);
     const area = h("div", { class: "hk-code-area" });
     const label = (change) => h("label", { class: "hk-line" }, change.box, `also in ${this.notebook.label(change.cell)}`);
-    const head = `${fix.ran ? "✓ A fix for" : "? A fix, not run, for"} ${edit.cell}`;
+    const head = `${fix.sure ? "✓ A fix for" : fix.ran ? "? If this is meant, for" : "? A fix, not run, for"} ${edit.cell}`;
     this.close();
     clear(
       this.found,
       h(
         "div",
         { class: "hk-proposal", role: "group", "aria-label": "proposal" },
-        h("div", { class: `hk-headline ${fix.ran ? "hk-good" : "hk-warn"}` }, h("b", {}, head)),
+        h("div", { class: `hk-headline ${fix.sure ? "hk-good" : "hk-warn"}` }, h("b", {}, head)),
         h("p", { class: "hk-prewrap" }, coded(fix.reason), " ", h("span", { class: "hk-muted" }, fix.said)),
         area,
         this.similar.length ? h("fieldset", { class: "hk-asked" }, h("legend", {}, "The same lines stand in other cells"), this.similar.map((change) => h("div", {}, label(change), lineChanges(change.lines)))) : null,
         this.action,
         [...fix.unknown, ...this.answer.notes].map((note) => h("p", { class: "hk-muted hk-prewrap" }, coded(note))),
         others.length ? fold(count(others.length, "other edit"), others.map((one) => h("div", { class: "hk-line" }, h("span", {}, coded(one.reason), " ", h("span", { class: "hk-muted" }, one.said)), button("Show it", () => this.show(one), { class: "hk-quiet" })))) : null,
+        this.notFixes(),
       ),
     );
     this.editor = new Beside({ parent: area, language: "python", theirs: edit.source, mine: edit.code, readOnly: true });

@@ -221,3 +221,26 @@ def test_each_lesson_runs_in_jupyterlab_and_fails_where_it_means_to(
         book.shot("76-lesson-08")
     assert book.problems == []
     kernel.end()  # what a lesson has set up goes with it
+
+
+@pytest.mark.requirement("MEAN-1", "MEAN-5")
+def test_readings_are_a_question_and_an_edit_that_loses_values_says_so(notebook: Open) -> None:
+    merged = "both = orders.merge(orders, on='region')\nboth['revenue'].sum()"
+    book = ran(notebook, "readings", LOAD, ORDERS, merged, "orders['region'].astype(int)")
+    panel = book.panel(2)
+    press(panel, "✚ Fix")
+    question = panel.get_by_role("group", name="question")
+    question.wait_for(timeout=SLOW_MS)
+    expect(question.get_by_role("button", name="Show it")).to_have_count(2)
+    expect(panel.get_by_role("button", name=re.compile("Apply"))).to_have_count(0)
+    book.shot("75-question", question)
+    press(question, "Show it")
+    expect(panel.get_by_role("group", name="proposal")).to_contain_text("? If this is meant, for In [3]")
+    expect(panel.get_by_role("button", name=re.compile("Apply"))).to_have_count(1)
+    panel = book.panel(3)
+    press(panel, "✚ Fix")
+    expect(panel).to_contain_text("No safe fix found.", timeout=SLOW_MS)
+    expect(panel.get_by_role("button", name=re.compile("Apply"))).to_have_count(0)
+    panel.get_by_text("Not a fix: an edit that changes or hides data").click()
+    expect(panel).to_contain_text("values become missing.")
+    book.shot("76-not-a-fix", panel)

@@ -113,14 +113,11 @@ class CellFix(Panel):
                 if ask:
                     more = {"advisors": ["model"], "budget_s": self.recorded.config.heal_model_timeout_s}
                 report = default_healkit().heal_cell(self._number, stop=stop, **more)
-                fixes = () if report.fix is None else (report.fix, *report.others)
+                fixes = report.others if report.fix is None else (report.fix, *report.others)
                 html = report._repr_html_() if not fixes else ""
-                found = [
-                    {"cell": fix.cell, "reason": fix.reason, "said": fix.said, "ran": fix.ran}
-                    | {"unknown": [one for one in fix.unknown if one != fix.rerun], "edit": _edit(fix)}
-                    for fix in fixes
-                ]
-                self._found = {"label": report.label, "html": html, "notes": report.notes, "fixes": found}
+                self._found = {"label": report.label, "html": html, "notes": report.notes}
+                self._found["fixes"] = [_told(fix) for fix in fixes]
+                self._found["not_fixes"] = [_told(one) for one in report.not_fixes]
                 cell = notebook_cells.find(self._number)
                 parses = cell is not None and cell.failure.ename not in (
                     "SyntaxError",
@@ -129,6 +126,14 @@ class CellFix(Panel):
                 )
                 self._found["askable"] = report.outcome == "not_cured" and parses
             return self._found
+
+
+def _told(fix: Fix) -> dict[str, Any]:
+    """Return what the page shows of an edit; sure: it keeps what the cell means, and ran."""
+    sure = fix.ran and fix.kind not in ("assumes", "invents", "discards")
+    told = {"cell": fix.cell, "reason": fix.reason, "said": fix.said, "ran": fix.ran, "sure": sure}
+    unknown = [one for one in fix.unknown if one != fix.rerun]
+    return {**told, "lost": fix.lost, "unknown": unknown, "edit": _edit(fix)}
 
 
 def _edit(fix: Fix) -> dict[str, Any]:
