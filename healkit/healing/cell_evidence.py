@@ -263,12 +263,12 @@ def is_refuted(evidence: Evidence, following: Below, cell: FailingCell) -> bool:
     return bool((made.bound.keys() | made.mutated) & set(free_names(text)))
 
 
-def sentences(evidence: Evidence, following: Below) -> Iterator[str]:
-    """Yield what speaks for an edit, in sentences."""
+def sentences(evidence: Evidence, following: Below, *, refuted: bool) -> Iterator[str]:
+    """Yield what speaks for an edit, in sentences; refuted: what speaks against it."""
     if evidence.gives_saved:
         yield "The notebook has saved the same result."
     if evidence.ran_on:
         many = "The next cell runs" if evidence.ran_on == 1 else f"The next {evidence.ran_on} cells run"
         yield f"{many} too."
-    if evidence.stops and evidence.ran_on < len(following.labels):
+    if refuted:
         yield f"{following.labels[evidence.ran_on]} then fails: {evidence.stops}."

@@ -42,7 +42,6 @@ from healkit.failures.edit_kinds import kind_of, may_be_a_fix, worse
 from healkit.healing.advisor import Advisor, Case, advisors_for
 from healkit.healing.advisors.simple import RulesAdvisor
 from healkit.healing.cell_evidence import (
-    Below,
     Evidence,
     below,
     is_refuted,
@@ -115,7 +114,7 @@ def _standing(kind: str, verdict: str | None) -> str:
     return "readings" if kind == "assumes" else "fixes"
 
 
-def _with_evidence(fix: CellFix, seen: Evidence, following: Below) -> CellFix:
+def _with_evidence(fix: CellFix, seen: Evidence, support: tuple[str, ...]) -> CellFix:
     """Return an edit with what was measured of it: a loss of data makes it an edit that discards."""
     kind = worse(fix.kind, "discards" if seen.lost else "assumes" if seen.unsure else fix.kind)
     return dataclasses.replace(
@@ -123,7 +122,7 @@ def _with_evidence(fix: CellFix, seen: Evidence, following: Below) -> CellFix:
         kind=kind,
         lost=(*seen.lost, *(seen.rows if kind == "discards" else ())),
         unknown=(*seen.unsure, *fix.unknown),
-        support=tuple(sentences(seen, following)),
+        support=support,
     )
 
 
@@ -463,8 +462,9 @@ class CellHealing:
         for (_, fix), seen in sorted(
             zip(chosen, evidence, strict=True), key=lambda pair: (not pair[1].gives_saved, -pair[1].ran_on)
         ):
-            weighed = _with_evidence(fix, seen, following)
-            if is_refuted(seen, following, self._cell):
+            refuted = is_refuted(seen, following, self._cell)
+            weighed = _with_evidence(fix, seen, tuple(sentences(seen, following, refuted=refuted)))
+            if refuted:
                 weighed = dataclasses.replace(weighed, kind=worse(weighed.kind, "assumes"))
             getattr(found, _standing(weighed.kind, fix.verdict)).append(weighed)
         return found
