@@ -109,6 +109,12 @@ class CellReportData:
     duration_s: float = 0.0
     report: HealReportData | None = None
 
+    @property
+    def chosen(self) -> CellFix | None:
+        """Edit that a person who asks for one gets: the fix, or the only reading that there is."""
+        only = self.others if self.outcome == "question" else ()
+        return self.fix or (only[0] if len(only) == 1 else None)
+
 
 #: `passed`: every cell ran. `healed`: it fails, and ran to its end with the fixes. `failed`: it did not.
 NotebookOutcome = Literal["passed", "healed", "failed", "stopped"]

@@ -95,11 +95,13 @@ def _heal_cell(
         return None
     report = healkit.heal_cell(number, advisors=names, budget_s=options.budget)
     if options.apply:
-        if report.fix is None:
+        fix = report.chosen
+        if fix is None:
             raise HealError(f"There is no fix for {report.label}: {report.reason}")
-        replace_cell(get_ipython(), report.fix.code)
-        said = f"The fixed text of {report.fix.cell} is in this cell now: run it. {report.fix.said}"
-        CellOutput.done(said, Diff(report.fix.diff), *report.fix.unknown).show()
+        replace_cell(get_ipython(), fix.code)
+        what = "fixed text" if fix is report.fix else "text, if this is meant,"
+        said = f"The {what} of {fix.cell} is in this cell now: run it. {fix.said}"
+        CellOutput.done(said, Diff(fix.diff), *fix.unknown).show()
         return None
     return report
 

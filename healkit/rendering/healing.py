@@ -192,8 +192,9 @@ _CELL_HEADS = {
 
 def cell_card(report: CellReportData) -> Card:
     """Build the card of a failing cell's healing: the edit, what was seen of it, what is not known, what to do next."""
-    fix = report.fix
-    head = f"{report.label}: {_CELL_HEADS[report.outcome]}"
+    fix, head = report.chosen, f"{report.label}: {_CELL_HEADS[report.outcome]}"
+    if report.outcome == "question" and fix is not None:
+        head = f"{report.label}: is this meant?"
     not_fixes = _not_fixes(report)
     if fix is None:
         notes: list[Part] = [Line(Span(note, "ticked")) for note in report.notes]
@@ -211,11 +212,13 @@ def cell_card(report: CellReportData) -> Card:
     then = "" if fix.cell == report.label else f" puts the new text of {fix.cell} here"
     facts.append(("next", Span(f"`%heal --apply`{then}", "ticked")))
     parts: list[Part] = [Diff(changed(fix)), Facts(facts)]
-    if report.others:
-        rows = [_other(other) for other in report.others]
+    others = [other for other in report.others if other is not fix]
+    if others:
+        rows = [_other(other) for other in others]
         parts.append(Fold(plain.count(len(rows), "other edit"), rows))
     parts += not_fixes
-    return Card(head, "✓" if fix.ran else "?", "good" if fix.ran else "warn", (), parts)
+    is_sure = fix.ran and fix is report.fix
+    return Card(head, "✓" if is_sure else "?", "good" if is_sure else "warn", (), parts)
 
 
 def changed(fix: CellFix) -> str:
