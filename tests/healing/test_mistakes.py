@@ -34,6 +34,7 @@ def test_both_halves_hold_cells_and_kinds(measuring: Any) -> None:
         assert min(halves.count(one) for one in ("written", "measured")) >= len(names) * 0.4
 
 
+@pytest.mark.requirement("MEAN-7")
 def test_the_halves_have_no_kind_and_no_notebook_in_common(measuring: Any) -> None:
     drawn = {
         which: list(itertools.islice(measuring.plants(which, 1, ()), 300))
@@ -43,6 +44,7 @@ def test_the_halves_have_no_kind_and_no_notebook_in_common(measuring: Any) -> No
         assert not {of(plant) for plant in drawn["written"]} & {of(plant) for plant in drawn["measured"]}
 
 
+@pytest.mark.requirement("MEAN-7")
 def test_a_seed_draws_the_same_cells_again(measuring: Any) -> None:
     kinds = ("column_case", "loc_for_iloc", "name_misspelt")
 
@@ -54,6 +56,7 @@ def test_a_seed_draws_the_same_cells_again(measuring: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.requirement("MEAN-7")
 def test_each_working_notebook_runs_and_each_kind_plants_a_mistake_that_fails(measuring: Any) -> None:
     books = measuring.working()
     with measuring.Runner() as runner:

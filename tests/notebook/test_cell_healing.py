@@ -441,6 +441,7 @@ def server() -> Iterator[ModelServer]:
         yield running
 
 
+@pytest.mark.requirement("MEAN-8")
 @pytest.mark.requirement("HEAL-5", "FACE-11")
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_model_gets_a_cell_and_metadata_and_its_answer_is_run_like_any_other_edit(
@@ -482,6 +483,7 @@ def test_with_values_shared_a_model_gets_the_message_and_the_first_rows(
     assert "the whole program: 'paid' is missing" in server.requests[1].text
 
 
+@pytest.mark.requirement("MEAN-8")
 @pytest.mark.requirement("HEAL-5", "FACE-10")
 def test_a_card_without_a_fix_offers_the_model_only_where_one_is_set_up(
     shell: Any, server: ModelServer, monkeypatch: pytest.MonkeyPatch
