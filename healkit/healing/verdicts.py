@@ -597,13 +597,15 @@ def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
     if len({json.dumps(one, sort_keys=True, default=str) for one in asking}) > 1:
         return ""
     # A guard for a special case is judged by `_makes_up_answer`; a table's cells are filled and dropped by many.
-    kind = kind_of(before, after) if any(values.has_tags(check.arguments) for check, _, _ in rows) else ""
+    seen = kind_of(before, after)
+    kind = seen if any(values.has_tags(check.arguments) for check, _, _ in rows) else ""
     raised = any(was.outcome == "raised" for _, was, _ in rows)
     if kind == "discards" or (raised and _conditions(trees[1]) > _conditions(trees[0])):
         return "It leaves something out, and one example alone asks for that."
     made_up = [sum(map(_is_made_up, ast.walk(tree))) for tree in trees]
     unset = any(was.failure.startswith(("NameError", "UnboundLocalError")) for _, was, _ in rows)
-    invents = kind == "invents" or fills[1] - fills[0] or (unset and made_up[1] > made_up[0])
+    added = fills[1] - fills[0] or (unset and made_up[1] > made_up[0])
+    invents = kind == "invents" or (added and seen == "invents")  # what a loop adds up may begin with nothing
     return "It makes a value up, and one example alone asks for that." if invents else ""
 
 
