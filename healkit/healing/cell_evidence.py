@@ -10,11 +10,10 @@ import ast
 import builtins
 import dataclasses
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from healkit.cells.cell_program import CellProgram, free_names, same_run
+from healkit.cells.cell_program import CellProgram, free_names
 from healkit.cells.dataflow import dataflow_of, read_cell
 from healkit.cells.failing import FailingCell
 from healkit.cells.notebook_file import CellRun
@@ -172,18 +171,16 @@ def _awaits(tree: ast.Module) -> bool:
 def misspelt_where_made(cell: FailingCell, known: Iterable[str]) -> tuple[str, CellRun, str] | None:
     """Return the name that an earlier cell gave to what this one misses, that cell, and its text with the missing name.
 
-    Only where other cells read the missing name, and none reads the one that was given.
+    Only where cells below read the missing name, and no cell reads the one that was given.
     """
-    wanted = cell.run.missing
-    others = [run.source for run in cell.history if not same_run(run, cell.run)] + [
-        text for text, _ in cell.below
-    ]
-    read = Counter(name for text in others for name in free_names(text))
-    if not wanted or not read[wanted]:
+    wanted, following = cell.run.missing, [text for text, _ in cell.below if text != cell.run.source]
+    ran = [run for run in cell.history if run.ok and run.source != cell.run.source]
+    if not wanted or not any(wanted in free_names(text) for text in following):
         return None
+    read = {name for text in (*following, *(run.source for run in ran)) for name in free_names(text)}
     for given in known:
-        makers = [run for run in cell.history if given in dataflow_of(run.source).bound]
-        if given == wanted or not makers or read[given] or not is_misspelling(wanted, given):
+        makers = [run for run in ran if given in dataflow_of(run.source).bound]
+        if given == wanted or not makers or given in read or not is_misspelling(wanted, given):
             continue
         text = re.sub(rf"(?<![\w.]){re.escape(given)}(?!\w)", wanted, makers[-1].source)
         if wanted in dataflow_of(text).bound:

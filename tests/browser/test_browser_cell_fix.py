@@ -359,7 +359,7 @@ def test_a_restart_while_the_definition_runs_ends_it_there_and_what_was_applied_
         "The kernel was restarted. Run the cells above, then this one.", timeout=SLOW_MS
     )
     book.shot("42-cut-short", panel)
-    expect(panel.get_by_role("button", name="▶ Run")).to_be_disabled(timeout=SLOW_MS)
+    expect(panel.get_by_role("button", name="▶ Run", exact=True)).to_be_disabled(timeout=SLOW_MS)
     assert "revenue" in text(book, 2)
     assert book.problems == []
 

@@ -92,7 +92,7 @@ function offerRun(panel: NotebookPanel, cell: CodeCell, said: string, trans: Tra
   const { content, sessionContext } = panel;
   const run = document.createElement("button");
   run.type = "button";
-  run.className = "hk-lab-fix";
+  run.className = "hk-lab-run";
   run.textContent = trans.__("▶ Run them");
   run.addEventListener("click", () => {
     remove();
