@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 #: Larger data is not compared; so many sentences are enough.
-_ROWS_MAX, _COLUMNS_MAX, _TOLD_MAX = 5_000_000, 200, 5
+_ROWS_MAX, _COLUMNS_MAX, _SENTENCES_MAX = 5_000_000, 200, 5
 #: A date whose first two numbers may both be a month.
 _DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b")
 #: Calls whose result has missing or equal values where what they are given has none, as they should.
@@ -35,12 +35,8 @@ class Seen:
     def operand(self, number: int, value: Any) -> Any:
         """Record a value that the edit works on, the first time that it is worked on, and return it."""
         if number not in self._operands and (columns := _columns_of(value)) is not None:
-            # What is changed in place later was another value then.
-            self._operands[number] = (
-                _kind(value),
-                {k: v.copy() for k, v in columns.items()},
-                _length(columns),
-            )
+            kept = {name: _as_now(column) for name, column in columns.items()}
+            self._operands[number] = (_kind(value), kept, _length(columns))
         return value
 
     def result(self, value: Any, call: str) -> Any:
@@ -52,10 +48,10 @@ class Seen:
             return value
         return value
 
-    def told(self) -> dict[str, list[str]]:
+    def sentences(self) -> dict[str, list[str]]:
         """Return sentences on what is lost, on what may be read in two ways, and on rows that are gone."""
-        names = {"lost": self._lost, "unsure": self._unsure, "rows": self._rows}
-        return {name: list(found)[:_TOLD_MAX] for name, found in names.items()}
+        lists = {"lost": self._lost, "unsure": self._unsure, "rows": self._rows}
+        return {name: list(texts)[:_SENTENCES_MAX] for name, texts in lists.items()}
 
     def _compare(self, value: Any) -> None:
         after = _columns_of(value)
@@ -105,7 +101,7 @@ class Seen:
             )
             whole = "int" in str(other.dtype).lower() and "float" in str(one.dtype).lower()
             if changed and whole:
-                self._lost[f"{_count(changed, 'number')} of {total:,}{where} lose their decimals."] = None
+                self._lost[f"{changed:,} of {total:,} numbers{where} lose their decimals."] = None
         if "datetime" in str(other.dtype) and not _is_number(one) and "datetime" not in str(one.dtype):
             texts = [t for t in one.dropna().tolist() if isinstance(t, str)]
             parts = [m for m in map(_DAY_OR_MONTH.match, texts) if m is not None]
@@ -143,6 +139,11 @@ def _columns_of(value: Any) -> _Columns | None:
     if numpy is not None and isinstance(value, numpy.ndarray) and value.ndim == 1 and len(value) <= _ROWS_MAX:
         return {"": pandas.Series(value)}
     return None
+
+
+def _as_now(column: Any) -> Any:
+    """Return a column that stays as it is when the code changes it in place; since pandas 3 a shallow copy does."""
+    return column.copy(deep=int(sys.modules["pandas"].__version__.partition(".")[0]) < 3)
 
 
 def _kind(value: Any) -> str:

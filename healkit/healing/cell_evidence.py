@@ -26,7 +26,7 @@ from healkit.runtime.recording import Recorder
 from healkit.runtime.trials import Trial, Trials
 
 #: Cells below that are run after a fix, the time for all of them in seconds, and the characters of an error quoted.
-_BELOW_MAX, _BELOW_S, _QUOTED_CHARS = 6, 3.0, 120
+_BELOW_MAX, _BELOW_S, _QUOTED_CHARS, _SENTENCES_MAX = 6, 3.0, 120, 5
 _SEEN = "__healkit_seen__"
 _SETUP = f"from healkit.crossing.table_changes import Seen\n{_SEEN} = Seen()"
 #: Expressions whose value an edit may work on.
@@ -95,13 +95,13 @@ class Below:
 
 def below(cell: FailingCell) -> Below:
     """Return the next cells below a failing one, up to the first that is no plain Python."""
-    found = Below()
+    cells: list[tuple[str, str]] = []
     for source, label in cell.below[:_BELOW_MAX]:
         text = read_cell(source)
         if text.tree is None or text.code != source or _awaits(text.tree):
             break
-        found = Below((*found.texts, text.code), (*found.labels, label))
-    return found
+        cells.append((source, label))
+    return Below(tuple(source for source, _ in cells), tuple(label for _, label in cells))
 
 
 def measured(
@@ -117,8 +117,10 @@ def measured(
     limit_s = max(0.5, min(left_s, _BELOW_S + 2.0))
     for number, code in enumerate(codes):
         if (watched := watched_code(before, code)) is not None:
-            call = f"{_SEEN}.told()"
-            trials.append((number, _told, _trial(check, watched, call, f"{check.setup}\n{_SETUP}", limit_s)))
+            call = f"{_SEEN}.sentences()"
+            trials.append(
+                (number, _changes, _trial(check, watched, call, f"{check.setup}\n{_SETUP}", limit_s))
+            )
         if saved:
             trials.append(
                 (
@@ -130,34 +132,36 @@ def measured(
         if following.texts:
             call = _RUN_ON.format(texts=list(following.texts), limit_s=_BELOW_S)
             trials.append((number, _ran_on, _trial(check, code, call, check.setup, limit_s)))
-    found = [Evidence() for _ in codes]
+    evidence = [Evidence() for _ in codes]
     if not trials:
-        return found
+        return evidence
     run = Trials(recorder, given.config).run([one for *_, one in trials], None, None, read=given.fixture.read)
     results = background.loop.wait_for(run)
     for (number, read, _), result in zip(trials, results, strict=True):
         if result.failure is None:
-            found[number] = dataclasses.replace(found[number], **read(result.value))
-    return found
+            evidence[number] = dataclasses.replace(evidence[number], **read(result.value))
+    return evidence
 
 
 def _trial(check: Check, code: str, call: str, setup: str, limit_s: float) -> Trial:
     return Trial(code, name=check.shown, timeout_s=limit_s, call=call, setup=setup)
 
 
-def _told(value: Any) -> dict[str, Any]:
-    """Read what was seen; a worker's word is a claim."""
-    told = value if isinstance(value, dict) else {}
+def _changes(value: Any) -> dict[str, Any]:
+    """Read the sentences on what changed; a worker's word is a claim."""
+    claim = value if isinstance(value, dict) else {}
+    lists = {name: claim.get(name) for name in ("lost", "unsure", "rows")}
     return {
-        name: tuple(one[:_QUOTED_CHARS] for one in told.get(name, ()) if isinstance(one, str))
-        for name in ("lost", "unsure", "rows")
+        name: tuple(text[:_QUOTED_CHARS] for text in texts[:_SENTENCES_MAX] if isinstance(text, str))
+        for name, texts in lists.items()
+        if isinstance(texts, list)
     }
 
 
 def _ran_on(value: Any) -> dict[str, Any]:
     match value:
         case [int(ran), str(raised)]:
-            return {"ran_on": ran, "stops": " ".join(raised.split())[:_QUOTED_CHARS]}
+            return {"ran_on": min(max(ran, 0), _BELOW_MAX), "stops": " ".join(raised.split())[:_QUOTED_CHARS]}
     return {}
 
 
