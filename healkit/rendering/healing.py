@@ -205,7 +205,8 @@ def cell_card(report: CellReportData) -> Card:
             return Card(head, "?", "warn", below, [*map(_other, report.others), *notes, *not_fixes])
         return Card(head, "✗", "bad", below, [*notes, *not_fixes])
     if fix.cell != report.label:
-        head += f" for {fix.cell}"
+        place = f", in {fix.cell}?" if head.endswith("?") else f" for {fix.cell}"
+        head = f"{head.removesuffix('?')}{place}"
     facts: list[tuple[str, Fact]] = [("change", Span(fix.reason, "ticked")), ("seen", Span(fix.said))]
     facts += [("not known", Span(one, "ticked")) for one in fix.unknown]
     facts += [("note", Span(note, "ticked")) for note in report.notes]
