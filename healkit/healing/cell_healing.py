@@ -464,7 +464,7 @@ class CellHealing:
         ):
             refuted = is_refuted(seen, following, self._cell)
             weighed = _with_evidence(fix, seen, tuple(sentences(seen, following, refuted=refuted)))
-            if refuted:
+            if refuted and seen.ran_on < max(one.ran_on for one in evidence):
                 weighed = dataclasses.replace(weighed, kind=worse(weighed.kind, "assumes"))
             getattr(found, _standing(weighed.kind, fix.verdict)).append(weighed)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -77,6 +78,7 @@ def killed(healkit: Healkit, after: int, method: str = "finished", *resumed: str
     folder = str(Path(__file__).parent)
     words = [sys.executable, "-c", KILLED, str(healkit.path), str(after), folder, method, *resumed]
     env = {"PYTHONPATH": str(Path(__file__).parents[1]), "PATH": "/usr/bin:/bin"}
+    env["XDG_DATA_HOME"] = os.environ["XDG_DATA_HOME"]
     done = subprocess.run(words, timeout=100, check=False, env=env)
     assert done.returncode == -9
     return run_folders(healkit.runs_dir)[-1].name

@@ -54,7 +54,7 @@ def test_a_row_tells_plausible_first_correct_and_kept_apart(heal, judge):
     program = double(heal, "def double(n):\n    return n - 2\n")
     plus, times, worse = (f"def double(n):\n    return {body}\n" for body in ("n + 2", "n * 2", "0"))
     attempts = [
-        SimpleNamespace(patch=SimpleNamespace(code=code), verdict=verdict)
+        SimpleNamespace(patch=SimpleNamespace(code=code, doubt=""), verdict=verdict)
         for code, verdict in ((worse, "not_cured"), (plus, "cured"), (times, "cured"))
     ]
     row = heal.measuring.Row("double", "operator", "wrong", 1, 1, True, 0)
@@ -75,7 +75,7 @@ def test_a_patch_that_copies_an_answer_is_counted(heal, judge):
     program = double(heal, "def double(n):\n    return n - 2\n")
     learnt = "def double(n):\n    if n == 2:\n        return 4\n    return n - 2\n"
     row = heal.measuring.Row("double", "operator", "wrong", 1, 1, True, 0)
-    attempt = SimpleNamespace(patch=SimpleNamespace(code=learnt), verdict="cured")
+    attempt = SimpleNamespace(patch=SimpleNamespace(code=learnt, doubt=""), verdict="cured")
     heal.measuring.score(row, program, [attempt], learnt, judge, [{"arguments": {"n": 5}, "result": 10}])
     assert (row.plausible, row.kept_correct, row.memorised) == (True, False, True)
     assert heal.summary.summary([row])["claims"]["memorised"] == 1

@@ -21,7 +21,7 @@ ANSWER = """The parameter is called `values`, not `value`.
 
 ```python
 def mean(values, mailto='[REDACTED:email-1]'):
-    return sum(values) / (len(values) or 1)
+    return sum(values) / len(values)
 ```
 """
 
