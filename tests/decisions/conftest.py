@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +39,7 @@ def deciding_database(tmp_path_factory: pytest.TempPathFactory, empty_database: 
 
 @pytest.fixture
 def deciding(tmp_path: Path, deciding_database: Path) -> Iterator[Healkit]:
-    with Healkit(shutil.copy(deciding_database, tmp_path / "healkit.db")) as opened:
+    with Healkit(trusted_copy(deciding_database, tmp_path / "healkit.db")) as opened:
         yield opened
 
 

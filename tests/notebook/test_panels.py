@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from panel_page import Page
+from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.errors import ArgumentsInvalid, HealkitError, UsageInvalid
@@ -55,6 +56,18 @@ def test_panels_can_be_turned_off_and_a_terminal_shows_none(
 def test_a_docked_panel_has_its_place_named_to_the_page_and_is_in_its_cell_elsewhere(run: Any) -> None:
     outputs = run("%load_ext healkit", "%executions --dock").cells[-1].outputs
     assert [WIDGET in output.data for output in outputs] == [True, False]  # the card is folded below
+
+
+def test_a_question_asked_again_runs_once_and_each_goodbye_counts(healkit: Healkit) -> None:
+    panel, calls = LogBrowser(healkit), list[str]()
+    panel.operations |= {"ask": lambda: calls.append("ask"), "left": lambda: calls.append("left")}
+    page = Page(panel)
+    for _ in range(2):
+        panel._received(None, {"op": "ask", "id": "7", "args": {}}, [])
+        panel._received(None, {"op": "left", "id": "", "args": {}}, [])
+        wait_until(lambda: not panel._running)
+    assert page.came.keys() == {"7", ""}
+    assert sorted(calls) == ["ask", "left", "left"]
 
 
 def test_the_page_is_told_which_panel_belongs_at_the_side_and_if_it_is_new(healkit: Healkit) -> None:

@@ -192,7 +192,8 @@ class Panel(anywidget.AnyWidget):
     def _begin(self, op: str, question: str, arguments: dict[str, Any]) -> None:
         stop = Stop()
         with self._lock:
-            before, answer = question in self._answers, self._answers.get(question)
+            # What has no id expects no answer, so each one is another: a goodbye.
+            before, answer = bool(question) and question in self._answers, self._answers.get(question)
             full = len(self._running) >= _MAX_THREADS
             if not full and not before:
                 self._running[question] = stop
