@@ -316,7 +316,9 @@ def row_of(healer: Healer, runner: Runner, plant: Plant, step: Step) -> dict[str
         return {**row, **SKIPPED}
     judge = Judge(runner, plant, failed_at, step)
     report = healer.kernel.ask()
-    wrong = judge.fix(report, report["fix"], prompts)
+    # Of a question, what it names first is the first proposal; it has no tick.
+    first = report["fix"] or next(iter(report["others"]), None)
+    wrong = judge.fix(report, first, prompts)
     ticked = report["shown"].startswith("✓") or report["outcome"] == "rerun"
     if wrong == "silent":
         fix = "silent"
@@ -327,7 +329,7 @@ def row_of(healer: Healer, runner: Runner, plant: Plant, step: Step) -> dict[str
         fix = word + (" ✓" if ticked else ", no ✓")
     shown = "\n".join(done.shown)
     card, why = judge.card(shown, prompts)
-    changes = report["fix"]["code"] if report["fix"] else " ".join(report["cells"])
+    changes = first["code"] if first else " ".join(report["cells"])
     texts = {
         **{name: getattr(plant, name) for name in ("cells", "turns", "files", "wrong", "right")},
         "message": step.message,
@@ -401,6 +403,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "cells": len(rows), "with_a_right_fix": len(sound), "first_right": right,
         "first_right_share": round(right / max(1, len(sound)), 3),
+        "right_with_tick": sum(row["fix"] == "right ✓" for row in sound),
         "wrong_with_tick": fixes["wrong ✓"], "wrong_with_tick_share": round(fixes["wrong ✓"] / max(1, len(rows)), 3),
         "fixes": {name: fixes[name] for name in FIXES}, "cards": {name: cards[name] for name in CARDS},
         "p50_s": statistics.median(seconds), "p95_s": seconds[int(len(seconds) * 0.95) - 1],

@@ -27,7 +27,7 @@ from typing import Any, cast
 from healkit.contracts.failure import FACT_MAX_CHARS, FACTS_MAX, KNOWN_MAX, NEAR_MAX
 from healkit.errors import near_misses
 from healkit.facts import arrays, classes, columns, documents, libraries, plots, standard, tables, values
-from healkit.facts.scene import PRIVATE, Facts, Scene, is_frame, similar
+from healkit.facts.scene import PRIVATE, UNREAD, Facts, Scene, is_frame, similar
 from healkit.facts.tables import searched
 from healkit.facts.values import mapping
 
@@ -163,7 +163,8 @@ def observe(error: BaseException, innermost: TracebackType | None) -> Facts:
     """Return what the live objects show about a failure: texts by name, `about` among them; empty for nothing.
 
     innermost: the traceback entry of the user's own frame. `about` names the sentence of the failure catalogue that the
-    other texts are for. They are short, name only what is plain text or a number, and never raise.
+    other texts are for. They are short, name only what is plain text or a number, and never raise. Where there is no
+    such sentence, `kinds` says what the failure is about, for the claims of the rows that go by its message.
     """
     if innermost is None:
         return {}
@@ -174,11 +175,38 @@ def observe(error: BaseException, innermost: TracebackType | None) -> Facts:
                 for observer in observers:
                     if (found := observer(scene)) is not None:
                         return found if _is_short(found) else {}
+        said = dict.fromkeys(name for name in _kinds(scene) if name.isidentifier() and name[0] != "_")
+        return {"kinds": " ".join(name for name in said if name not in _EVERYWHERE)[:FACT_MAX_CHARS]}
     except Exception:  # an observer that fails finds no fact
         import logging  # not before: a trial server holds no module that a fork resets
 
         logging.getLogger(__name__).debug("a reader of facts raises", exc_info=True)
     return {}
+
+
+#: Names that say nothing of what a failure is about.
+_EVERYWHERE = frozenset(
+    ("builtins", "Exception", "BaseException", "healkit", "IPython", "importlib", "contextlib")
+)
+
+
+def _kinds(scene: Scene) -> Iterator[str]:
+    """Yield what a failure is about, by name.
+
+    The types of the values in the failing statement with their packages, the packages that it went through, and the
+    kind of expression that failed where it went through none.
+    """
+    modules = [frame.f_globals.get("__name__") for frame in scene.frames]
+    if not modules and scene.node is not None:
+        yield type(scene.node).__name__
+    for value in (scene.error, *map(scene.value, scene.expressions())):
+        if type(value) is ModuleType:
+            modules.append(value.__name__)
+        for kind in () if value is UNREAD else type.mro(type(value))[:-1]:
+            modules.append(module := type.__dict__["__module__"].__get__(kind))
+            if module != "__main__":
+                yield kind.__name__
+    yield from (module.partition(".")[0] for module in modules if type(module) is str)
 
 
 def _is_short(found: Facts) -> bool:

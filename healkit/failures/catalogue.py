@@ -295,8 +295,21 @@ def _texts_for(
         if shown is not None and ended and not pattern.raises:
             yield shown, {}
         for text in pattern.texts:
-            if (near or not text.near) and _compiled(text.only).search(failure.evalue):
+            if (
+                (near or not text.near)
+                and _compiled(text.only).search(failure.evalue)
+                and holds(text, failure)
+            ):
                 yield text, match.groupdict()
+
+
+def holds(text: ExplanationText, failure: Failure) -> bool:
+    """Return whether what a row takes for granted is true of the values; True where none were observed."""
+    kinds = failure.facts.get("kinds")
+    if kinds is None:
+        return True
+    known = {"message", *kinds.split()}
+    return any(known.issuperset(every.split(" and ")) for every in text.claim.split(" or "))
 
 
 def _filled(
@@ -387,9 +400,12 @@ class ExplanationText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: unique in the catalogue. what, why, hint, fix: the steps; the named groups of the pattern's message can stand
     in them, as can `{ename}`, `{message}` and `{near}` (names like the one that was not found), and the facts in those of
     `[[facts]]`. A sentence is left out where the failure has nothing for one of its places. near: used only where there
-    are such names. only: a narrower regular expression, where not all of the pattern's messages are meant. example: code
-    that fails so; the tests run it and expect this explanation. edits: what `fix` says, as changes of the failing
-    statement that healing tries, likeliest first: a piece of its text and what replaces it, with the same places; kind: what they do to the meaning.
+    are such names. only: a narrower regular expression, where not all of the pattern's messages are meant. claim: what
+    the sentences take for granted beyond the message, as an expression over the types of the values in the failing
+    statement and the packages that it went through, such as `dict or Series` or `pandas`; `message` for nothing. Where
+    the values show that it is false, the row is passed over. example: code that fails so; the tests run it and expect
+    this explanation. edits: what `fix` says, as changes of the failing statement that healing tries, likeliest first: a
+    piece of its text and what replaces it, with the same places; kind: what they do to the meaning.
     fixes:
     the same for a change that is more than a text (`[fix.NAME]`). The first change that can be made is shown as code.
     """
@@ -401,6 +417,7 @@ class ExplanationText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fix: str = ""
     near: bool = False
     only: str = ""
+    claim: str = "message"
     example: str = ""
     edits: tuple[tuple[str, str], ...] = ()
     kind: EditKind | Literal[""] = ""
