@@ -93,8 +93,8 @@ class CellReportData:
 
     label: its prompt. found: the failure in a sentence. reason: the result in a sentence. fix: the likeliest fix;
     others: further ones, and readings that only you can choose from. not_fixes: edits that run, and change or lose
-    data. notes: what was run on what, what was left out. cells: labels of cells to run first. report:
-    the healing behind it.
+    data. notes: what was run on what, what was left out. cells: labels of cells to run first. report: the healing
+    behind it. refutes: whether the card names another change than the first edit here, so that it is not to be told.
     """
 
     label: str
@@ -108,6 +108,7 @@ class CellReportData:
     cells: tuple[str, ...] = ()
     duration_s: float = 0.0
     report: HealReportData | None = None
+    refutes: bool = False
 
     @property
     def chosen(self) -> CellFix | None:

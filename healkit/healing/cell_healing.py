@@ -39,6 +39,7 @@ from healkit.crossing.values import CannotCross
 from healkit.errors import HealError
 from healkit.failures.catalogue import explain
 from healkit.failures.edit_kinds import kind_of, may_be_a_fix, worse
+from healkit.failures.fixes import told_change
 from healkit.healing.advisor import Advisor, Case, advisors_for
 from healkit.healing.advisors.simple import RulesAdvisor
 from healkit.healing.cell_evidence import (
@@ -536,6 +537,7 @@ class CellHealing:
         case = Case(entry, cell.failure, (), given=cell.namespace)
         patches = list(itertools.islice(RulesAdvisor().propose(case), _READINGS_MAX))
         fixes: list[CellFix] = []
+        ended = ""
         for patch in patches:
             run = dataclasses.replace(cell.run, source=patch.code, failed_line=None)
             fix = CellFix(
@@ -555,12 +557,12 @@ class CellHealing:
                     gave = result.value if isinstance(result.value, str) else ""
                     fixes.insert(0, dataclasses.replace(fix, ran=True, gave=gave, verdict="unproven"))
                     break
-                further = self._after_reading(fix, ready)
-                fixes += further
-                fix = dataclasses.replace(fix, unknown=(f"It then ends in {result.failure}.",))
+                fixes += self._after_reading(fix, ready)
+                ended = ended or f"{fix.reason} It then ends in {result.failure}."
+                continue
             fixes.append(fix)
         if not fixes:
-            return self._report("not_cured", "No text near this one is Python.")
+            return self._report("not_cured", ended or "No text near this one is Python.")
         return self._report("proposed", fixes[0].reason, fixes)
 
     def _after_reading(self, fix: CellFix, ready: _Ready) -> list[CellFix]:
@@ -603,18 +605,29 @@ class CellHealing:
     ) -> CellReport:
         fix, others = (fixes[0], tuple(fixes[1:])) if fixes else (None, tuple(readings))
         failure = cleaning.failure(self._cell.failure, self._cleaner)
+        refutes = outcome not in ("rerun", "not_tried") and self._refutes(fix, others)
         report = CellReport(
             self._cell.label,
             outcome,
-            _sentence(explain(failure).what),
+            _sentence(failure.summary if refutes else explain(failure).what),
             reason,
             fix,
             others,
             notes=tuple(dict.fromkeys(self._notes)),
             duration_s=time.monotonic() - self._started,
+            refutes=refutes,
             **more,
         )
         return cleaning.report(report, self._cleaner)
+
+    def _refutes(self, fix: CellFix | None, others: Sequence[CellFix]) -> bool:
+        """Return whether the card names a change that is not the first edit; of a question, not among its readings."""
+        change = told_change(self._cell.failure, self._cell.run.source)
+        shown = others if fix is None else [fix]
+        if change is None:
+            return False
+        lines = {line.strip() for line in change.lines.split("\n")}
+        return not any(lines <= {line.strip() for line in one.code.split("\n")} for one in shown)
 
     @functools.cached_property
     def _cleaner(self) -> RecordCleaner:

@@ -59,7 +59,7 @@ def _about(failure: NotebookFailure) -> Iterator[Part]:
     place = (f"<In [{failure.prompt}]>", failure.line)
     yield from (Code(f.line.strip(), indent=6) for f in told.frames if (f.filename, f.lineno) == place)
     facts: list[tuple[str, Fact]] = []
-    if failure.explanation:
+    if failure.explanation and not (report is not None and report.refutes):
         facts.append(("what", Span(failure.explanation, "ticked")))
     own = told.tool_frame
     if own is not None and own.filename != place[0]:

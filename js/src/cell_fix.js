@@ -33,6 +33,7 @@ export class CellFix {
       place.innerHTML = card;
       const [head, ...rest] = place.firstElementChild.children;
       rest.at(-1).remove(); // the magics to copy: here are buttons
+      this.suggested = [...place.querySelectorAll("details")].filter((part) => part.firstElementChild.textContent.toLowerCase().includes("suggested fix"));
       head.after(h("div", { class: "hk-actions hk-inside" }, this.fix, ...rest.flatMap((part) => [...part.querySelectorAll(":scope > details")])));
       for (const part of rest) if (part.isConnected || !part.children.length) part.remove();
       place.firstElementChild.append(h("div", { class: "hk-inside" }, this.found, this.said));
@@ -58,6 +59,7 @@ export class CellFix {
     await guarded(this.found, async () => {
       this.answer = await progress(this.found, ask ? `Asking ${this.model}` : "Looking for a fix", this.link.ask("heal", { join, ask }));
       const [first] = this.answer.fixes;
+      if (this.answer.refutes) this.suggested.forEach((part) => part.remove()); // the card named another change
       if (first && first.ran && !first.sure) this.askWhich();
       else if (first) {
         this.show(first);

@@ -116,6 +116,7 @@ class CellFix(Panel):
                 fixes = report.others if report.fix is None else (report.fix, *report.others)
                 html = report._repr_html_() if not fixes else ""
                 self._found = {"label": report.label, "html": html, "notes": report.notes}
+                self._found["refutes"] = report.refutes
                 self._found["fixes"] = [_told(fix) for fix in fixes]
                 self._found["not_fixes"] = [_told(one) for one in report.not_fixes]
                 cell = notebook_cells.find(self._number)
