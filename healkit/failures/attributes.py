@@ -12,6 +12,7 @@ from types import ModuleType
 from healkit.errors import near_misses
 from healkit.failures.imports import ALIASES, FOREIGN_METHODS
 from healkit.failures.site import Proposal, Propose, Site
+from healkit.pysource.nodes import type_of
 
 #: Built-in types by name.
 TYPES: dict[str, type] = {
@@ -88,6 +89,8 @@ def _foreign_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             if not _has(match["kind"], form) or ("{a}" in form or "{0}" in form) > bool(texts):
                 continue
             if ("{1}" in form) > (len(texts) > 1):
+                continue
+            if "+ {0}" in form and type_of(given[0], site.values) not in ("", "str"):
                 continue
             text = form.format(*texts, o=source.atom(node.value), a=", ".join(texts))
             outer = source.parents[whole]

@@ -19,7 +19,9 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     source = site.source
     methods = {name for kind in TYPES.values() for name in dir(kind) if not name.startswith("_")}
     own = {n.name: len(n.args.args) for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef)}
+    side = _function_side(site)
     named: list[ast.Attribute | ast.Name] = [*site.nodes(ast.Attribute), *site.nodes(ast.Name)]
+    named = [node for node in named if side is None or node in side]
     for node in named:
         called = source.parents[node]
         if isinstance(called, ast.Call) and called.func is node:
@@ -45,6 +47,17 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             and isinstance(called.targets[0], ast.Tuple)
         ):
             yield Proposal(f"`{name}` is not called: add parentheses.", source.wrap(node, "", "()"))
+
+
+def _function_side(site: Site) -> set[ast.AST] | None:
+    """Return the nodes of the operand that the message says is a function; None where it tells of no such operand."""
+    kinds = re.search(r"for .+?: '(\w+)' and '(\w+)'", site.failure.evalue if site.failure else "")
+    found = site.nodes(ast.BinOp)[:1] if kinds is not None else []
+    if kinds is None or not found:
+        return None
+    sides = zip((found[0].left, found[0].right), kinds.groups(), strict=True)
+    named = [side for side, kind in sides if kind in ("function", "method", "builtin_function_or_method")]
+    return {inner for side in named for inner in ast.walk(side)} or None
 
 
 def _made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

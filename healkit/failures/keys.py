@@ -62,19 +62,26 @@ def _near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     related = [k for k in known if _words(wrong) & _words(k)]
     kind, read = "column" if _is_column(site) else "key", _read(site, wrong)
     for number, right in enumerate(dict.fromkeys([*near, *related])):
-        for node in constants(site, wrong)[:1]:
-            edits = site.source.replace(node, quoted(site, node, right))
-            yield Proposal(f"The {kind} {wrong!r} does not exist; {right!r} does.", edits, less=0.05 * number)
         here = [node for node in site.nodes(ast.Constant, near=False) if node.value == wrong]
-        if len(here) > 1:
-            edits = [edit for node in here for edit in site.source.replace(node, quoted(site, node, right))]
-            yield Proposal(
-                f"The {kind} {wrong!r} does not exist; {right!r} does.", edits, less=0.05 * number + 0.01
-            )
+        one, every = constants(site, wrong)[:1], here if len(here) > 1 else []
+        # What the same owner is asked for again is as wrong there.
+        again = len({_owner(site, node) for node in here}) == 1
+        for less, nodes in enumerate(filter(None, (every, one) if again else (one, every))):
+            edits = [edit for node in nodes for edit in site.source.replace(node, quoted(site, node, right))]
+            text = f"The {kind} {wrong!r} does not exist; {right!r} does."
+            yield Proposal(text, edits, less=0.05 * number + 0.01 * less)
         if len(read) > 1:
             edits = [edit for node in read for edit in site.source.replace(node, quoted(site, node, right))]
             text = f"The {kind} {wrong!r} does not exist; {right!r} does. It is used in {len(read)} places."
             yield Proposal(text, edits, less=0.05 * number + 0.02)
+
+
+def _owner(site: Site, node: ast.AST) -> str:
+    """Return the text of what something is looked up in: `table.loc` for a label in `table.loc["a", "b"]`."""
+    place: ast.AST | None = node
+    while place is not None and not isinstance(place, ast.Subscript):
+        place = site.source.parents.get(place)
+    return "" if place is None else site.source.segment(place.value)
 
 
 def _words(name: str) -> set[str]:

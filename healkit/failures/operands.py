@@ -6,10 +6,11 @@ import ast
 import itertools
 import re
 from collections.abc import Iterator
+from typing import Literal
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.healing import Edit, EditKind
 from healkit.failures.site import Proposal, Propose, Site
-from healkit.pysource.nodes import called_name, type_of
+from healkit.pysource.nodes import called_name, type_of, value_of
 
 _SIGNS: dict[str, tuple[type[ast.operator], ...]] = {
     "+": (ast.Add,), "-": (ast.Sub,), "*": (ast.Mult,), "/": (ast.Div,), "//": (ast.FloorDiv,), "%": (ast.Mod,),
@@ -34,10 +35,12 @@ def _operations(site: Site, sign: str) -> list[tuple[ast.expr | None, ast.expr]]
     return [(node.left, node.right) for node in found[:3]]
 
 
-def _wrapped(site: Site, node: ast.expr | None, function: str, less: float = 0.0) -> Iterator[Proposal]:
+def _wrapped(
+    site: Site, node: ast.expr | None, function: str, less: float = 0.0, kind: EditKind | Literal[""] = ""
+) -> Iterator[Proposal]:
     if node is not None:
         reason = f"Convert `{site.source.segment(node)}` with `{function}` first."
-        yield Proposal(reason, site.source.wrap(node, f"{function}(", ")"), less)
+        yield Proposal(reason, site.source.wrap(node, f"{function}(", ")"), less, kind=kind)
 
 
 def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -48,14 +51,16 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         text = site.source.segment(right)
         if kind == "str":
-            is_number = isinstance(left, ast.Name) and _is_number(site.values.get(left.id))
-            yield from _wrapped(site, right, "str", less=0.2 if is_number else 0.0)
+            # A text that holds a number may be meant as one, or the number as text.
+            is_number = not isinstance(left, ast.Constant) and _is_number(value_of(left, site.values))
+            means: EditKind | Literal[""] = "assumes" if is_number and other in _NUMBERS else ""
+            yield from _wrapped(site, right, "str", less=0.2 if is_number else 0.0, kind=means)
             if (
                 other in _NUMBERS
                 and left is not None
                 and not isinstance(left, ast.Constant | ast.BinOp | ast.JoinedStr)
             ):
-                yield from _wrapped(site, left, other, less=0.1)
+                yield from _wrapped(site, left, other, less=0.1, kind=means)
         elif kind == "list":
             if other in _COLLECTIONS:
                 yield from _wrapped(site, right, "list")
@@ -172,6 +177,9 @@ def _joined(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in site.nodes(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "join" and len(call.args) == 1:
             given = call.args[0]
+            items = value_of(given, site.values)
+            if type(items) in (list, tuple) and all(isinstance(item, str) for item in items):
+                continue  # it is another `join` of that line that fails
             if isinstance(given, ast.GeneratorExp | ast.ListComp):
                 yield Proposal("Only strings can be joined.", site.source.wrap(given.elt, "str(", ")"))
             else:
@@ -186,7 +194,11 @@ def _repeated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             if match["kind"] == "float":
                 yield from _wrapped(site, side, "int", less=0.1)
             elif match["kind"] == "str" and isinstance(side, ast.Name | ast.Subscript | ast.Call):
-                yield from _wrapped(site, side, "int")
+                if other is not None and type_of(other, site.values) == "str":
+                    edits = [edit for one in (side, other) for edit in site.source.wrap(one, "int(", ")")]
+                    yield Proposal("Convert both strings to numbers first.", edits)
+                else:
+                    yield from _wrapped(site, side, "int")
         if match["kind"] == "float":
             for side in (left, right):
                 if side is not None and type_of(side, site.values) == "str":

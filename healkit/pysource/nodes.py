@@ -210,6 +210,22 @@ LITERALS: dict[type[ast.expr], str] = {
 }  # fmt: skip
 
 
+def value_of(node: ast.AST | None, values: dict[str, Any]) -> Any:
+    """Return an expression's value where it is a constant, a known name, or an item of it; else None."""
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return values.get(name)
+        case ast.Subscript(value=owner, slice=item):
+            found, key = value_of(owner, values), value_of(item, values)
+            if type(found) is dict and type(key) in (str, int):
+                return found.get(key)
+            if type(found) in (list, tuple) and type(key) is int and -len(found) <= key < len(found):
+                return found[key]
+    return None
+
+
 def type_of(node: ast.AST, values: dict[str, Any]) -> str:
     """Return the name of an expression's type, or an empty text if the code does not tell it.
 
@@ -220,6 +236,8 @@ def type_of(node: ast.AST, values: dict[str, Any]) -> str:
             return type(value).__name__
         case ast.Name(id=name) if name in values:
             return type(values[name]).__name__
+        case ast.Subscript() if (value := value_of(node, values)) is not None:
+            return type(value).__name__
         case ast.Call(func=ast.Name(id=name)):
             return FUNCTION_RESULTS.get(name, "")
         case ast.Call(func=ast.Attribute(attr=name)):
