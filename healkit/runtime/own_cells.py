@@ -209,13 +209,13 @@ class FailedCells:
     def _failure(self, error: BaseException, own: list[TracebackType], link: Link | None = None) -> Failure:
         summary = read_traceback(error)
         shown = [frame for frame in summary.stack if not _is_ipython(frame.filename)]
-        summary.stack = traceback.StackSummary.from_list(
-            [traceback.FrameSummary(self._name(f.filename), f.lineno, f.name, line=f.line) for f in shown]
-        )
         frames = [
             Frame(self._name(f.filename), f.lineno or 0, f.name, f.line or "", self._is_own(f.filename))
             for f in shown
         ]
+        for frame, named in zip(shown, frames, strict=True):
+            frame.filename = named.filename  # after its line was read; the marks below that line stay
+        summary.stack = traceback.StackSummary.from_list(shown)
         message = message_of(error)
         if isinstance(error, SyntaxError) and error.filename and self._is_own(error.filename):
             place = self._name(error.filename)
