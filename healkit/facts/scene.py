@@ -406,4 +406,9 @@ def nearest(wanted: object, known: Iterable[Any]) -> tuple[Any, str] | None:
 
 def similar(wanted: str, found: str, least: float = 0.7) -> bool:
     """Return whether two names are so similar that one may be a misspelling of the other."""
-    return difflib.SequenceMatcher(None, wanted.casefold(), found.casefold()).ratio() >= least
+    return closeness(wanted, found) >= least
+
+
+def closeness(wanted: str, found: object) -> float:
+    """Return how similar a name is to another: 1 for the same but for capitals, 0 for no letter in common."""
+    return difflib.SequenceMatcher(None, wanted.casefold(), str(found).casefold()).ratio()

@@ -11,6 +11,7 @@ from healkit.facts.scene import (
     UNREAD,
     Facts,
     Scene,
+    closeness,
     complete,
     difference,
     is_array,
@@ -115,6 +116,9 @@ def column_attribute(scene: Scene) -> Facts | None:
     if name in GONE:
         return {**facts, "about": "method_gone", "kind": f"a {type(owner).__name__}"}
     found = nearest(name, owner.columns)
+    method = nearest(name, (one for one in dir(type(owner)) if one[0] != "_"))
+    if method is not None and (found is None or closeness(name, method[0]) > closeness(name, found[0])):
+        return None  # a method of tables is meant: others say which
     if found is None:
         return {"about": "no_attribute", **facts, "kind": "a DataFrame"}
     return {**facts, "about": "attribute_column", **near_label(found)}

@@ -19,9 +19,11 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     source = site.source
     methods = {name for kind in TYPES.values() for name in dir(kind) if not name.startswith("_")}
     own = {n.name: len(n.args.args) for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef)}
-    side = _function_side(site)
+    if (operand := _function_operand(site)) is not None:
+        told = f"`{source.segment(operand)}` is not called: add parentheses."
+        yield Proposal(told, source.wrap(operand, "", "()"))
+        return
     named: list[ast.Attribute | ast.Name] = [*site.nodes(ast.Attribute), *site.nodes(ast.Name)]
-    named = [node for node in named if side is None or node in side]
     for node in named:
         called = source.parents[node]
         if isinstance(called, ast.Call) and called.func is node:
@@ -49,15 +51,16 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"`{name}` is not called: add parentheses.", source.wrap(node, "", "()"))
 
 
-def _function_side(site: Site) -> set[ast.AST] | None:
-    """Return the nodes of the operand that the message says is a function; None where it tells of no such operand."""
+def _function_operand(site: Site) -> ast.Attribute | ast.Name | None:
+    """Return the operand of which the message says that it is a function; None where it tells of none."""
     kinds = re.search(r"for .+?: '(\w+)' and '(\w+)'", site.failure.evalue if site.failure else "")
-    found = site.nodes(ast.BinOp)[:1] if kinds is not None else []
-    if kinds is None or not found:
-        return None
-    sides = zip((found[0].left, found[0].right), kinds.groups(), strict=True)
-    named = [side for side, kind in sides if kind in ("function", "method", "builtin_function_or_method")]
-    return {inner for side in named for inner in ast.walk(side)} or None
+    for node in site.nodes(ast.BinOp)[:1]:
+        for side, kind in zip((node.left, node.right), kinds.groups() if kinds else (), strict=False):
+            if kind.endswith(("function", "method", "function_or_method")) and isinstance(
+                side, ast.Attribute | ast.Name
+            ):
+                return side
+    return None
 
 
 def _made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
