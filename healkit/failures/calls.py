@@ -51,16 +51,17 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"`{name}` is not called: add parentheses.", source.wrap(node, "", "()"))
 
 
-def _function_operand(site: Site) -> ast.Attribute | ast.Name | None:
-    """Return the operand of which the message says that it is a function; None where it tells of none."""
-    kinds = re.search(r"for .+?: '(\w+)' and '(\w+)'", site.failure.evalue if site.failure else "")
+def _function_operand(site: Site) -> ast.expr | None:
+    """Return the operand, or the owner of an attribute, that the message says is a function; None where it tells of none."""
+    message = site.failure.evalue if site.failure else ""
+    kinds = re.search(r"for .+?: '(\w+)' and '(\w+)'", message)
     for node in site.nodes(ast.BinOp)[:1]:
         for side, kind in zip((node.left, node.right), kinds.groups() if kinds else (), strict=False):
-            if kind.endswith(("function", "method", "function_or_method")) and isinstance(
-                side, ast.Attribute | ast.Name
-            ):
+            is_function = kind.endswith(("function", "method", "function_or_method"))
+            if is_function and isinstance(side, ast.Attribute | ast.Name):
                 return side
-    return None
+    asked = re.search(r"'(?:function|method)' object has no attribute '(\w+)'", message)
+    return next((one.value for one in site.nodes(ast.Attribute) if asked and one.attr == asked[1]), None)
 
 
 def _made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

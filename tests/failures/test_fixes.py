@@ -40,7 +40,7 @@ BY_A_PERSON = frozenset((
     "continuous", "no_samples", "folds", "mixed_targets", "package_other", "package_same",
     "attribute_of_none_named", "attribute_of_gap", "none_item", "none_loop", "item_past_end", "item_of_none",
     "none_to_number", "divisor", "divisor_length", "no_processes", "shadowed", "no_such_day",
-    "pattern", "day_of_month", "zone_one", "moment_and_number", "moment_and_text", "name_in_class_body", "unbound_branch", "prints_only",
+    "pattern", "day_of_month", "moment_and_number", "moment_and_text", "name_in_class_body", "unbound_branch", "prints_only",
     "unpack_count", "no_command", "get_nothing", "search_nothing", "class_for_object", "super_init", "name_of_except", "name_of_function", "sum_of_words",
     "accessor_of_itself", "bytes_cut", "bytes_no_text", "enum_name", "half_character", "hash_of_dataclass",
     "hash_of_own", "inside_library", "json_bare_name", "json_comma", "json_comma_last", "json_comment", "json_escape",
