@@ -234,13 +234,9 @@ def recursion(scene: Scene) -> Facts | None:
         spare = f"`self._{code.co_name}`"
         return {**facts, "about": "accessor_of_itself", "part": f"`self.{code.co_name}`", "spare": spare}
     turns = [one for one in dict.fromkeys(codes[:_CHAIN]) if codes[:_CHAIN].count(one) >= _TIMES_MIN]
-    others = [one.co_name for one in turns if one is not code]
-    if others:
-        return {
-            **facts,
-            "about": "recursion_of_several",
-            "others": ", ".join(f"`{one}`" for one in others[:3]),
-        }
+    if len(turns) > 1:  # in the order of their definitions: where the stack ends is chance
+        first, *others = (f"`{one.co_name}`" for one in sorted(turns, key=lambda one: one.co_firstlineno))
+        return {"about": "recursion_of_several", "owner": first, "others": ", ".join(others[:3])}
     name = next((one for one in code.co_varnames[: code.co_argcount] if one not in {"self", "cls"}), "")
     values = [shown(plain(one.f_locals.get(name))) for one in reversed(own_frames[-3:])]
     if not name or not all(values):

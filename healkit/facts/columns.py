@@ -363,11 +363,19 @@ def not_numeric(scene: Scene) -> Facts | None:
         grouping = own_dict(found.get("self"))
         owner = grouping.get("obj", found.get("self"))
         if is_series(owner) and _is_text(owner) and len(owner):
+            other = next(
+                (
+                    one
+                    for one in owner.iloc[:_SCANNED_MAX].tolist()
+                    if type(one) is str and not _is_number(one)
+                ),
+                None,
+            )
             facts = {
-                "about": "calculated_text",
+                "about": "calculated_text" if other is None else "calculated_mixed",
                 "owner": scene.name_of(owner),
                 "dtype": f"`{owner.dtype}`",
-                "value": shown(owner.iloc[0]),
+                "value": shown(owner.iloc[0] if other is None else other),
             }
             if all(facts.values()):
                 return facts
@@ -385,6 +393,15 @@ def not_numeric(scene: Scene) -> Facts | None:
                 }
                 return {**facts, "first": shown(texts[0])} if value else None
     return None
+
+
+def _is_number(text: str) -> bool:
+    """Return whether Python reads a text as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_text(column: pd.Series[Any]) -> bool:

@@ -355,12 +355,23 @@ def _row(owner: pd.DataFrame | pd.Series[Any], labels: pd.Index[Any], wanted: ob
             "wanted": shown(wanted),
             **near_label(near),
         }
-    if type(wanted) is int and isinstance(scene.node, ast.Subscript) and -len(labels) <= wanted < len(labels):
-        base, asked = scene.text(scene.node.value).strip("`"), scene.text(scene.node.slice).strip("`")
-        if base and asked:
-            part, instead = scene.text(scene.node), f"`{base}.iloc[{asked}]`"
-            return {"about": "label_for_position", "part": part, "instead": instead}
+    within = type(wanted) is int and -len(labels) <= wanted < len(labels)
+    if within and isinstance(scene.node, ast.Subscript) and (instead := _by_position(scene, scene.node)):
+        # Where no label is a number, a number can only be a position.
+        numbered = any(type(plain(one)) is int for one in labels[:_LABELS_MAX])
+        about = "label_or_position" if numbered else "label_for_position"
+        return {"about": about, "part": scene.text(scene.node), "instead": f"`{instead}`"}
     return {"about": "row_missing"}
+
+
+def _by_position(scene: Scene, node: ast.Subscript) -> str:
+    """Return what looks the same up by its position; empty where that is not certain."""
+    base, asked = scene.text(node.value).strip("`"), scene.text(node.slice).strip("`")
+    if base.endswith(".loc") and isinstance(node.slice, ast.Tuple):
+        row, *columns = (scene.text(one).strip("`") for one in node.slice.elts)
+        whole = len(columns) == 1 and isinstance(node.slice.elts[1], ast.Constant)
+        return f"{base.removesuffix('.loc')}[{columns[0]}].iloc[{row}]" if whole and row else ""
+    return f"{base.removesuffix('.loc')}.iloc[{asked}]" if base and asked else ""
 
 
 def _about(axis: str, wanted: object, found: object) -> str:

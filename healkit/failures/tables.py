@@ -566,18 +566,27 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if not method and not (call.args and called_name(call) == "to_numeric"):
             continue
         column = call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0]
-        for number, (reason, text) in enumerate(
-            cleaned(value, f"{source.atom(column)}.str", source.segment(column))
-        ):
-            chained = re.sub(r"\)\.(replace|lstrip|rstrip)", r").str.\1", text)
-            if ".str." in chained:
-                yield Proposal(reason, source.replace(column, chained), less=0.03 * number)
+        for number, (reason, text) in enumerate(_cleaned_column(site, column, value)):
+            yield Proposal(reason, source.replace(column, text), less=0.03 * number)
         reason = f"A value such as {value!r} counts as missing."
         if method:
             text, imported = _with_module(site, f"pd.to_numeric({source.segment(column)}, errors='coerce')")
             yield Proposal(reason, [*source.replace(call, text), *imported], less=0.15)
         elif not any(keyword.arg == "errors" for keyword in call.keywords):
             yield Proposal(reason, source.add_argument(call, "errors='coerce'"), less=0.1)
+
+    for node in site.nodes(ast.expr) if facts.get("about") == "calculated_mixed" else ():
+        if source.segment(node) == facts["owner"].strip("`"):
+            for number, (reason, text) in enumerate(_cleaned_column(site, node, value)):
+                yield Proposal(reason, source.replace(node, f"{text}.astype(float)"), less=0.03 * number)
+
+
+def _cleaned_column(site: Site, column: ast.expr, value: str) -> Iterator[tuple[str, str]]:
+    """Yield what removes from a column of text all that is not part of a number in such a value, with the reason."""
+    for reason, text in cleaned(value, f"{site.source.atom(column)}.str", site.source.segment(column)):
+        chained = re.sub(r"\)\.(replace|lstrip|rstrip)", r").str.\1", text)
+        if ".str." in chained:
+            yield reason, chained
 
 
 def _numeric_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

@@ -701,7 +701,7 @@ def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
     """Return the one cell that a patch of the program edits, and its new text; None where it edits more than one."""
     before, after = program.code.split("\n"), code.split("\n")
     head: list[str] = []
-    while after[1:] and after[0] != before[0] and _are_imports(after[:1]):
+    while len(after) > len(before) and after[0] != before[0] and _are_imports(after[:1]):
         head.append(after.pop(0))
     changes = [
         change
