@@ -118,7 +118,15 @@ def column_attribute(scene: Scene) -> Facts | None:
     found = nearest(name, owner.columns)
     method = nearest(name, (one for one in dir(type(owner)) if one[0] != "_"))
     if method is not None and (found is None or closeness(name, method[0]) > closeness(name, found[0])):
-        return None  # a method of tables is meant: others say which
+        right = f"`{method[0]}`"
+        return {
+            **facts,
+            "about": "name_similar",
+            "found": right,
+            "right": right,
+            "part": facts["wanted"],
+            "known": "",
+        }
     if found is None:
         return {"about": "no_attribute", **facts, "kind": "a DataFrame"}
     return {**facts, "about": "attribute_column", **near_label(found)}

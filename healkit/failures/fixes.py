@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from difflib import SequenceMatcher
 
 from healkit.contracts.failure import Failure
@@ -124,17 +124,25 @@ class ToldChange:
     reason: str
 
 
-def explained(failure: Failure, where: str = "", code: str = "") -> Explanation:
-    """Explain a failure, with its fix as code where one can be had; `code` is what ran, if it is at hand."""
+def explained(
+    failure: Failure, where: str = "", code: str = "", defined: Collection[str] = ()
+) -> Explanation:
+    """Explain a failure, with its fix as code where one can be had.
+
+    code: what ran, if it is at hand. defined: names that need no import where it ran.
+    """
     explanation = explain(failure, where)
-    change = told_change(failure, code, explanation.rule)
+    change = told_change(failure, code, explanation.rule, defined)
     return explanation if change is None else dataclasses.replace(explanation, code=change.lines)
 
 
-def told_change(failure: Failure, code: str = "", rule: str = "") -> ToldChange | None:
+def told_change(
+    failure: Failure, code: str = "", rule: str = "", defined: Collection[str] = ()
+) -> ToldChange | None:
     """Return the change that a failure's explanation names, the first that healing would try; None where it names none.
 
     code: the code that ran; without it, of the failing line alone. rule: that of the explanation, if it is known.
+    defined: names that need no import where it ran.
     """
     rule = rule or explain(failure).rule
     if bare(failure.ename) in _UNREADABLE:
@@ -159,13 +167,23 @@ def told_change(failure: Failure, code: str = "", rule: str = "") -> ToldChange 
                     continue
                 if proposal.guard or proposal.less >= _GUESS:
                     break
-                changed = apply_edits(text, proposal.edits)
+                changed = _without_imports(text, apply_edits(text, proposal.edits), defined)
                 if not may_be_a_fix(kind_of(text, changed, proposal.kind or ROWS[name].kind)):
                     continue
                 if lines := _new_lines(text, changed):
                     return ToldChange(changed, lines, proposal.reason)
                 break
     return None
+
+
+def _without_imports(before: str, after: str, defined: Collection[str]) -> str:
+    """Return changed code without the lines that import what is defined already."""
+    old, kept = set(before.split("\n")), []
+    for line in after.split("\n"):
+        name = re.fullmatch(r"import (?:[\w.]+ as )?(\w+)|from [\w.]+ import (\w+)", line)
+        if line in old or name is None or (name[1] or name[2]) not in defined:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 _UNREADABLE = frozenset(("SyntaxError", "IndentationError", "TabError"))

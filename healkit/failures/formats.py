@@ -9,6 +9,7 @@ from datetime import datetime
 
 from healkit.contracts.healing import Edit
 from healkit.failures.site import Proposal, Propose, Site
+from healkit.pysource.nodes import called_name
 
 
 def _mapped(site: Site) -> list[ast.Call]:
@@ -24,8 +25,13 @@ def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in site.calls("int", "float")[:2]:
         given = call.args[0]
         shown, base = source.segment(given), source.atom(given)
+        # Digits after the point are lost in an integer, or were meant: that is for a person to say.
+        whole = called_name(call) == "float" or not re.fullmatch(r"\s*-?\d+\.\d*[1-9]\d*\s*", text)
         for reason, new in cleaned(text, base, shown):
-            yield Proposal(reason, source.replace(given, new))
+            yield Proposal(reason, source.replace(given, new), kind="" if whole else "assumes")
+        if not whole:
+            told = f"{text!r} has digits after its point: `float` keeps them."
+            yield Proposal(told, source.replace(call.func, "float"), less=0.02, kind="assumes")
     for call in _mapped(site)[:1]:
         if re.fullmatch(r"-?\d+\.\d*", text):
             yield Proposal(f"{text!r} is not an integer; use `float`.", source.replace(call.args[0], "float"))

@@ -622,7 +622,7 @@ class CellHealing:
 
     def _refutes(self, fix: CellFix | None, others: Sequence[CellFix]) -> bool:
         """Return whether the card names a change that is not the first edit; of a question, not among its readings."""
-        change = told_change(self._cell.failure, self._cell.run.source)
+        change = told_change(self._cell.failure, self._cell.run.source, defined=self._cell.namespace.keys())
         shown = others if fix is None else [fix]
         if change is None:
             return False

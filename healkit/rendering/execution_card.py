@@ -13,7 +13,7 @@ import dataclasses
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -60,7 +60,8 @@ class Aside:
 
     locals: the variables of the innermost own frame, already cleaned. hidden: how many values were taken out of them.
     history: how often it happened, as one sentence. tip: shown once, at the end. explained: the most that is explained,
-    if given. why and fix: better words than those of the failure catalogue, in their place.
+    if given. why and fix: better words than those of the failure catalogue, in their place. defined: names of the
+    notebook, which need no import.
     """
 
     locals: Sequence[Local] = ()
@@ -70,6 +71,7 @@ class Aside:
     explained: ExplainLevel = "fix"
     why: str = ""
     fix: str = ""
+    defined: Collection[str] = ()
 
 
 NO_ASIDE = Aside()
@@ -204,7 +206,7 @@ def _below(
 
 def _told(execution: ExecutionData, aside: Aside) -> Explanation | None:
     """Return the explanation, with better words where there are some, and without what the two limits do not allow."""
-    told = explanation(execution)
+    told = explanation(execution, aside.defined)
     if told is None:
         return None
     if aside.why:
@@ -343,14 +345,14 @@ def tool_line(execution: ExecutionData) -> str:
     return frame.line.strip() if frame is not None else ""
 
 
-def explanation(execution: ExecutionData) -> Explanation | None:
-    """Explain the failure in plain words, all of it; None for what did not fail."""
+def explanation(execution: ExecutionData, defined: Collection[str] = ()) -> Explanation | None:
+    """Explain the failure in plain words, all of it; None for what did not fail. defined: names that need no import."""
     from healkit.failures.fixes import explained  # its tables are read with the first failure
 
     failure = execution.failure
     if failure is None:
         return None
-    told = explained(failure, place(execution), execution.code or "")
+    told = explained(failure, place(execution), execution.code or "", defined)
     return told.of_cell() if execution.origin == "cell" else told
 
 

@@ -72,7 +72,8 @@ class FailedCell:
     """Failing cell, as an execution, with the innermost own frame's variables as they were.
 
     run: its run. advice: which cells would give what it lacks, where that is known. before: values that it has changed,
-    as they were before it ran; unknown: names that it changed in place, whose values before are not known.
+    as they were before it ran; unknown: names that it changed in place, whose values before are not known. defined: the
+    notebook's names.
     """
 
     execution: Execution
@@ -84,6 +85,7 @@ class FailedCell:
     advice: CellAdvice | None = None
     before: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     unknown: tuple[str, ...] = ()
+    defined: frozenset[str] = frozenset()
 
 
 class FailedCells:
@@ -125,7 +127,16 @@ class FailedCells:
         advice = advice_for(self._shell, self.runs, error, run, failure.near)
         before, unknown = self.values.take()
         cell = FailedCell(
-            execution, tuple(_locals(own)), number, count + 1, first, run, advice, before, unknown
+            execution,
+            tuple(_locals(own)),
+            number,
+            count + 1,
+            first,
+            run,
+            advice,
+            before,
+            unknown,
+            frozenset(self._shell.user_ns),
         )
         if self._kept and self._kept[-1].before:  # the values are kept of the newest failing cell only
             gone = tuple(self._kept[-1].before)
