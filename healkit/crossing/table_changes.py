@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 #: Larger data is not compared; so many sentences are enough.
@@ -21,6 +22,8 @@ _MAKES_OTHER = frozenset((
     "ge", "le", "transform", "cut", "qcut", "sign", "clip", "floor", "ceil",
 ))  # fmt: skip
 _Columns = dict[str, Any]
+#: What a sentence says without its numbers: the kind of change, and where it is.
+Change = tuple[str, ...]
 
 
 class Seen:
@@ -28,7 +31,7 @@ class Seen:
 
     def __init__(self) -> None:
         self._operands: dict[int, tuple[str, _Columns, int]] = {}
-        self._lost: dict[str, None] = {}
+        self._lost: dict[str, Change] = {}
         self._unsure: dict[str, None] = {}
         self._rows: dict[str, None] = {}
 
@@ -50,8 +53,49 @@ class Seen:
 
     def sentences(self) -> dict[str, list[str]]:
         """Return sentences on what is lost, on what may be read in two ways, and on rows that are gone."""
-        lists = {"lost": self._lost, "unsure": self._unsure, "rows": self._rows}
+        lists: dict[str, Iterable[str]] = {"lost": self._lost, "unsure": self._unsure, "rows": self._rows}
         return {name: list(texts)[:_SENTENCES_MAX] for name, texts in lists.items()}
+
+    def made(self, given: Iterable[Any], result: Any, *, known: bool) -> dict[str, Change]:
+        """Compare what a tool returns with the longest table or column that it is given; return what differs.
+
+        Rows may have another order there, so a column is compared as a whole. known: the result is right, so a column
+        of one value is told of as one, however short.
+        """
+        tables = [(one, columns) for one in given if (columns := _columns_of(one)) is not None]
+        after = _columns_of(result)
+        if after is None or not tables:
+            return {}
+        value, before = max(tables, key=lambda one: _length(one[1]))
+        is_table, lengths = _kind(value) == "table", [_length(columns) for _, columns in tables]
+        if is_table and _kind(result) != "table" and getattr(result, "name", None) is not None:
+            after = {str(result.name): after[""]}
+        length, rows = _length(before), _length(after)
+        is_alike = _kind(result) == _kind(value) and (
+            before.keys() <= after.keys() or after.keys() <= before.keys()
+        )
+        if length and not rows:
+            self._lost["No row is left."] = ("empty",)
+        elif is_alike and rows not in (length, sum(lengths)):
+            change = "fewer" if rows < length else "more"
+            self._lost[
+                f"{_count(length, 'row')} {'goes' if length == 1 else 'go'} in, {rows:,} come out."
+            ] = (change,)
+        gaps = max(int(column.isna().sum()) for _, columns in tables for column in columns.values())
+        for name, column in after.items():
+            where, missing = f" of {name!r}" if name else "", int(column.isna().sum())
+            had = before.get(name)
+            if had is not None and rows == length:
+                self._compare_columns(where, _ordered(had), _ordered(column))
+            elif rows <= length and missing > (gaps if had is None else int(had.isna().sum())):
+                self._lost[f"{missing:,} of {rows:,} values{where} are missing."] = ("missing", where)
+            if had is not None and _is_number(had) and column.map(type).eq(str).any():
+                self._lost[f"The numbers{where} become text."] = ("text", where)
+            present = column.dropna()
+            if len(present) and (known or (had is None and rows > 1)) and _distinct(present) == 1:
+                one_value = _shown(present.iloc[0])
+                self._lost[f"All {rows:,} values{where} are {one_value}."] = ("constant", where, one_value)
+        return self._lost
 
     def _compare(self, value: Any) -> None:
         after = _columns_of(value)
@@ -62,7 +106,7 @@ class Seen:
             if was != kind:
                 continue
             if length and not rows:
-                self._lost["No row is left."] = None
+                self._lost["No row is left."] = ("empty",)
             elif rows < length and kind != "array":
                 self._rows[
                     f"{_count(length - rows, 'row')} of {length:,} {'is' if length - rows == 1 else 'are'} left out."
@@ -80,17 +124,17 @@ class Seen:
         total = len(one)
         missing = int((other.isna() & ~one.isna().to_numpy()).sum())
         if missing:
-            self._lost[f"{missing:,} of {total:,} values{where} become missing."] = None
+            self._lost[f"{missing:,} of {total:,} values{where} become missing."] = ("missing", where)
         filled = int((one.isna().to_numpy() & ~other.isna()).sum())
         if filled:
-            self._lost[
-                f"{_count(filled, 'missing value')}{where} {'is' if filled == 1 else 'are'} filled in."
-            ] = None
+            said = f"{_count(filled, 'missing value')}{where} {'is' if filled == 1 else 'are'} filled in."
+            self._lost[said] = ("filled", where)
         present = other.dropna()
         if total > 1 and not len(present) and missing < total:
-            self._lost[f"All {total:,} values{where} are missing then."] = None
+            self._lost[f"All {total:,} values{where} are missing then."] = ("missing", where)
         if len(present) > 1 and _distinct(one) > 1 and _distinct(present) == 1:
-            self._lost[f"All {total:,} values{where} become {_shown(present.iloc[0])}."] = None
+            one_value = _shown(present.iloc[0])
+            self._lost[f"All {total:,} values{where} become {one_value}."] = ("constant", where, one_value)
         if _is_number(one) and _is_number(other):
             numbers = (
                 one.to_numpy("float64", na_value=float("nan")),
@@ -101,7 +145,10 @@ class Seen:
             )
             whole = "int" in str(other.dtype).lower() and "float" in str(one.dtype).lower()
             if changed and whole:
-                self._lost[f"{changed:,} of {total:,} numbers{where} lose their decimals."] = None
+                self._lost[f"{changed:,} of {total:,} numbers{where} lose their decimals."] = (
+                    "decimals",
+                    where,
+                )
         if "datetime" in str(other.dtype) and not _is_number(one) and "datetime" not in str(one.dtype):
             texts = [t for t in one.dropna().tolist() if isinstance(t, str)]
             parts = [m for m in map(_DAY_OR_MONTH.match, texts) if m is not None]
@@ -119,7 +166,7 @@ class Seen:
                 and bool(column.isna().all())
                 and not bool(before[name].isna().all())
             ):
-                self._lost[f"Column {name!r} has no value in any row."] = None
+                self._lost[f"Column {name!r} has no value in any row."] = ("missing", f" of {name!r}")
 
 
 def _columns_of(value: Any) -> _Columns | None:
@@ -139,6 +186,13 @@ def _columns_of(value: Any) -> _Columns | None:
     if numpy is not None and isinstance(value, numpy.ndarray) and value.ndim == 1 and len(value) <= _ROWS_MAX:
         return {"": pandas.Series(value)}
     return None
+
+
+def _ordered(column: Any) -> Any:
+    """Return a column with its missing values last, and numbers in their order."""
+    if _is_number(column):
+        return column.sort_values(ignore_index=True)
+    return column.iloc[column.isna().argsort(kind="stable")].reset_index(drop=True)
 
 
 def _as_now(column: Any) -> Any:

@@ -31,6 +31,7 @@ from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.healing import Attempt, Check, CheckResult, Patch, Verdict, difference, same_value
 from healkit.contracts.vault import VaultEntry, unified_diff
 from healkit.crossing import values
+from healkit.crossing.table_changes import Change, Seen
 from healkit.errors import HealkitError
 from healkit.failures.edit_kinds import kind_of
 from healkit.healing.advisor import Case, Workbench
@@ -69,6 +70,7 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
     )
     why = why or why_not(case.checks, results, discreet_about=patch.code if case.discreet else None)
     verdict: Verdict = "undecided" if _is_undecided(results) else "not_cured"
+    lost = ""
     if not why:
         rows = list(zip(case.checks, case.base, results, strict=True))
         doubt = (
@@ -78,7 +80,10 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
             or _removed_argument(case.entry.code, patch.code, rows)
             or _lossy(case.entry.code, patch.code, rows)
         )
-        patch = _doubted(patch, doubt)
+        lost = _lost(rows, discreet=case.discreet)
+        patch = msgspec.structs.replace(
+            patch, doubt=f"{lost} {patch.doubt} {doubt}".strip().replace("  ", " ")
+        )
         verdict = _verdict(case, patch, results)
         if verdict == "unproven":
             patch = _doubted(patch, _untried(case))
@@ -93,6 +98,7 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
         total=len(case.checks),
         results=results,
         reach=list(reach),
+        lost=lost,
     )
 
 
@@ -554,6 +560,43 @@ def _new_none(before: str, after: str, checks: Sequence[Check]) -> str:
     if any(isinstance(node, ast.Return) and _is_none(node.value) for node in ast.walk(new)):
         return "It returns None, which the tool never did."
     return ""
+
+
+def _lost(rows: Sequence[_Row], *, discreet: bool) -> str:
+    """Say what a patch loses of the tables that it is given, where no known result shows the same; empty if nothing.
+
+    discreet: no column and no value may be named.
+    """
+    shown, found = set[Change](), dict[str, Change]()
+    seen: list[tuple[bool, list[Any], Any]] = []
+    for check, _, now in rows:
+        given = values.remade(check.arguments) if values.has_tags(check.arguments) else {}
+        tables = [one for one in given.values() if values.is_tabular(one)]
+        result = values.remade(check.expected if check.known else now.value)
+        if not tables or check.raises or not values.is_tabular(result):
+            continue
+        made: dict[str, Change] = {}
+        with contextlib.suppress(Exception):  # what cannot be compared is not told
+            made = Seen().made(tables, result, known=check.known)
+        equal = [
+            known for known, *one in seen if values.equal(one[1], result) and not values.equal(one[0], tables)
+        ]
+        seen.append((check.known, tables, result))
+        if check.known:
+            shown.update(made.values(), [("same",)] if any(equal) else [])
+        else:
+            found |= made
+        if equal and not (check.known and all(equal)) and result.shape[:1] != (0,):
+            found["It returns the same for two tables that differ."] = ("same",)
+    told = [(said, change) for said, change in found.items() if change not in shown]
+    return " ".join(_without_names(*one) if discreet else one[0] for one in told)
+
+
+def _without_names(said: str, change: Change) -> str:
+    """Return a sentence on a change without the column and the value that it names."""
+    _, where, one_value = (*change, "", "")[:3]
+    told = said.replace(where, "")
+    return f"{told.removesuffix(f' {one_value}.')} equal." if one_value else told
 
 
 def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:

@@ -96,10 +96,12 @@ def meaning(attempt: Attempt) -> str:
     """Say in a sentence or two what the verdict means, and what it leaves open."""
     if not attempt.plausible:
         return f"{attempt.why[:1].upper()}{attempt.why[1:]}"
+    verdict, lost = VERDICTS[attempt.verdict], "" if attempt.verdict == "cured" else attempt.lost
+    said = f"{verdict.meaning} {verdict.caveat}"
     if attempt.verdict == "unproven" and attempt.patch.doubt:
-        return f"Passes all checks, but the result may be wrong. {attempt.patch.doubt}"
-    verdict = VERDICTS[attempt.verdict]
-    return f"{verdict.meaning} {verdict.caveat}".strip()
+        doubt = attempt.patch.doubt.removeprefix(lost).strip()
+        said = f"Passes all checks, but the result may be wrong. {doubt}"
+    return f"{lost} {said}".strip()
 
 
 def report_title(report: HealReportData) -> str:
