@@ -22,8 +22,8 @@ _MAKES_OTHER = frozenset((
     "ge", "le", "transform", "cut", "qcut", "sign", "clip", "floor", "ceil",
 ))  # fmt: skip
 _Columns = dict[str, Any]
-#: What a sentence says without its numbers: the kind of change, and where it is.
-Change = tuple[str, ...]
+#: What a sentence says without its numbers: the kind of change, where it is, and the value that it names.
+Change = tuple[str, str, str]
 
 
 class Seen:
@@ -62,39 +62,35 @@ class Seen:
         Rows may have another order there, so a column is compared as a whole. known: the result is right, so a column
         of one value is told of as one, however short.
         """
-        tables = [(one, columns) for one in given if (columns := _columns_of(one)) is not None]
-        after = _columns_of(result)
+        tables, after = [one for one in map(_columns_of, given) if one is not None], _columns_of(result)
         if after is None or not tables:
             return {}
-        value, before = max(tables, key=lambda one: _length(one[1]))
-        is_table, lengths = _kind(value) == "table", [_length(columns) for _, columns in tables]
-        if is_table and _kind(result) != "table" and getattr(result, "name", None) is not None:
-            after = {str(result.name): after[""]}
-        length, rows = _length(before), _length(after)
-        is_alike = _kind(result) == _kind(value) and (
-            before.keys() <= after.keys() or after.keys() <= before.keys()
-        )
+        before = max(tables, key=_length)
+        length, rows, sums = _length(before), _length(after), sum(map(_length, tables))
+        is_alike = before.keys() <= after.keys() or after.keys() <= before.keys()
         if length and not rows:
-            self._lost["No row is left."] = ("empty",)
-        elif is_alike and rows not in (length, sum(lengths)):
-            change = "fewer" if rows < length else "more"
-            self._lost[
-                f"{_count(length, 'row')} {'goes' if length == 1 else 'go'} in, {rows:,} come out."
-            ] = (change,)
-        gaps = max(int(column.isna().sum()) for _, columns in tables for column in columns.values())
+            self._lost["No row is left."] = ("empty", "", "")
+        elif is_alike and rows not in (length, sums):
+            said = f"The result has {_count(rows, 'row')}, and the table {length:,}."
+            self._lost[said] = ("fewer" if rows < length else "more", "", "")
+        if not is_alike and "" in after and getattr(result, "name", None) is not None:
+            after = {str(result.name): after[""]}
+        gaps = max(int(column.isna().sum()) for columns in tables for column in columns.values())
         for name, column in after.items():
-            where, missing = f" of {name!r}" if name else "", int(column.isna().sum())
-            had = before.get(name)
+            where, had, present = f" of {name!r}" if name else "", before.get(name), column.dropna()
+            missing = rows - len(present)
             if had is not None and rows == length:
-                self._compare_columns(where, _ordered(had), _ordered(column))
-            elif rows <= length and missing > (gaps if had is None else int(had.isna().sum())):
-                self._lost[f"{missing:,} of {rows:,} values{where} are missing."] = ("missing", where)
+                both = (
+                    one.sort_values(key=None if _is_number(one) else type(one).isna) for one in (had, column)
+                )
+                self._compare_columns(where, *both)
+            elif rows <= length and missing > gaps:
+                self._lost[f"{missing:,} of {rows:,} values{where} are missing."] = ("missing", where, "")
             if had is not None and _is_number(had) and column.map(type).eq(str).any():
-                self._lost[f"The numbers{where} become text."] = ("text", where)
-            present = column.dropna()
+                self._lost[f"The numbers{where} become text."] = ("text", where, "")
             if len(present) and (known or (had is None and rows > 1)) and _distinct(present) == 1:
-                one_value = _shown(present.iloc[0])
-                self._lost[f"All {rows:,} values{where} are {one_value}."] = ("constant", where, one_value)
+                value = _shown(present.iloc[0])
+                self._lost[f"All {rows:,} values{where} are {value}."] = ("constant", where, value)
         return self._lost
 
     def _compare(self, value: Any) -> None:
@@ -106,7 +102,7 @@ class Seen:
             if was != kind:
                 continue
             if length and not rows:
-                self._lost["No row is left."] = ("empty",)
+                self._lost["No row is left."] = ("empty", "", "")
             elif rows < length and kind != "array":
                 self._rows[
                     f"{_count(length - rows, 'row')} of {length:,} {'is' if length - rows == 1 else 'are'} left out."
@@ -124,14 +120,14 @@ class Seen:
         total = len(one)
         missing = int((other.isna() & ~one.isna().to_numpy()).sum())
         if missing:
-            self._lost[f"{missing:,} of {total:,} values{where} become missing."] = ("missing", where)
+            self._lost[f"{missing:,} of {total:,} values{where} become missing."] = ("missing", where, "")
         filled = int((one.isna().to_numpy() & ~other.isna()).sum())
         if filled:
             said = f"{_count(filled, 'missing value')}{where} {'is' if filled == 1 else 'are'} filled in."
-            self._lost[said] = ("filled", where)
+            self._lost[said] = ("filled", where, "")
         present = other.dropna()
         if total > 1 and not len(present) and missing < total:
-            self._lost[f"All {total:,} values{where} are missing then."] = ("missing", where)
+            self._lost[f"All {total:,} values{where} are missing then."] = ("missing", where, "")
         if len(present) > 1 and _distinct(one) > 1 and _distinct(present) == 1:
             one_value = _shown(present.iloc[0])
             self._lost[f"All {total:,} values{where} become {one_value}."] = ("constant", where, one_value)
@@ -145,10 +141,8 @@ class Seen:
             )
             whole = "int" in str(other.dtype).lower() and "float" in str(one.dtype).lower()
             if changed and whole:
-                self._lost[f"{changed:,} of {total:,} numbers{where} lose their decimals."] = (
-                    "decimals",
-                    where,
-                )
+                said = f"{changed:,} of {total:,} numbers{where} lose their decimals."
+                self._lost[said] = ("decimals", where, "")
         if "datetime" in str(other.dtype) and not _is_number(one) and "datetime" not in str(one.dtype):
             texts = [t for t in one.dropna().tolist() if isinstance(t, str)]
             parts = [m for m in map(_DAY_OR_MONTH.match, texts) if m is not None]
@@ -166,7 +160,7 @@ class Seen:
                 and bool(column.isna().all())
                 and not bool(before[name].isna().all())
             ):
-                self._lost[f"Column {name!r} has no value in any row."] = ("missing", f" of {name!r}")
+                self._lost[f"Column {name!r} has no value in any row."] = ("missing", f" of {name!r}", "")
 
 
 def _columns_of(value: Any) -> _Columns | None:
@@ -186,13 +180,6 @@ def _columns_of(value: Any) -> _Columns | None:
     if numpy is not None and isinstance(value, numpy.ndarray) and value.ndim == 1 and len(value) <= _ROWS_MAX:
         return {"": pandas.Series(value)}
     return None
-
-
-def _ordered(column: Any) -> Any:
-    """Return a column with its missing values last, and numbers in their order."""
-    if _is_number(column):
-        return column.sort_values(ignore_index=True)
-    return column.iloc[column.isna().argsort(kind="stable")].reset_index(drop=True)
 
 
 def _as_now(column: Any) -> Any:

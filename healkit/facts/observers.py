@@ -42,7 +42,7 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
      (tables.other_column,)),
     ("AttributeError", "", (tables.polars_attribute, classes.coroutine_attribute, plots.axes_attribute)),
     ("AttributeError ImportError TypeError", "has no attribute|cannot import name|unexpected keyword",
-     (libraries.gone,)),
+     (libraries.said_gone, libraries.gone)),
     ("AttributeError", "", (classes.slots, classes.super_attribute)),
     ("AttributeError", "", (columns.missing_attribute, tables.column_attribute, arrays.class_for_model)),
     ("AttributeError TypeError", r"NoneType", (standard.nothing,)),
@@ -159,17 +159,18 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
 )  # fmt: skip
 
 
-def observe(error: BaseException, innermost: TracebackType | None) -> Facts:
+def observe(error: BaseException, innermost: TracebackType | None, warned: Iterable[Any] = ()) -> Facts:
     """Return what the live objects show about a failure: texts by name, `about` among them; empty for nothing.
 
-    innermost: the traceback entry of the user's own frame. `about` names the sentence of the failure catalogue that the
-    other texts are for. They are short, name only what is plain text or a number, and never raise. Where there is no
-    such sentence, `kinds` says what the failure is about, for the claims of the rows that go by its message.
+    innermost: the traceback entry of the user's own frame. warned: as `Scene` has it. `about` names the sentence of the
+    failure catalogue that the other texts are for. They are short, name only what is plain text or a number, and never
+    raise. Where there is no such sentence, `kinds` says what the failure is about, for the claims of the rows that go by
+    its message.
     """
     if innermost is None:
         return {}
     try:
-        scene, message, kind = Scene(error, innermost), str(error), type(error).__name__
+        scene, message, kind = Scene(error, innermost, warned), str(error), type(error).__name__
         for names, pattern, observers in _OBSERVERS:
             if (not names or kind in names.split()) and re.search(pattern, message):
                 for observer in observers:
@@ -233,7 +234,8 @@ def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[
     try:
         if isinstance(error, NameError):
             return _names_for(error, innermost), []
-        if libraries.removed_in(error, None if innermost is None else Scene(error, innermost)) is not None:
+        scene = None if innermost is None else Scene(error, innermost)
+        if libraries.removed_in(error, scene) is not None or (scene and libraries.said_gone(scene)):
             return [], []  # what replaces it need not be called like it
         wanted, known = _asked(error, innermost)
         names = _told(known)

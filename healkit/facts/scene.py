@@ -41,11 +41,12 @@ UNREAD: object = object()
 class Scene:
     """Exception, innermost frame of the user's own code, and what that called.
 
-    told: the traceback entry of that frame; what follows it are frames of libraries.
+    told: the traceback entry of that frame; what follows it are frames of libraries. warned: keys of
+    `__warningregistry__`, as the cells above left them.
     """
 
-    def __init__(self, error: BaseException, told: TracebackType) -> None:
-        self.error = error
+    def __init__(self, error: BaseException, told: TracebackType, warned: Iterable[Any] = ()) -> None:
+        self.error, self.warned = error, warned
         self.frame = told.tb_frame
         self._told = told
 

@@ -721,13 +721,7 @@ class Healing:
         order = {advisor.name: place for place, advisor in enumerate(self._advisors)}
         return sorted(
             self._case.attempts,
-            key=lambda a: (
-                place_of(a),
-                bool(a.lost),
-                order.get(a.patch.advisor, 99),
-                -a.patch.rank,
-                a.number,
-            ),
+            key=lambda a: (place_of(a), order.get(a.patch.advisor, 99), -a.patch.rank, a.number),
         )
 
     def _conclude(self) -> None:

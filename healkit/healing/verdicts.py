@@ -197,11 +197,14 @@ def is_provable(case: Case) -> bool:
     )
 
 
-def place_of(attempt: Attempt) -> int:
-    """Return an attempt's place by its verdict, best first; one that changes results unasked comes last of those."""
+def place_of(attempt: Attempt) -> float:
+    """Return an attempt's place by its verdict, best first; one that changes results unasked comes last of those.
+
+    Of one verdict, what loses data comes later.
+    """
     if attempt.unasked and attempt.verdict in ("unproven", "silenced"):
         return _UNASKED
-    return _ORDER[attempt.verdict]
+    return _ORDER[attempt.verdict] + 0.5 * bool(attempt.lost)
 
 
 def _verdict(case: Case, patch: Patch, results: Sequence[CheckResult]) -> Verdict:
@@ -567,36 +570,24 @@ def _lost(rows: Sequence[_Row], *, discreet: bool) -> str:
 
     discreet: no column and no value may be named.
     """
-    shown, found = set[Change](), dict[str, Change]()
-    seen: list[tuple[bool, list[Any], Any]] = []
-    for check, _, now in rows:
+    shown, found, seen = set[Change](), dict[str, Change](), list[tuple[list[Any], Any]]()
+    for check, _, now in sorted(rows, key=lambda row: not row[0].known):
         given = values.remade(check.arguments) if values.has_tags(check.arguments) else {}
         tables = [one for one in given.values() if values.is_tabular(one)]
-        result = values.remade(check.expected if check.known else now.value)
+        result, made = values.remade(check.expected if check.known else now.value), dict[str, Change]()
         if not tables or check.raises or not values.is_tabular(result):
             continue
-        made: dict[str, Change] = {}
         with contextlib.suppress(Exception):  # what cannot be compared is not told
             made = Seen().made(tables, result, known=check.known)
-        equal = [
-            known for known, *one in seen if values.equal(one[1], result) and not values.equal(one[0], tables)
-        ]
-        seen.append((check.known, tables, result))
-        if check.known:
-            shown.update(made.values(), [("same",)] if any(equal) else [])
-        else:
-            found |= made
-        if equal and not (check.known and all(equal)) and result.shape[:1] != (0,):
-            found["It returns the same for two tables that differ."] = ("same",)
-    told = [(said, change) for said, change in found.items() if change not in shown]
-    return " ".join(_without_names(*one) if discreet else one[0] for one in told)
-
-
-def _without_names(said: str, change: Change) -> str:
-    """Return a sentence on a change without the column and the value that it names."""
-    _, where, one_value = (*change, "", "")[:3]
-    told = said.replace(where, "")
-    return f"{told.removesuffix(f' {one_value}.')} equal." if one_value else told
+        same = (values.equal(one[1], result) and not values.equal(one[0], tables) for one in seen)
+        if result.shape[:1] != (0,) and any(same):
+            made["It returns the same for two tables that differ."] = ("same", "", "")
+        seen.append((tables, result))
+        (shown.update(made.values()) if check.known else found.update(made))
+    told = {said: change for said, change in found.items() if change not in shown}
+    if not discreet:
+        return " ".join(told)
+    return " ".join(said.replace(at, "").replace(f" {it}.", " equal.") for said, (_, at, it) in told.items())
 
 
 def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:
