@@ -80,9 +80,7 @@ class Seen:
             where, had, present = f" of {name!r}" if name else "", before.get(name), column.dropna()
             missing = rows - len(present)
             if had is not None and rows == length:
-                both = (
-                    one.sort_values(key=None if _is_number(one) else type(one).isna) for one in (had, column)
-                )
+                both = (c.sort_values(key=None if _is_number(c) else type(c).isna) for c in (had, column))
                 self._compare_columns(where, *both)
             elif rows <= length and missing > gaps:
                 self._lost[f"{missing:,} of {rows:,} values{where} are missing."] = ("missing", where, "")
@@ -104,17 +102,13 @@ class Seen:
             if length and not rows:
                 self._lost["No row is left."] = ("empty", "", "")
             elif rows < length and kind != "array":
-                self._rows[
-                    f"{_count(length - rows, 'row')} of {length:,} {'is' if length - rows == 1 else 'are'} left out."
-                ] = None
-            elif rows == length:
-                pairs = [(n, before[n], after[n]) for n in before if n in after]
-                if kind == "column":
-                    pairs = [("", next(iter(before.values())), next(iter(after.values())))]
-                for name, one, other in pairs:
+                verb = "is" if length - rows == 1 else "are"
+                self._rows[f"{_count(length - rows, 'row')} of {length:,} {verb} left out."] = None
+            for name, one, other in [(n, before[n], after[n]) for n in before if n in after]:
+                if rows == length:
                     self._compare_columns(f" of {name!r}" if name else "", one, other)
-            if kind == "table":
-                self._empty(before, after)
+                if rows and name and other.isna().all() and not one.isna().all():
+                    self._lost[f"Column {name!r} has no value in any row."] = ("missing", f" of {name!r}", "")
 
     def _compare_columns(self, where: str, one: Any, other: Any) -> None:
         total = len(one)
@@ -132,13 +126,8 @@ class Seen:
             one_value = _shown(present.iloc[0])
             self._lost[f"All {total:,} values{where} become {one_value}."] = ("constant", where, one_value)
         if _is_number(one) and _is_number(other):
-            numbers = (
-                one.to_numpy("float64", na_value=float("nan")),
-                other.to_numpy("float64", na_value=float("nan")),
-            )
-            changed = int(
-                ((numbers[0] != numbers[1]) & ~one.isna().to_numpy() & ~other.isna().to_numpy()).sum()
-            )
+            was, now = (column.to_numpy("float64", na_value=float("nan")) for column in (one, other))
+            changed = int(((was != now) & (was == was) & (now == now)).sum())  # NaN equals nothing
             whole = "int" in str(other.dtype).lower() and "float" in str(one.dtype).lower()
             if changed and whole:
                 said = f"{changed:,} of {total:,} numbers{where} lose their decimals."
@@ -148,19 +137,8 @@ class Seen:
             parts = [m for m in map(_DAY_OR_MONTH.match, texts) if m is not None]
             either = [m for m in parts if int(m[1]) <= 12 and int(m[2]) <= 12]
             if len(either) == len(texts) and any(m[1] != m[2] for m in either):
-                self._unsure[
-                    f"{_shown(texts[0])} may be a day of either month: no date says which comes first."
-                ] = None
-
-    def _empty(self, before: _Columns, after: _Columns) -> None:
-        for name, column in after.items():
-            if (
-                name in before
-                and len(column)
-                and bool(column.isna().all())
-                and not bool(before[name].isna().all())
-            ):
-                self._lost[f"Column {name!r} has no value in any row."] = ("missing", f" of {name!r}", "")
+                said = f"{_shown(texts[0])} may be a day of either month: no date says which comes first."
+                self._unsure[said] = None
 
 
 def _columns_of(value: Any) -> _Columns | None:

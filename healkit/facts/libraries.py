@@ -182,8 +182,8 @@ def said_gone(scene: Scene) -> Facts | None:
         name, thing, owner = match[3], called_by_name(match[2], scene), scene.text(node.func)
     else:
         return None
-    gone = removed_in(error, scene)
-    if type(name) is not str or thing is UNREAD or thing is None or (gone is not None and gone.instead):
+    gone, is_name = removed_in(error, scene), type(name) is str and str.isidentifier(name)
+    if not is_name or thing is UNREAD or thing is None or (gone is not None and gone.instead):
         return None
     kind = thing if issubclass(type(thing), type) else type(thing)
     home, document = _class_names(kind)[0], vars(kind).get("__doc__")

@@ -198,10 +198,7 @@ def is_provable(case: Case) -> bool:
 
 
 def place_of(attempt: Attempt) -> float:
-    """Return an attempt's place by its verdict, best first; one that changes results unasked comes last of those.
-
-    Of one verdict, what loses data comes later.
-    """
+    """Return an attempt's place, best first by its verdict; last what changes a result unasked."""
     if attempt.unasked and attempt.verdict in ("unproven", "silenced"):
         return _UNASKED
     return _ORDER[attempt.verdict] + 0.5 * bool(attempt.lost)

@@ -225,7 +225,7 @@ class FailedCells:
         from healkit.facts.observers import observe, suggestions  # most cells do not fail
 
         innermost = own[-1] if own else None
-        near, known = suggestions(error, innermost)
+        near, known = suggestions(error, innermost, self.runs.warned)
         kind = type(error)
         prefix = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
         text = text_of(summary, message)
