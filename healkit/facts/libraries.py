@@ -173,7 +173,8 @@ _NEW_NAME = re.compile(r"renamed\W+(?:from\W+\w+\W+)?(?:to\W+)?(\w+)\W*(?:in (?:
 
 def said_gone(scene: Scene) -> Facts | None:
     """Quote what a warning that was shown, or the documentation, says of a name that is gone; runs no foreign code."""
-    error, node, match = scene.error, scene.node, KEYWORD.search(str(scene.error))
+    error, node = scene.error, scene.node
+    match = KEYWORD.search(str(error)) if type(error) is TypeError else None
     name: Any
     thing: Any
     if isinstance(error, AttributeError) and isinstance(node, ast.Attribute):

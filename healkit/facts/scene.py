@@ -426,7 +426,7 @@ def near_files(wanted: str, names: Iterable[str]) -> list[str]:
     kin = {name: other for name, (other, kind) in parts.items() if kind == ending}
     same = {name for name, other in kin.items() if re.findall(r"\d+", stem) == re.findall(r"\d+", other)}
     near = {name for name in same if stem[:1] == kin[name][:1] and similar(stem, kin[name], 0.75)}
-    near |= {name for name, (other, _) in parts.items() if other == stem and kind}
+    near |= {name for name, (other, kind) in parts.items() if other == stem and kind}
     if near or len(kin) != 1:
         return [name for name in near_misses(wanted, parts, len(parts) or 1) if name in near][:3]
     ours, theirs = (set(re.findall(r"[^\W_]+", one)) for one in (stem, *kin.values()))

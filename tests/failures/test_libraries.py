@@ -198,7 +198,7 @@ def test_an_ending_alone_makes_no_file_the_missing_one(
 
 def test_a_missing_file_is_found_one_folder_off_and_never_by_its_ending(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    for name in ("dates.json", "work/notes.json", "prices.xlsx"):
+    for name in ("dates.json", "work/notes.json", "lakes_of_two.xlsx"):
         (tmp_path / name).write_text("{}")
     (tmp_path / "votes").mkdir()
     read = "import pandas as pd\npd.read_{}({!r})\n"
@@ -210,6 +210,6 @@ def test_a_missing_file_is_found_one_folder_off_and_never_by_its_ending(tmp_path
     (tmp_path / "votes" / "votes.json").write_text("{}")
     ran = run(Example("", "", "", "import os\nos.chdir('work')\nopen('../votes.json')\n"), tmp_path)
     assert ran.failure.near == ["../votes/votes.json"]
-    ran = run(Example("", "", "", read.format("csv", "prices.csv")), tmp_path)
-    assert ran.failure.near == ["prices.xlsx"]
-    assert fixes(read.format("csv", "prices.csv"), tmp_path) == []  # another format is another file
+    ran = run(Example("", "", "", read.format("csv", "lakes_of_two.csv")), tmp_path)
+    assert ran.failure.near == ["lakes_of_two.xlsx"]
+    assert fixes(read.format("csv", "lakes_of_two.csv"), tmp_path) == []  # another format is another file
