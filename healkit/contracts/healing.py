@@ -189,8 +189,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     unasked: without an example that says what is right, it changes results, or returns what the annotation forbids;
     such an attempt comes after the other plausible ones. reach: what its code reaches for and the old one does not, in
-    words; such an attempt is never kept without a person. lost: what it loses of the tables that it is given, in
-    numbers, where no known result shows the same; its doubt begins with that.
+    words; such an attempt is never kept without a person. lost: its loss of data in numbers; its doubt begins with it.
     """
 
     number: int

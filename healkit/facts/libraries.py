@@ -164,7 +164,6 @@ def gone(scene: Scene) -> Facts | None:
 
 _TEXT_MAX_CHARS, _SAID_MAX_CHARS = 100_000, 280
 _GONE = r"\b(?:deprecated|renamed|superseded|obsolete|removed|no longer|replaced (?:by|with))\b"
-_REGISTRY = "__warningregistry__"
 _ANNOUNCES = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
 #: Marks of a documentation's format that no reader needs.
 _MARKUP = re.compile(r"^\W*\w+:: ?[\d.]*[\s*]*|:\w+:(?=`)|(?<=`)[`~]|`(?=`)")
@@ -175,16 +174,14 @@ def said_gone(scene: Scene) -> Facts | None:
     """Quote what a warning that was shown, or the documentation, says of a name that is gone; runs no foreign code."""
     error, node = scene.error, scene.node
     match = KEYWORD.search(str(error)) if type(error) is TypeError else None
-    name: Any
-    thing: Any
     if isinstance(error, AttributeError) and isinstance(node, ast.Attribute):
-        name, thing, owner = error.name, error.obj, scene.text(node.value)
+        name, thing, owner = error.name, cast("Any", error.obj), scene.text(node.value)
     elif match is not None and isinstance(node, ast.Call):
         name, thing, owner = match[3], called_by_name(match[2], scene), scene.text(node.func)
     else:
         return None
-    gone, is_name = removed_in(error, scene), type(name) is str and str.isidentifier(name)
-    if not is_name or thing is UNREAD or thing is None or (gone is not None and gone.instead):
+    gone = removed_in(error, scene)
+    if type(name) is not str or not name.isidentifier() or (gone is not None and gone.instead):
         return None
     kind = thing if issubclass(type(thing), type) else type(thing)
     home, document = _class_names(kind)[0], vars(kind).get("__doc__")
@@ -192,8 +189,8 @@ def said_gone(scene: Scene) -> Facts | None:
         home, document = thing.__name__ if type(thing) is ModuleType else thing.__module__, thing.__doc__
     package = str(home).partition(".")[0]
     modules = [own_dict(one) for key, one in list(sys.modules.items()) if key.partition(".")[0] == package]
-    shown = [(f"`{package}` warned", key) for one in modules for key in one.get(_REGISTRY, ())]
-    own = scene.frame.f_globals.get(_REGISTRY, ())
+    shown = [(f"`{package}` warned", key) for one in modules for key in one.get("__warningregistry__", ())]
+    own = scene.frame.f_globals.get("__warningregistry__", ())
     shown += [("A warning above says", key) for key in (*own, *scene.warned)]
     told = [(by, key[0]) for by, key in shown if type(key) is tuple and issubclass(key[1], _ANNOUNCES)]
     for source, text in (*told, (f"The documentation of {owner} says", document)):

@@ -80,10 +80,8 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
             or _removed_argument(case.entry.code, patch.code, rows)
             or _lossy(case.entry.code, patch.code, rows)
         )
-        lost = _lost(rows, discreet=case.discreet)
-        patch = msgspec.structs.replace(
-            patch, doubt=f"{lost} {patch.doubt} {doubt}".strip().replace("  ", " ")
-        )
+        patch, lost = _doubted(patch, doubt), _lost(rows, discreet=case.discreet)
+        patch = msgspec.structs.replace(patch, doubt=f"{lost} {patch.doubt}".strip())
         verdict = _verdict(case, patch, results)
         if verdict == "unproven":
             patch = _doubted(patch, _untried(case))
@@ -563,10 +561,7 @@ def _new_none(before: str, after: str, checks: Sequence[Check]) -> str:
 
 
 def _lost(rows: Sequence[_Row], *, discreet: bool) -> str:
-    """Say what a patch loses of the tables that it is given, where no known result shows the same; empty if nothing.
-
-    discreet: no column and no value may be named.
-    """
+    """Say what a patch loses of its tables that no known result shows; discreet: without names and values."""
     shown, found, seen = set[Change](), dict[str, Change](), list[tuple[list[Any], Any]]()
     for check, _, now in sorted(rows, key=lambda row: not row[0].known):
         given = values.remade(check.arguments) if values.has_tags(check.arguments) else {}
