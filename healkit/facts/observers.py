@@ -164,8 +164,8 @@ def observe(error: BaseException, innermost: TracebackType | None, warned: Itera
 
     innermost: the traceback entry of the user's own frame. warned: as `Scene` has it. `about` names the sentence of the
     failure catalogue that the other texts are for. They are short, name only what is plain text or a number, and never
-    raise. Where there is no such sentence, `kinds` says what the failure is about, for the claims of the rows that go by
-    its message.
+    raise. Where there is no such sentence, `kinds` says what the failure is about, for the claims of the rows that go
+    by its message.
     """
     if innermost is None:
         return {}

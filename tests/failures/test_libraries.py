@@ -8,7 +8,7 @@ import pytest
 from library_failures import Example, run
 
 from healkit.facts.scene import near_files
-from healkit.failures.catalogue import explain
+from healkit.failures.catalogue import explain, told_edits
 from healkit.failures.fixes import explained, proposals
 from healkit.failures.site import Site
 from healkit.pysource.source import Source
@@ -156,6 +156,8 @@ def test_what_the_documentation_says_of_a_name_is_quoted(
         assert "documentation" not in said.to_text()
     if right is not None:
         assert fixes(code, tmp_path)[0] == right
+        failure = run(Example("", "", "", code), tmp_path).failure
+        assert next(edit.kind for edit in told_edits(failure)) == "migrates"
 
 
 def test_reading_a_documentation_runs_none_of_the_user_s_code(
