@@ -172,13 +172,13 @@ def _lines(others: list[Attempt]) -> list[str]:
 
 
 def _line(attempt: Attempt) -> str:
-    reason = attempt.patch.reason
-    told = f"{reason.removesuffix('.')}: {attempt.why}" if attempt.why else reason
+    reason, why = attempt.patch.reason, attempt.why or attempt.lost
+    told = f"{reason.removesuffix('.')}: {why}" if why else reason
     return plain.one_line(f"{VERDICTS[attempt.verdict].mark} {attempt.patch.advisor}: {told}", 160)
 
 
 def _row(attempt: Attempt) -> tuple[str | Span, ...]:
-    why = f"{VERDICTS[attempt.verdict].words}{f': {attempt.why}' if attempt.why else ''}"
+    why = ": ".join(filter(None, (VERDICTS[attempt.verdict].words, attempt.why or attempt.lost)))
     told = Span(attempt.patch.reason, "ticked"), Span(plain.one_line(why, 200), "ticked")
     return VERDICTS[attempt.verdict].mark, attempt.patch.advisor, *told
 
