@@ -86,7 +86,7 @@ class Seen:
                 self._lost[f"{missing:,} of {rows:,} values{where} are missing."] = ("missing", where, "")
             if had is not None and _is_number(had) and column.map(type).eq(str).any():
                 self._lost[f"The numbers{where} become text."] = ("text", where, "")
-            if len(present) and (known or (had is None and rows > 1)) and _distinct(present) == 1:
+            if len(present) and (known or (had is None and rows > 2)) and _distinct(present) == 1:
                 value = _shown(present.iloc[0])
                 self._lost[f"All {rows:,} values{where} are {value}."] = ("constant", where, value)
         return self._lost
