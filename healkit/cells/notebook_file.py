@@ -75,7 +75,7 @@ def find_notebook(
     variables: the kernel's namespace. runs: cells that ran in this kernel; one of them must be in the file. Their ids
     decide, also in a renamed file; texts only where no file has them.
     """
-    ids = {run.cell_id for run in runs if re.fullmatch(r"[\w-]{1,64}", run.cell_id)}  # an editor's is none
+    ids = {run.cell_id for run in runs if re.fullmatch(r"[\w-]{1,64}", run.cell_id)}  # editors have others
     texts = {run.source.strip() for run in runs if run.source.strip()}
 
     def common(found: NotebookFile) -> tuple[int, int]:

@@ -417,7 +417,7 @@ def closeness(wanted: str, found: object) -> float:
 
 
 def near_files(wanted: str, names: Iterable[str]) -> list[str]:
-    """Return the names of files that may be the missing one, the most similar first; a common ending is no likeness.
+    """Return the names of files that may be the missing one, the most similar first. The ending alone does not count.
 
     Either its name without the ending is nearly the same, or it is the only one of that ending and has the same words.
     """
