@@ -9,6 +9,7 @@ not validated, because a faulty output does not make its cells useless; a file t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,19 +72,24 @@ def find_notebook(
 ) -> NotebookFile | None:
     """Return the file of the notebook whose cells ran here, or None; never raises.
 
-    variables: the kernel's namespace. runs: cells that ran in this kernel; one of them must be in the file.
+    variables: the kernel's namespace. runs: cells that ran in this kernel; one of them must be in the file. Their ids
+    decide, also in a renamed file; texts only where no file has them.
     """
-    ids = {run.cell_id for run in runs if run.cell_id}
+    ids = {run.cell_id for run in runs if re.fullmatch(r"[\w-]{1,64}", run.cell_id)}  # editors have others
     texts = {run.source.strip() for run in runs if run.source.strip()}
-    for path in _paths(variables, environment):
-        found = read_notebook(path)
-        if found is not None and any(c.cell_id in ids or c.source.strip() in texts for c in found.cells):
-            return found
-        for sibling in _siblings(path) if ids else ():
-            found = read_notebook(sibling)
-            if found is not None and any(cell.cell_id in ids for cell in found.cells):
-                return found
-    return None
+
+    def common(found: NotebookFile) -> tuple[int, int]:
+        cells = found.cells
+        return sum(one.cell_id in ids for one in cells), sum(one.source.strip() in texts for one in cells)
+
+    paths = list(_paths(variables, environment))
+    told = list(filter(None, map(read_notebook, paths)))
+    sure = [one for one in told if common(one)[0]]
+    if not sure and ids:
+        beside = filter(None, (read_notebook(one) for path in paths for one in _siblings(path)))
+        sure = [found for found in beside if common(found)[0]]
+    found = max(sure or told, key=common, default=None)
+    return found if found is not None and any(common(found)) else None
 
 
 def read_notebook(path: Path) -> NotebookFile | None:

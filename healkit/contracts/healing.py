@@ -189,7 +189,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     unasked: without an example that says what is right, it changes results, or returns what the annotation forbids;
     such an attempt comes after the other plausible ones. reach: what its code reaches for and the old one does not, in
-    words; such an attempt is never kept without a person.
+    words; such an attempt is never kept without a person. lost: its loss of data in numbers; its doubt begins with it.
     """
 
     number: int
@@ -204,6 +204,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     step_id: str | None = None
     unasked: bool = False
     reach: list[str] = []
+    lost: str = ""
 
     @property
     def plausible(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 #: Larger data is not compared; so many sentences are enough.
@@ -21,6 +22,8 @@ _MAKES_OTHER = frozenset((
     "ge", "le", "transform", "cut", "qcut", "sign", "clip", "floor", "ceil",
 ))  # fmt: skip
 _Columns = dict[str, Any]
+#: What a sentence says without its numbers: the kind of change, where it is, and the value that it names.
+Change = tuple[str, str, str]
 
 
 class Seen:
@@ -28,7 +31,7 @@ class Seen:
 
     def __init__(self) -> None:
         self._operands: dict[int, tuple[str, _Columns, int]] = {}
-        self._lost: dict[str, None] = {}
+        self._lost: dict[str, Change] = {}
         self._unsure: dict[str, None] = {}
         self._rows: dict[str, None] = {}
 
@@ -50,8 +53,43 @@ class Seen:
 
     def sentences(self) -> dict[str, list[str]]:
         """Return sentences on what is lost, on what may be read in two ways, and on rows that are gone."""
-        lists = {"lost": self._lost, "unsure": self._unsure, "rows": self._rows}
+        lists: dict[str, Iterable[str]] = {"lost": self._lost, "unsure": self._unsure, "rows": self._rows}
         return {name: list(texts)[:_SENTENCES_MAX] for name, texts in lists.items()}
+
+    def made(self, given: Iterable[Any], result: Any, *, known: bool) -> dict[str, Change]:
+        """Compare what a tool returns with the longest table or column that it is given; return what differs.
+
+        Rows may have another order there, so a column is compared as a whole. known: the result is right, so a column
+        of one value is told of as one, however short.
+        """
+        tables, after = [one for one in map(_columns_of, given) if one is not None], _columns_of(result)
+        if after is None or not tables:
+            return {}
+        before = max(tables, key=_length)
+        length, rows, sums = _length(before), _length(after), sum(map(_length, tables))
+        is_alike = before.keys() <= after.keys() or after.keys() <= before.keys()
+        if length and not rows:
+            self._lost["No row is left."] = ("empty", "", "")
+        elif is_alike and rows not in (length, sums):
+            said = f"The result has {_count(rows, 'row')}, and the table {length:,}."
+            self._lost[said] = ("fewer" if rows < length else "more", "", "")
+        if not is_alike and "" in after and getattr(result, "name", None) is not None:
+            after = {str(result.name): after[""]}
+        gaps = max(int(column.isna().sum()) for columns in tables for column in columns.values())
+        for name, column in after.items():
+            where, had, present = f" of {name!r}" if name else "", before.get(name), column.dropna()
+            missing = rows - len(present)
+            if had is not None and rows == length:
+                both = (c.sort_values(key=None if _is_number(c) else type(c).isna) for c in (had, column))
+                self._compare_columns(where, *both)
+            elif rows <= length and missing > gaps:
+                self._lost[f"{missing:,} of {rows:,} values{where} are missing."] = ("missing", where, "")
+            if had is not None and _is_number(had) and column.map(type).eq(str).any():
+                self._lost[f"The numbers{where} become text."] = ("text", where, "")
+            if len(present) and (known or (had is None and rows > 2)) and _distinct(present) == 1:
+                value = _shown(present.iloc[0])
+                self._lost[f"All {rows:,} values{where} are {value}."] = ("constant", where, value)
+        return self._lost
 
     def _compare(self, value: Any) -> None:
         after = _columns_of(value)
@@ -62,64 +100,45 @@ class Seen:
             if was != kind:
                 continue
             if length and not rows:
-                self._lost["No row is left."] = None
+                self._lost["No row is left."] = ("empty", "", "")
             elif rows < length and kind != "array":
-                self._rows[
-                    f"{_count(length - rows, 'row')} of {length:,} {'is' if length - rows == 1 else 'are'} left out."
-                ] = None
-            elif rows == length:
-                pairs = [(n, before[n], after[n]) for n in before if n in after]
-                if kind == "column":
-                    pairs = [("", next(iter(before.values())), next(iter(after.values())))]
-                for name, one, other in pairs:
+                verb = "is" if length - rows == 1 else "are"
+                self._rows[f"{_count(length - rows, 'row')} of {length:,} {verb} left out."] = None
+            for name, one, other in [(n, before[n], after[n]) for n in before if n in after]:
+                if rows == length:
                     self._compare_columns(f" of {name!r}" if name else "", one, other)
-            if kind == "table":
-                self._empty(before, after)
+                if rows and name and other.isna().all() and not one.isna().all():
+                    self._lost[f"Column {name!r} has no value in any row."] = ("missing", f" of {name!r}", "")
 
     def _compare_columns(self, where: str, one: Any, other: Any) -> None:
         total = len(one)
         missing = int((other.isna() & ~one.isna().to_numpy()).sum())
         if missing:
-            self._lost[f"{missing:,} of {total:,} values{where} become missing."] = None
+            self._lost[f"{missing:,} of {total:,} values{where} become missing."] = ("missing", where, "")
         filled = int((one.isna().to_numpy() & ~other.isna()).sum())
         if filled:
-            self._lost[
-                f"{_count(filled, 'missing value')}{where} {'is' if filled == 1 else 'are'} filled in."
-            ] = None
+            said = f"{_count(filled, 'missing value')}{where} {'is' if filled == 1 else 'are'} filled in."
+            self._lost[said] = ("filled", where, "")
         present = other.dropna()
         if total > 1 and not len(present) and missing < total:
-            self._lost[f"All {total:,} values{where} are missing then."] = None
+            self._lost[f"All {total:,} values{where} are missing then."] = ("missing", where, "")
         if len(present) > 1 and _distinct(one) > 1 and _distinct(present) == 1:
-            self._lost[f"All {total:,} values{where} become {_shown(present.iloc[0])}."] = None
+            one_value = _shown(present.iloc[0])
+            self._lost[f"All {total:,} values{where} become {one_value}."] = ("constant", where, one_value)
         if _is_number(one) and _is_number(other):
-            numbers = (
-                one.to_numpy("float64", na_value=float("nan")),
-                other.to_numpy("float64", na_value=float("nan")),
-            )
-            changed = int(
-                ((numbers[0] != numbers[1]) & ~one.isna().to_numpy() & ~other.isna().to_numpy()).sum()
-            )
+            was, now = (column.to_numpy("float64", na_value=float("nan")) for column in (one, other))
+            changed = int(((was != now) & (was == was) & (now == now)).sum())  # NaN equals nothing
             whole = "int" in str(other.dtype).lower() and "float" in str(one.dtype).lower()
             if changed and whole:
-                self._lost[f"{changed:,} of {total:,} numbers{where} lose their decimals."] = None
+                said = f"{changed:,} of {total:,} numbers{where} lose their decimals."
+                self._lost[said] = ("decimals", where, "")
         if "datetime" in str(other.dtype) and not _is_number(one) and "datetime" not in str(one.dtype):
             texts = [t for t in one.dropna().tolist() if isinstance(t, str)]
             parts = [m for m in map(_DAY_OR_MONTH.match, texts) if m is not None]
             either = [m for m in parts if int(m[1]) <= 12 and int(m[2]) <= 12]
             if len(either) == len(texts) and any(m[1] != m[2] for m in either):
-                self._unsure[
-                    f"{_shown(texts[0])} may be a day of either month: no date says which comes first."
-                ] = None
-
-    def _empty(self, before: _Columns, after: _Columns) -> None:
-        for name, column in after.items():
-            if (
-                name in before
-                and len(column)
-                and bool(column.isna().all())
-                and not bool(before[name].isna().all())
-            ):
-                self._lost[f"Column {name!r} has no value in any row."] = None
+                said = f"{_shown(texts[0])} may be a day of either month: no date says which comes first."
+                self._unsure[said] = None
 
 
 def _columns_of(value: Any) -> _Columns | None:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import itertools
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, cast
 
 from healkit.facts.scene import (
+    PRIVATE,
     UNREAD,
     Facts,
     Scene,
@@ -25,11 +28,12 @@ from healkit.facts.scene import (
     is_frame,
     listed,
     nearest,
+    own_dict,
     shown,
     similar,
     spoken,
 )
-from healkit.facts.standard import KEYWORD
+from healkit.facts.standard import KEYWORD, called_by_name, parameters
 from healkit.facts.tables import GONE
 
 
@@ -154,6 +158,62 @@ def gone(scene: Scene) -> Facts | None:
     return complete(
         {**facts, "about": "interface_renamed", "part": f"`{text}.{last}`", "right": f"`{text}.{right}`"}
     )
+
+
+# What a library itself says of a name: its warnings, its documentation
+
+_TEXT_MAX_CHARS, _SAID_MAX_CHARS = 100_000, 280
+_GONE = r"\b(?:deprecated|renamed|superseded|obsolete|removed|no longer|replaced (?:by|with))\b"
+_ANNOUNCES = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
+#: Marks of a documentation's format that no reader needs.
+_MARKUP = re.compile(r"^\W*\w+:: ?[\d.]*[\s*]*|:\w+:(?=`)|(?<=`)[`~]|`(?=`)")
+_NEW_NAME = re.compile(r"renamed\W+(?:from\W+\w+\W+)?(?:to\W+)?(\w+)\W*(?:in (?:version )?[\d.]+)?$")
+
+
+def said_gone(scene: Scene) -> Facts | None:
+    """Quote what a warning that was shown, or the documentation, says of a name that is gone; runs no foreign code."""
+    error, node = scene.error, scene.node
+    match = KEYWORD.search(str(error)) if type(error) is TypeError else None
+    if isinstance(error, AttributeError) and isinstance(node, ast.Attribute):
+        name, thing, owner = error.name, cast("Any", error.obj), scene.text(node.value)
+    elif match is not None and isinstance(node, ast.Call):
+        name, thing, owner = match[3], called_by_name(match[2], scene), scene.text(node.func)
+    else:
+        return None
+    gone = removed_in(error, scene)
+    if type(name) is not str or not name.isidentifier() or (gone is not None and gone.instead):
+        return None
+    kind = thing if issubclass(type(thing), type) else type(thing)
+    home, document = _class_names(kind)[0], vars(kind).get("__doc__")
+    if type(thing) in (ModuleType, FunctionType):
+        home, document = thing.__name__ if type(thing) is ModuleType else thing.__module__, thing.__doc__
+    package = str(home).partition(".")[0]
+    modules = [own_dict(one) for key, one in list(sys.modules.items()) if key.partition(".")[0] == package]
+    shown = [(f"`{package}` warned", key) for one in modules for key in one.get("__warningregistry__", ())]
+    own = scene.frame.f_globals.get("__warningregistry__", ())
+    shown += [("A warning above says", key) for key in (*own, *scene.warned)]
+    told = [(by, key[0]) for by, key in shown if type(key) is tuple and issubclass(key[1], _ANNOUNCES)]
+    for source, text in (*told, (f"The documentation of {owner} says", document)):
+        if type(text) is str and (said := _said_of(name, text)):
+            facts = {"wanted": f"`{name}`", "owner": owner, "source": source, "said": said}
+            new = _NEW_NAME.search(said)
+            if new and match is not None and new[1] in parameters(match[2], scene):
+                return complete({**facts, "about": "said_renamed", "right": f"`{new[1]}`"})
+            return complete({**facts, "about": "said_gone"})
+    return None
+
+
+def _said_of(name: str, text: str) -> str:
+    """Return the sentence that says that a name is gone, with what it advises; empty where a text does not say so."""
+    marked = rf"(?:[`'\"*.]{name}\b|\b{name}[`'\"*(=])"
+    gone = rf"(?i){marked}[^;]{{0,80}}?{_GONE}|\b(?:renamed from|deprecated|removed)\W+(?:the )?(?:\w+ )?{marked}"
+    parts = re.split(r"(?<=[.!])\s+|\n\s*\n|\s+\.\.\s", text[:_TEXT_MAX_CHARS]) if name in text else []
+    for part, after in itertools.pairwise([*parts, ""]):
+        if re.search(gone, part):
+            more = after if re.match(r"(?:Please )?[Uu]se\b|Instead\b", after) else ""
+            said = _MARKUP.sub("", " ".join(f"{part} {more}".split()))
+            return said if len(said) <= _SAID_MAX_CHARS and not PRIVATE.search(said) else ""
+    return ""
 
 
 # Names that a library's objects have

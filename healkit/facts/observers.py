@@ -27,7 +27,7 @@ from typing import Any, cast
 from healkit.contracts.failure import FACT_MAX_CHARS, FACTS_MAX, KNOWN_MAX, NEAR_MAX
 from healkit.errors import near_misses
 from healkit.facts import arrays, classes, columns, documents, libraries, plots, standard, tables, values
-from healkit.facts.scene import PRIVATE, UNREAD, Facts, Scene, is_frame, similar
+from healkit.facts.scene import PRIVATE, UNREAD, Facts, Scene, is_frame, near_files, similar
 from healkit.facts.tables import searched
 from healkit.facts.values import mapping
 
@@ -42,7 +42,7 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
      (tables.other_column,)),
     ("AttributeError", "", (tables.polars_attribute, classes.coroutine_attribute, plots.axes_attribute)),
     ("AttributeError ImportError TypeError", "has no attribute|cannot import name|unexpected keyword",
-     (libraries.gone,)),
+     (libraries.said_gone, libraries.gone)),
     ("AttributeError", "", (classes.slots, classes.super_attribute)),
     ("AttributeError", "", (columns.missing_attribute, tables.column_attribute, arrays.class_for_model)),
     ("AttributeError TypeError", r"NoneType", (standard.nothing,)),
@@ -159,17 +159,18 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
 )  # fmt: skip
 
 
-def observe(error: BaseException, innermost: TracebackType | None) -> Facts:
+def observe(error: BaseException, innermost: TracebackType | None, warned: Iterable[Any] = ()) -> Facts:
     """Return what the live objects show about a failure: texts by name, `about` among them; empty for nothing.
 
-    innermost: the traceback entry of the user's own frame. `about` names the sentence of the failure catalogue that the
-    other texts are for. They are short, name only what is plain text or a number, and never raise. Where there is no
-    such sentence, `kinds` says what the failure is about, for the claims of the rows that go by its message.
+    innermost: the traceback entry of the user's own frame. warned: as `Scene` has it. `about` names the sentence of the
+    failure catalogue that the other texts are for. They are short, name only what is plain text or a number, and never
+    raise. Where there is no such sentence, `kinds` says what the failure is about, for the claims of the rows that go
+    by its message.
     """
     if innermost is None:
         return {}
     try:
-        scene, message, kind = Scene(error, innermost), str(error), type(error).__name__
+        scene, message, kind = Scene(error, innermost, warned), str(error), type(error).__name__
         for names, pattern, observers in _OBSERVERS:
             if (not names or kind in names.split()) and re.search(pattern, message):
                 for observer in observers:
@@ -224,7 +225,9 @@ _BUILTIN_KEYWORD = re.compile(r"'(\w+)' is an invalid keyword argument for (\w+)
 _NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
 
 
-def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[list[str], list[str]]:
+def suggestions(
+    error: BaseException, innermost: TracebackType | None, warned: Iterable[Any] = ()
+) -> tuple[list[str], list[str]]:
     """Return names like the missing one, best first, and the first names that exist.
 
     innermost: the traceback entry of the user's own frame. Both lists are short, and empty where the failure is not
@@ -233,7 +236,10 @@ def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[
     try:
         if isinstance(error, NameError):
             return _names_for(error, innermost), []
-        if libraries.removed_in(error, None if innermost is None else Scene(error, innermost)) is not None:
+        if isinstance(error, FileNotFoundError):
+            return _told(_files_for(error.filename) if type(error.filename) is str else ()), []
+        scene = None if innermost is None else Scene(error, innermost, warned)
+        if libraries.removed_in(error, scene) is not None or (scene and libraries.said_gone(scene)):
             return [], []  # what replaces it need not be called like it
         wanted, known = _asked(error, innermost)
         names = _told(known)
@@ -242,7 +248,6 @@ def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[
         )  # among hundreds, one is always a little similar
         listed = wanted and isinstance(error, KeyError | TypeError)  # elsewhere there are hundreds
         near = near_misses(wanted, names, NEAR_MAX) if wanted else []
-        near = names if isinstance(error, FileNotFoundError) and os.sep in "".join(names) else near
         near = [name for name in near if name != wanted and (not strict or similar(wanted, name))]
         near = _closest(wanted, near) if strict else near
         return near, names[:KNOWN_MAX] if listed else []
@@ -267,8 +272,6 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
         ]
     if isinstance(error, ImportError) and (match := _NOT_IN_MODULE.search(str(error))):
         return match[1], _attributes(sys.modules.get(match[2]))
-    if isinstance(error, FileNotFoundError) and isinstance(error.filename, str):
-        return _files_for(error.filename)
     if type(error) is TypeError and (match := standard.KEYWORD.search(str(error))):
         return match[3], standard.parameters(
             match[2], Scene(error, innermost)
@@ -279,8 +282,8 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
     return "", ()
 
 
-def _files_for(path: str) -> tuple[str, list[str]]:
-    """Return a missing path and files of its name a folder lower or higher; else its name and those beside it."""
+def _files_for(path: str) -> list[str]:
+    """Return the files of a missing one's name a folder lower or higher; else the names beside it that are near."""
     folder, name = os.path.split(path)
     higher = (
         os.path.join(folder, os.pardir) if os.path.isdir(folder or os.curdir) else os.path.dirname(folder)
@@ -296,8 +299,7 @@ def _files_for(path: str) -> tuple[str, list[str]]:
             ]
             tried = (os.path.normpath(os.path.join(one, name)) for one in (place, *folders))
             elsewhere += [one for one in tried if one != os.path.normpath(path) and os.path.isfile(one)]
-    elsewhere = list(dict.fromkeys(elsewhere))
-    return (path, elsewhere[:NEAR_MAX]) if elsewhere and name else (name, beside)
+    return list(dict.fromkeys(elsewhere if name else ()))[:NEAR_MAX] or near_files(name, beside)
 
 
 #: How much less similar than the best a name may be, to be named beside it.

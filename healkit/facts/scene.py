@@ -13,6 +13,7 @@ import difflib
 import itertools
 import linecache
 import operator
+import os
 import re
 import sys
 import unicodedata
@@ -41,11 +42,12 @@ UNREAD: object = object()
 class Scene:
     """Exception, innermost frame of the user's own code, and what that called.
 
-    told: the traceback entry of that frame; what follows it are frames of libraries.
+    told: the traceback entry of that frame; what follows it are frames of libraries. warned: keys of
+    `__warningregistry__`, as the cells above left them.
     """
 
-    def __init__(self, error: BaseException, told: TracebackType) -> None:
-        self.error = error
+    def __init__(self, error: BaseException, told: TracebackType, warned: Iterable[Any] = ()) -> None:
+        self.error, self.warned = error, warned
         self.frame = told.tb_frame
         self._told = told
 
@@ -412,3 +414,20 @@ def similar(wanted: str, found: str, least: float = 0.7) -> bool:
 def closeness(wanted: str, found: object) -> float:
     """Return how similar a name is to another: 1 for the same but for capitals, 0 for no letter in common."""
     return difflib.SequenceMatcher(None, wanted.casefold(), str(found).casefold()).ratio()
+
+
+def near_files(wanted: str, names: Iterable[str]) -> list[str]:
+    """Return the names of files that may be the missing one, the most similar first. The ending alone does not count.
+
+    Either its name without the ending is nearly the same, or it is the only one of that ending and has the same words.
+    """
+    parts = {name: os.path.splitext(name.casefold()) for name in (*names, wanted)}
+    stem, ending = parts.pop(wanted)
+    kin = {name: other for name, (other, kind) in parts.items() if kind == ending}
+    same = {name for name, other in kin.items() if re.findall(r"\d+", stem) == re.findall(r"\d+", other)}
+    near = {name for name in same if stem[:1] == kin[name][:1] and similar(stem, kin[name], 0.75)}
+    near |= {name for name, (other, kind) in parts.items() if other == stem and kind}
+    if near or len(kin) != 1:
+        return [name for name in near_misses(wanted, parts, len(parts) or 1) if name in near][:3]
+    ours, theirs = (set(re.findall(r"[^\W_]+", one)) for one in (stem, *kin.values()))
+    return [*kin] if ours and theirs and (ours <= theirs or theirs <= ours) else []

@@ -676,8 +676,8 @@ def command(scene: Scene) -> Facts | None:
 KEYWORD = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 
 
-def parameters(function: str, scene: Scene) -> Iterator[str]:
-    """Yield the parameters of the function or the class that was called, without running code of it."""
+def called_by_name(function: str, scene: Scene) -> Any:
+    """Return the function or the class that was called by that name, without running code; else UNREAD or None."""
     name = function.rpartition(".")[2]
     found: Any = None
     for scope in (scene.frame.f_locals, scene.frame.f_globals):
@@ -691,9 +691,15 @@ def parameters(function: str, scene: Scene) -> Iterator[str]:
             and (owner := scene.value(func.value)) is not UNREAD
         ):
             found = next((vars(kind)[name] for kind in type.mro(type(owner)) if name in vars(kind)), None)
-        if issubclass(type(found), type):
-            kinds = type.mro(cast("type", found))
-            found = next((vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)), None)
+    return found
+
+
+def parameters(function: str, scene: Scene) -> Iterator[str]:
+    """Yield the parameters of the function or the class that was called, without running code of it."""
+    found = called_by_name(function, scene)
+    if issubclass(type(found), type):
+        kinds = type.mro(cast("type", found))
+        found = next((vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)), None)
     while type(found) is FunctionType and "__wrapped__" in found.__dict__:
         found = found.__dict__["__wrapped__"]
     if type(found) is FunctionType:

@@ -6,9 +6,11 @@ import ast
 import os
 import re
 from collections.abc import Iterator
+from mimetypes import guess_type
 from pathlib import Path
 
 from healkit.contracts.healing import Edit
+from healkit.facts.scene import near_files
 from healkit.failures.keys import constants, quoted
 from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import called_name
@@ -25,8 +27,7 @@ def _near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if not nodes:
         return
     same = [path for path in files if path.name == name]
-    near = site.near(name, [path.name for path in files])
-    near += [one for one in (site.failure.near if site.failure else ()) if one == name]
+    near = [*(site.failure.near if site.failure else ()), *near_files(name, [path.name for path in files])]
     rights = [str(path) for path in same if str(path) != wrong]
     for right in near:
         if os.sep in right or (folder and right == name):  # the path of a file of that name in another folder
@@ -36,6 +37,8 @@ def _near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         found = next((str(path) for path in files if path.name == right), right)
         rights.append((right if nodes[0].value == name else str(Path(folder) / right)) if here else found)
     for number, right in enumerate(dict.fromkeys(rights)):
+        if len({guess_type(name)[0], guess_type(right)[0]} - {None}) > 1:
+            continue  # what reads one format reads no other
         edits = site.source.replace(nodes[0], quoted(site, nodes[0], right))
         yield Proposal(f"The file {wrong!r} does not exist; {right!r} does.", edits, less=0.05 * number)
 

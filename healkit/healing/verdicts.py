@@ -31,6 +31,7 @@ from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.healing import Attempt, Check, CheckResult, Patch, Verdict, difference, same_value
 from healkit.contracts.vault import VaultEntry, unified_diff
 from healkit.crossing import values
+from healkit.crossing.table_changes import Change, Seen
 from healkit.errors import HealkitError
 from healkit.failures.edit_kinds import kind_of
 from healkit.healing.advisor import Case, Workbench
@@ -69,6 +70,7 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
     )
     why = why or why_not(case.checks, results, discreet_about=patch.code if case.discreet else None)
     verdict: Verdict = "undecided" if _is_undecided(results) else "not_cured"
+    lost = ""
     if not why:
         rows = list(zip(case.checks, case.base, results, strict=True))
         doubt = (
@@ -78,7 +80,8 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
             or _removed_argument(case.entry.code, patch.code, rows)
             or _lossy(case.entry.code, patch.code, rows)
         )
-        patch = _doubted(patch, doubt)
+        patch, lost = _doubted(patch, doubt), _lost(rows, discreet=case.discreet)
+        patch = msgspec.structs.replace(patch, doubt=f"{lost} {patch.doubt}".strip())
         verdict = _verdict(case, patch, results)
         if verdict == "unproven":
             patch = _doubted(patch, _untried(case))
@@ -93,6 +96,7 @@ def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "
         total=len(case.checks),
         results=results,
         reach=list(reach),
+        lost=lost,
     )
 
 
@@ -191,11 +195,11 @@ def is_provable(case: Case) -> bool:
     )
 
 
-def place_of(attempt: Attempt) -> int:
-    """Return an attempt's place by its verdict, best first; one that changes results unasked comes last of those."""
+def place_of(attempt: Attempt) -> float:
+    """Return an attempt's place, best first by its verdict; last what changes a result unasked."""
     if attempt.unasked and attempt.verdict in ("unproven", "silenced"):
         return _UNASKED
-    return _ORDER[attempt.verdict]
+    return _ORDER[attempt.verdict] + 0.5 * bool(attempt.lost)
 
 
 def _verdict(case: Case, patch: Patch, results: Sequence[CheckResult]) -> Verdict:
@@ -554,6 +558,28 @@ def _new_none(before: str, after: str, checks: Sequence[Check]) -> str:
     if any(isinstance(node, ast.Return) and _is_none(node.value) for node in ast.walk(new)):
         return "It returns None, which the tool never did."
     return ""
+
+
+def _lost(rows: Sequence[_Row], *, discreet: bool) -> str:
+    """Say what a patch loses of its tables that no known result shows; discreet: without names and values."""
+    shown, found, seen = set[Change](), dict[str, Change](), list[tuple[list[Any], Any]]()
+    for check, _, now in sorted(rows, key=lambda row: not row[0].known):
+        given = values.remade(check.arguments) if values.has_tags(check.arguments) else {}
+        tables = [one for one in given.values() if values.is_tabular(one)]
+        result, made = values.remade(check.expected if check.known else now.value), dict[str, Change]()
+        if not tables or check.raises or not values.is_tabular(result):
+            continue
+        with contextlib.suppress(Exception):  # what cannot be compared is not told
+            made = Seen().made(tables, result, known=check.known)
+        same = (values.equal(one[1], result) and not values.equal(one[0], tables) for one in seen)
+        if result.shape[:1] != (0,) and any(same):
+            made["It returns the same for two tables that differ."] = ("same", "", "")
+        seen.append((tables, result))
+        (shown.update(made.values()) if check.known else found.update(made))
+    told = {said: change for said, change in found.items() if change not in shown}
+    if not discreet:
+        return " ".join(told)
+    return " ".join(said.replace(at, "").replace(f" {it}.", " equal.") for said, (_, at, it) in told.items())
 
 
 def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:

@@ -380,6 +380,7 @@ class AgentCall:
                 "diff": best.diff,
                 "checks": list(_checks(report, best)),
                 "reaches_further": list(best.reach),
+                "lost": best.lost,
             }
         if report.request_id is not None:
             request = self.hk.requests.get(report.request_id)

@@ -96,10 +96,12 @@ def meaning(attempt: Attempt) -> str:
     """Say in a sentence or two what the verdict means, and what it leaves open."""
     if not attempt.plausible:
         return f"{attempt.why[:1].upper()}{attempt.why[1:]}"
+    verdict, lost = VERDICTS[attempt.verdict], "" if attempt.verdict == "cured" else attempt.lost
+    said = f"{verdict.meaning} {verdict.caveat}"
     if attempt.verdict == "unproven" and attempt.patch.doubt:
-        return f"Passes all checks, but the result may be wrong. {attempt.patch.doubt}"
-    verdict = VERDICTS[attempt.verdict]
-    return f"{verdict.meaning} {verdict.caveat}".strip()
+        doubt = attempt.patch.doubt.removeprefix(lost).strip()
+        said = f"Passes all checks, but the result may be wrong. {doubt}"
+    return f"{lost} {said}".strip()
 
 
 def report_title(report: HealReportData) -> str:
@@ -170,13 +172,13 @@ def _lines(others: list[Attempt]) -> list[str]:
 
 
 def _line(attempt: Attempt) -> str:
-    reason = attempt.patch.reason
-    told = f"{reason.removesuffix('.')}: {attempt.why}" if attempt.why else reason
+    reason, why = attempt.patch.reason, attempt.why or attempt.lost
+    told = f"{reason.removesuffix('.')}: {why}" if why else reason
     return plain.one_line(f"{VERDICTS[attempt.verdict].mark} {attempt.patch.advisor}: {told}", 160)
 
 
 def _row(attempt: Attempt) -> tuple[str | Span, ...]:
-    why = f"{VERDICTS[attempt.verdict].words}{f': {attempt.why}' if attempt.why else ''}"
+    why = ": ".join(filter(None, (VERDICTS[attempt.verdict].words, attempt.why or attempt.lost)))
     told = Span(attempt.patch.reason, "ticked"), Span(plain.one_line(why, 200), "ticked")
     return VERDICTS[attempt.verdict].mark, attempt.patch.advisor, *told
 

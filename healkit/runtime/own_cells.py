@@ -236,7 +236,7 @@ class FailedCells:
         from healkit.facts.observers import observe, suggestions  # most cells do not fail
 
         innermost = own[-1] if own else None
-        near, known = suggestions(error, innermost)
+        near, known = suggestions(error, innermost, self.runs.warned)
         kind = type(error)
         prefix = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
         text = text_of(summary, message)
@@ -252,7 +252,7 @@ class FailedCells:
             frames[-_FRAMES_MAX:],
             near=near,
             known=known,
-            facts=observe(error, innermost),
+            facts=observe(error, innermost, self.runs.warned),
             linked=linked,
         )
         if link is not None:
@@ -377,7 +377,7 @@ def _plain(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit // 2]}\n…\n{text[-limit // 2 :]}"
 
 
-_RUNS_MAX, _SOURCE_MAX_CHARS = 2000, 200_000
+_RUNS_MAX, _WARNINGS_MAX, _SOURCE_MAX_CHARS = 2000, 200, 200_000
 #: Sessions before this kernel's that are looked through, and how many of their texts.
 _SESSIONS_MAX, _FOUND_MAX = 3, 30
 #: Shorter texts are in many notebooks, and do not identify one.
@@ -390,6 +390,8 @@ class KernelRuns:
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
         self._noted: deque[CellRun] = deque(maxlen=_RUNS_MAX)
+        #: Warnings of the last cells, as Python notes them; IPython forgets them before each cell.
+        self.warned: deque[Any] = deque(maxlen=_WARNINGS_MAX)
 
     def note(self, result: ExecutionResult | None) -> None:
         """Take note of a cell that has ended; called by the `post_run_cell` hook."""
@@ -401,6 +403,7 @@ class KernelRuns:
             or len(info.raw_cell or "") > _SOURCE_MAX_CHARS
         ):
             return
+        self.warned.extend(self._shell.user_ns.get("__warningregistry__", ()))
         error = result.error_in_exec or result.error_before_exec
         self._noted.append(self.run_of(info.raw_cell or "", result.execution_count, info.cell_id, error))
 

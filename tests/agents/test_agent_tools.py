@@ -101,6 +101,26 @@ def test_a_patch_is_validated_before_it_is_offered_and_applied_only_with_consent
     run(work)
 
 
+@pytest.mark.requirement("MEAN-2", "MEAN-5")
+def test_an_agent_is_told_what_its_patch_loses_in_numbers(db: Path, beside: Healkit) -> None:
+    code = "import pandas as pd\ndef clean(df):\n    return df.assign(units=df['units'].astype(int))\n"
+    lake, rows = pd.DataFrame({"units": ["1"]}), pd.DataFrame({"units": ["1", "secret", "3"]})
+    examples = [{"arguments": {"df": lake}, "result": lake.assign(units=[1])}]
+    beside.vault.add("clean", code, examples=examples)
+    assert beside.execute("clean", arguments={"df": rows}).failure is not None
+    lossy = code.replace("df['units'].astype(int)", "pd.to_numeric(df['units'], errors='coerce')")
+
+    async def work() -> None:
+        async with connected(db) as client:
+            asked = {"name": "clean", "code": lossy, "reason": "texts become numbers"}
+            proposed = (await client.call_tool("propose_patch", asked)).structured_content
+            assert proposed is not None
+            assert proposed["lost"] == "1 of 3 values become missing."
+            assert "fixed" not in proposed["verdict"]
+
+    run(work)
+
+
 def test_a_tool_that_works_can_be_patched_and_its_recorded_runs_still_count(db: Path) -> None:
     async def work() -> None:
         async with connected(db) as client:

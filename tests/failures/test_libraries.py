@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from library_failures import Example, run
 
-from healkit.failures.catalogue import explain
+from healkit.facts.scene import near_files
+from healkit.failures.catalogue import explain, told_edits
 from healkit.failures.fixes import explained, proposals
 from healkit.failures.site import Site
 from healkit.pysource.source import Source
@@ -124,3 +125,93 @@ def test_reading_a_failure_of_the_user_s_own_object_runs_none_of_its_code(
 
 def test_a_removed_function_of_numpy_keeps_what_it_did_to_the_type(tmp_path: Path) -> None:
     assert fixes("import numpy as np\nnp.asfarray([1, 2])\n", tmp_path) == ["np.asarray([1, 2], dtype=float)"]
+
+
+@pytest.mark.parametrize(
+    ("line", "why", "right"),
+    [
+        ("OneHotEncoder(sparse=False)", "`sparse` was renamed to `sparse_output`", "OneHotEncoder(sparse_output=False)"),
+        ("AdaBoostClassifier(base_estimator=None)", "`base_estimator` was renamed to `estimator`.", "AdaBoostClassifier(estimator=None)"),
+        ("draw(colour=3)", "The argument `colour` was renamed `hue`.", "draw(hue=3)"),
+        ("draw(shade=3)", "*shade* is no longer supported. Use `hue` instead.", None),
+        ("draw(tone=3)", "", None),
+        ("draw(width=3)", "", None),
+    ],
+)  # fmt: skip
+def test_what_the_documentation_says_of_a_name_is_quoted(
+    line: str, why: str, right: str | None, tmp_path: Path
+) -> None:
+    code = (
+        "from sklearn.ensemble import AdaBoostClassifier\nfrom sklearn.preprocessing import OneHotEncoder\n"
+        "def draw(hue=1):\n"
+        '    """Draw. The argument `colour` was renamed `hue`. *shade* is no longer supported. Use `hue` instead.\n\n'
+        '    The old name was replaced: use `width` instead. Its tone was removed.\n    """\n'
+        f"{line}\n"
+    )
+    said = explained(run(Example("", "", "", code), tmp_path).failure)
+    named = line.partition("(")[0]
+    if why:
+        assert said.why == f"The documentation of `{named}` says: {why}"
+    else:
+        assert "documentation" not in said.to_text()
+    if right is not None:
+        assert fixes(code, tmp_path)[0] == right
+        failure = run(Example("", "", "", code), tmp_path).failure
+        assert next(edit.kind for edit in told_edits(failure)) == "migrates"
+
+
+def test_reading_a_documentation_runs_none_of_the_user_s_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = (
+        "class Doc:\n    def __get__(self, one, owner):\n        print('ran')\n        return '`mean` was removed'\n"
+        "    __str__ = __eq__ = __get__\n"
+        "class Own:\n    __slots__ = ()\n    def __eq__(self, other):\n        print('ran')\n"
+        "Own.__doc__ = Doc()\nOwn().mean\n"
+    )
+    ran = run(Example("", "", "", code), tmp_path)
+    assert ran.failure.ename == "AttributeError"
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names", "near"),
+    [
+        ("votes.json", ["dates.json", "notes.json", "people.csv"], []),
+        ("votes.json", ["config.json"], []),
+        ("votes.json", ["config.json", "vote.json"], ["vote.json"]),
+        ("sales.csv", ["sales_2024.csv", "notes.txt"], ["sales_2024.csv"]),
+        ("sales.csv", ["sales_2024.csv", "sales_2023.csv"], []),
+        ("sales_2023.csv", ["sales_2024.csv"], []),
+        ("report-sales.csv", ["Sales_Report.csv"], ["Sales_Report.csv"]),
+        ("train.csv", ["test.csv"], []),
+        ("Sales.csv", ["sales.csv", "sale.csv"], ["sales.csv", "sale.csv"]),
+        ("sales.csv", ["sales.xlsx", "x.csv"], ["sales.xlsx"]),
+        ("prices.cvs", ["prices.csv"], ["prices.csv"]),
+        (".env", ["env.txt", ".gitignore"], []),
+        ("", ["a.csv"], []),
+    ],
+)
+def test_an_ending_alone_makes_no_file_the_missing_one(
+    wanted: str, names: list[str], near: list[str]
+) -> None:
+    assert near_files(wanted, names) == near
+
+
+def test_a_missing_file_is_found_one_folder_off_and_never_by_its_ending(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    for name in ("dates.json", "work/notes.json", "lakes_of_two.xlsx"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "votes").mkdir()
+    read = "import pandas as pd\npd.read_{}({!r})\n"
+    for path in ("../votes.json", "votes.json"):
+        code = f"import os\nos.chdir('work')\nopen({path!r})\n"
+        ran = run(Example("", "", "", code), tmp_path)
+        assert ran.failure.near == []
+        assert fixes(code, tmp_path) == []
+    (tmp_path / "votes" / "votes.json").write_text("{}")
+    ran = run(Example("", "", "", "import os\nos.chdir('work')\nopen('../votes.json')\n"), tmp_path)
+    assert ran.failure.near == ["../votes/votes.json"]
+    ran = run(Example("", "", "", read.format("csv", "lakes_of_two.csv")), tmp_path)
+    assert ran.failure.near == ["lakes_of_two.xlsx"]
+    assert fixes(read.format("csv", "lakes_of_two.csv"), tmp_path) == []  # another format is another file

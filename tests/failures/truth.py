@@ -43,7 +43,7 @@ _WORDS = {
     "order", "frozen", "compression", "rt", "strict", "invalid_row_handler", "ParseOptions", "PAR1", "safe", "D",
     "h", "ME", "how", "c", "false", "b64encode", "done", "decision_function", "set_theme", "H", "z", "orange", "y",
     "_radius", "as_ordered", "contextmanager", "Generic", "utc", "shift_forward", "backslashreplace", "to_bytes",
-    "big", "newline", "lines", "category",
+    "big", "newline", "lines", "category", "sparse_output",
 }  # fmt: skip
 #: Modules of Python's own whose functions an explanation may name.
 _MODULES = (

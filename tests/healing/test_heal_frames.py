@@ -10,12 +10,15 @@ import pytest
 from healing_samples import PASSED, RAISED, Idea, verdict_on
 
 from healkit import Healkit
-from healkit.contracts.healing import Check, Patch
+from healkit.contracts.healing import Attempt, Check, CheckResult, Patch
+from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
+from healkit.healing.advisor import Case
 from healkit.healing.case import checks_of, gather
 from healkit.healing.inputs import accepted, frame_variants
 from healkit.healing.questions import Answer, Choice, Question
-from healkit.rendering.healing import question_text
+from healkit.healing.verdicts import judged
+from healkit.rendering.healing import meaning, question_text
 
 SALES = pd.DataFrame({"city": ["Bern", "Basel", "Bern"], "units": [1, 2, 3], "sales": [1.5, 2.0, 3.0]})
 RIGHT = pd.DataFrame({"city": ["Basel", "Bern"], "sales": [2.0, 4.5]})
@@ -263,3 +266,120 @@ def test_the_change_that_an_explanation_names_is_tried_checked_and_kept(healkit:
             report.best and report.best.patch.doubt,
         )
         assert healkit.execute(name, arguments={"df": people}).failure is None
+
+
+# What a patch does to the tables that it is given.
+
+
+TEXTS = pd.DataFrame({"city": ["Bern", "Basel", "Bern"], "units": ["1", "x", "3"]})
+NUMBERS = TEXTS.assign(units=[1.0, None, 3.0])
+SMALL, SMALL_RIGHT = TEXTS[:1], NUMBERS[:1].astype({"units": int})
+
+
+def _attempt(
+    *rows: tuple[pd.DataFrame, Any, bool], before: str = WRONG_COLUMN, discreet: bool = False
+) -> Attempt:
+    """Return a patch's attempt. rows: a table, what the patch makes of it, and whether an example says that."""
+    checks = [
+        Check(
+            origin="declared" if known else "failing",
+            arguments={"df": values.kept(table)},
+            known=known,
+            expected=values.kept(made) if known else None,
+        )
+        for table, made, known in rows
+    ]
+    results = [
+        CheckResult(outcome="passed", value=values.kept(made), outline="DataFrame") for _, made, _ in rows
+    ]
+    case = Case(
+        VaultEntry("f", "default", 1, before, ""),
+        None,
+        tuple(checks),
+        base=(RAISED,) * len(rows),
+        discreet=discreet,
+    )
+    patch = Patch(code=before.replace("units", "sales"), advisor="rules", author="rule", reason="")
+    return judged(case, patch, results)
+
+
+@pytest.mark.requirement("MEAN-2")
+@pytest.mark.parametrize(
+    ("table", "made", "lost"),
+    [
+        (TEXTS, NUMBERS, "1 of 3 values of 'units' become missing."),
+        (TEXTS, NUMBERS.sort_values("units", ignore_index=True), "1 of 3 values of 'units' become missing."),
+        (TEXTS, NUMBERS.dropna(), "The result has 2 rows, and the table 3."),
+        (TEXTS, pd.concat([NUMBERS, NUMBERS[:1]]).fillna(0.0), "The result has 4 rows, and the table 3."),
+        (TEXTS, TEXTS[:0], "No row is left."),
+        (TEXTS, NUMBERS.assign(units=0), "All 3 values of 'units' become 0."),
+        (TEXTS, TEXTS.assign(day=pd.Timestamp(0)), "All 3 values of 'day' are Timestamp('1970-01-01 00:00:00')."),
+        (TEXTS, NUMBERS["units"], "1 of 3 values of 'units' become missing."),
+        (SALES, SALES.assign(sales=["a", "b", "c"]), "The numbers of 'sales' become text."),
+        (SALES, SALES.assign(sales=[1, 2, 3]), "1 of 3 numbers of 'sales' lose their decimals."),
+        (SALES, SALES.assign(rate=[1.0, None, 2.0]), "1 of 3 values of 'rate' are missing."),
+        (SALES, SALES.sort_values("city"), ""),
+        (SALES, SALES.assign(double=SALES["sales"] * 2), ""),
+        (SALES, SALES.groupby("city")["sales"].sum(), ""),
+    ],
+)  # fmt: skip
+def test_a_loss_that_no_example_shows_takes_the_claim_away(table: Any, made: Any, lost: str) -> None:
+    attempt = _attempt((SMALL, SMALL_RIGHT, True), (table, made, False))
+    assert attempt.lost == lost
+    assert attempt.verdict == ("unproven" if lost else "cured")
+    assert attempt.patch.doubt == lost
+    assert meaning(attempt).startswith(lost or "Every check passes")
+
+
+@pytest.mark.requirement("MEAN-2")
+@pytest.mark.parametrize(
+    "made",
+    [NUMBERS, NUMBERS.dropna(), NUMBERS.assign(units=0), TEXTS.assign(day=pd.Timestamp(0)), TEXTS[:0]],
+)
+def test_a_loss_that_an_example_shows_costs_nothing(made: pd.DataFrame) -> None:
+    longer = pd.concat([TEXTS, TEXTS[1:]])
+    more = made if made.empty else pd.concat([made, made[1:]])
+    attempt = _attempt((TEXTS, made, True), (longer, more, False))
+    assert (attempt.lost, attempt.verdict) == ("", "cured")
+
+
+@pytest.mark.requirement("MEAN-2")
+def test_one_value_in_an_example_of_one_row_does_not_allow_another() -> None:
+    example = (SMALL, SMALL.assign(day=pd.Timestamp("2024-05-01")), True)
+    assert _attempt(example, (TEXTS, TEXTS.assign(day=pd.Timestamp(0)), False)).lost
+    assert not _attempt(example, (TEXTS, TEXTS.assign(day=pd.Timestamp("2024-05-01")), False)).lost
+
+
+@pytest.mark.requirement("MEAN-2")
+def test_a_result_that_does_not_depend_on_the_table_is_said() -> None:
+    same = "It returns the same for two tables that differ."
+    right = SALES.groupby("city")["sales"].sum()
+    assert _attempt((SALES, right, True), (SALES[:2], right, False)).lost == same
+    assert _attempt((SALES, right, True), (SALES[::-1], right, True), (SALES[:2], right, False)).lost == ""
+
+
+@pytest.mark.requirement("MEAN-2")
+def test_an_agent_is_told_the_loss_without_names_and_values() -> None:
+    rows = (SMALL, SMALL_RIGHT, True), (TEXTS, NUMBERS.assign(units=7), False)
+    assert _attempt(*rows, discreet=True).lost == "All 3 values become equal."
+    assert _attempt(rows[0], (TEXTS, NUMBERS, False), discreet=True).lost == "1 of 3 values become missing."
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("MEAN-2")
+def test_a_patch_that_loses_data_is_not_kept_unasked_and_its_report_begins_with_the_loss(
+    healkit: Healkit,
+) -> None:
+    code = "import pandas as pd\ndef clean(df):\n    return df.assign(units=df['units'].astype(int))\n"
+    patched = code.replace("df['units'].astype(int)", "pd.to_numeric(df['units'], errors='coerce')")
+    right = code.replace("df['units']", "df['units'].str.replace('x', '2')")
+    examples = [{"arguments": {"df": one}, "result": one.assign(units=[1])} for one in (SMALL, SMALL[::-1])]
+    healkit.vault.add("clean", code, examples=examples)
+    assert healkit.execute("clean", arguments={"df": TEXTS}).failure is not None
+    report = healkit.heal("clean", advisors=[Idea(patched, right)], auto=True)
+    lossless, lossy = report.attempts
+    assert (lossless.patch.code, lossless.lost) == (right, "")
+    assert (lossy.verdict, lossy.lost) == ("silenced", "1 of 3 values of 'units' become missing.")
+    only = healkit.heal("clean", advisors=[Idea(patched)], auto=True)
+    assert only.outcome == "pending"
+    assert "1 of 3 values of 'units' become missing. No exception, but" in str(only)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import linecache
+import warnings
 
 import pytest
 from notebook_samples import BROKEN, error_of, text_of
@@ -47,6 +48,35 @@ def test_the_place_is_the_last_own_line_whatever_compiled_code_lies_below_it(she
     failed = FailedCells(shell).add(result.error_in_exec, "", 1)
     frame = failed.execution.failure.tool_frame
     assert (frame.lineno, frame.line.strip()) == (2, "pa.array(['a', 1])")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "quoted"),
+    [
+        ("The attribute `mean` was removed in 2.0. Use `average` instead.", "FutureWarning", True),
+        ("`median` was removed in 2.0.", "FutureWarning", False),
+        ("The attribute `mean` was removed in 2.0.", "UserWarning", False),
+        ("`mean` of 3 values", "DeprecationWarning", False),
+    ],
+)
+def test_a_warning_of_a_cell_above_that_names_what_fails_is_quoted(shell, text, kind, quoted):
+    from healkit.failures.catalogue import explain
+    from healkit.runtime.own_cells import FailedCells
+
+    cells = FailedCells(shell)
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("default")
+        for code in (
+            f"import warnings\nclass Result:\n    average = 3\ndef load():\n    warnings.warn({text!r}, {kind}, stacklevel=2)\n"
+            "    return Result()",
+            "result = load()",
+            "1 + 1",
+        ):
+            cells.runs.note(shell.run_cell(code, store_history=True))
+        result = shell.run_cell("result.mean", store_history=True)
+    said = explain(cells.add(result.error_in_exec, "result.mean", 4).execution.failure)
+    assert (said.why == f"A warning above says: {text}") is quoted
+    assert (said.what == "There is no `mean` in `result`.") is quoted
 
 
 @pytest.mark.slow
