@@ -18,9 +18,12 @@ from model_server import SECRET_KEY, ModelServer, model_server, says
 from panel_page import Page
 
 from healkit import Healkit
+from healkit.cells.failing import notebook_cells
 from healkit.contracts.cells import CellFix
+from healkit.contracts.failure import Failure
 from healkit.defaults import default_healkit
 from healkit.errors import HealError, UsageInvalid
+from healkit.failures.fixes import told_change
 from healkit.healing.advisors.model import _without_values
 from healkit.healing.report import CellReport
 from healkit.notebook.widgets.cell_order import CellFix as CellFixPanel
@@ -56,6 +59,13 @@ def healed(shell: Any, *cells: str, **options: Any) -> CellReport:
     result = ran(shell, *cells)
     assert (result.error_in_exec or result.error_before_exec) is not None
     return default_healkit().heal_cell(**options)
+
+
+def the_failure() -> Failure:
+    """Return the failure of the newest failing cell."""
+    cell = notebook_cells.find(None)
+    assert cell is not None
+    return cell.failure
 
 
 def fix_of(report: CellReport) -> CellFix:
@@ -378,6 +388,34 @@ def test_a_name_is_corrected_where_it_was_made(shell, tmp_path, monkeypatch):
     below(tmp_path, monkeypatch, *cells)
     fix = fix_of(healed(shell, *cells[:2]))
     assert (fix.cell, fix.code, [one.cell for one in fix.then]) == ("In [2]", "survey = [3, 1]", ["In [3]"])
+
+
+@pytest.mark.requirement("MEAN-5")
+def test_a_change_that_the_card_names_and_the_fix_is_not_is_told_no_more(shell, tmp_path, monkeypatch):
+    """The card knows a near name; the other cells show that it is the misspelt one."""
+    cells = ["survye = [3, 1]", "sorted(survey)", "max(survey)"]
+    below(tmp_path, monkeypatch, *cells)
+    report = healed(shell, *cells[:2])
+    assert "survye" in told_change(the_failure(), cells[1]).lines
+    assert report.refutes
+    assert report.found == "NameError: name 'survey' is not defined."
+
+
+@pytest.mark.requirement("MEAN-5")
+@pytest.mark.parametrize("cell", ["summ = sun([1])", "[3, 1].apend(2)", "{'a': 1}['b']", "int('3.5')"])
+def test_the_first_edit_is_what_the_card_says(shell, cell):
+    report = healed(shell, cell)
+    change = told_change(the_failure(), cell)
+    first = report.fix or next(iter(report.others), None)
+    assert report.refutes is (change is not None and (first is None or change.code != first.code))
+    assert change is None or not report.refutes
+
+
+@pytest.mark.requirement("MEAN-5")
+def test_a_text_that_can_be_read_and_still_fails_is_not_shown_as_code(shell):
+    report = healed(shell, "values = {'a': 1]\nvalues['b']")
+    assert report.fix is None
+    assert "It then ends in KeyError" in report.reason
 
 
 @pytest.mark.requirement("FACE-11")
