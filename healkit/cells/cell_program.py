@@ -72,7 +72,8 @@ class CellProgram:
     whose, the last one is the failing cell's. setup: the imports, which are run before. needed: names whose values go
     with it, with those values. given: all that it finds defined, by name. made_again: names that statements of other
     cells make again, each with its cell. left_out: lines of the cell that were left out, with the reason. why_not: why
-    the failing statement itself cannot be run; empty if it can. later: names that it holds for the cells below.
+    the failing statement itself cannot be run; empty if it can. later: names that it holds for the cells below. above:
+    cells that are run whole before the failing one.
     """
 
     code: str
@@ -84,6 +85,7 @@ class CellProgram:
     left_out: Mapping[int, str] = field(default_factory=dict)
     why_not: str = ""
     later: frozenset[str] = frozenset()
+    above: tuple[CellRun, ...] = ()
 
     @property
     def texts(self) -> list[str]:
@@ -124,19 +126,52 @@ def program_of(
     left_out: Sequence[int] = (),
     near: Sequence[str] = (),
     later: Sequence[str] = (),
+    above: Sequence[CellRun] = (),
 ) -> CellProgram | None:
     """Make the program of a failing cell; None where its text is not Python.
 
     namespace: the notebook's variables now. before: the values that names had before the cell ran, of those that it
     changes. history: runs of this kernel, oldest first. cannot_cross: names whose values were refused, with the reason.
     left_out: lines of the cell at which a statement is left out because a worker cannot run it. near: further names
-    that a fix may read. later: names that cells below read, whose values go with it where they can.
+    that a fix may read. later: names that cells below read, whose values go with it where they can. above: cells that
+    are run before it, whole, instead of the values that they made (`made_by`).
     """
     text = read_cell(failed.source)
     if text.tree is None or not text.tree.body:
         return None
-    builder = _Builder(failed, namespace, before, history, cannot_cross)
+    builder = _Builder(failed, namespace, before, history, cannot_cross, above)
     return builder.program(text.code, text.tree, left_out, near, later)
+
+
+def made_by(cell: CellRun, history: Sequence[CellRun], namespace: Mapping[str, Any]) -> list[CellRun]:
+    """Return the runs that made the values that a cell reads, and what these were made of, oldest first.
+
+    Empty where one of them cannot be run again: it failed, is no plain Python, or its beginning is not known.
+    """
+    wanted, changed, found = set(_data_in(free_names(cell.source), namespace)), set[str](), list[CellRun]()
+    for run in reversed(history):
+        flow = dataflow_of(run.source)
+        names = {*flow.bound, *flow.mutated, *flow.deleted}
+        if wanted & names and not run.ok:
+            return []
+        changed |= names
+        if wanted & names:
+            text = read_cell(run.source)
+            if text.tree is None or text.code != run.source or flow.opaque:
+                return []
+            found.insert(0, run)
+            reads = free_names(run.source)
+            wanted -= {name for name, bound in flow.bound.items() if not bound.under} - set(reads)
+            wanted |= {*_data_in(reads, namespace), *(changed & set(reads))}
+    return [] if wanted & changed else found
+
+
+def _data_in(names: Sequence[str], namespace: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of values that are neither modules, functions nor classes."""
+    for name in names:
+        value = namespace.get(name, types)
+        if not isinstance(value, types.ModuleType) and RemoteValue.of(name, value) is None:
+            yield name
 
 
 class _Builder:
@@ -149,8 +184,9 @@ class _Builder:
         before: Mapping[str, Any],
         history: Sequence[CellRun],
         cannot_cross: Mapping[str, str],
+        above: Sequence[CellRun],
     ) -> None:
-        self._failed, self._namespace, self._before = failed, namespace, before
+        self._failed, self._namespace, self._before, self._above = failed, namespace, before, above
         self._history = [run for run in history if not same_run(run, failed)]
         self._cannot_cross = cannot_cross
         self._seen: set[str] = set()
@@ -170,9 +206,12 @@ class _Builder:
         later: Sequence[str],
     ) -> CellProgram:
         """Return the program; what needs a refused value is left out."""
-        read = free_names(self._failed.source)
+        read = free_names("\n".join([*(run.source for run in self._above), self._failed.source]))
         for name in (*read, *near, *self._similar(read)):
             self.require(name)
+        made = {name for run in self._above for name in dataflow_of(run.source).bound}
+        found = {name: self._before.get(name, self._namespace.get(name)) for name in made}
+        self.given |= {name: value for name, value in found.items() if name in self._namespace}
         for name in [*self._modules()]:  # those of the values that are needed now
             self.require(name)
         own = set(self.given)
@@ -205,6 +244,10 @@ class _Builder:
             segments.append(Segment(start, last - first + 1, run, first))
             pieces += source.split("\n")
             start = len(pieces) + 1
+        for run in self._above:
+            segments.append(Segment(start, run.source.count("\n") + 1, run, 1))
+            pieces += run.source.split("\n")
+            start = len(pieces) + 1
         segments.append(Segment(start, len(lines), self._failed, 1))
         return CellProgram(
             "\n".join([*pieces, *lines]).rstrip("\n") + "\n",
@@ -216,6 +259,7 @@ class _Builder:
             out,
             why_not,
             had,
+            tuple(self._above),
         )
 
     def _is_had_later(self, name: str) -> bool:

@@ -26,6 +26,8 @@ _VALUES, _CONTENTS = "values.json", "contents"
 _COPIED_MAX_BYTES = 1024 * 1024
 #: A longer text of a value is only described.
 _SHOWN_CHARS = 60
+#: So many names of columns tell two tables apart.
+_NAMES_MAX = 500
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -126,6 +128,15 @@ def described(value: Any) -> str:
         return _described(value)
     except Exception:  # noqa: BLE001 - a stranger's attributes
         return _named(type(value).__name__)
+
+
+def form_of(value: Any) -> str:
+    """Return a value's type, with the names of its columns or keys. Never raises."""
+    try:
+        names = value.columns if hasattr(value, "columns") else value if isinstance(value, dict) else ()
+        return f"{type(value).__name__} {[str(name) for name in list(names)[:_NAMES_MAX]]}"
+    except Exception:  # noqa: BLE001 - a stranger's attributes
+        return type(value).__name__
 
 
 def _described(value: Any) -> str:

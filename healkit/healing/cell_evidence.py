@@ -15,12 +15,13 @@ from typing import Any
 
 from healkit.cells.cell_program import CellProgram, free_names
 from healkit.cells.dataflow import dataflow_of, read_cell
-from healkit.cells.failing import FailingCell
+from healkit.cells.failing import FailingCell, prompt_of
 from healkit.cells.notebook_file import CellRun
-from healkit.contracts.healing import Check
+from healkit.contracts.healing import Check, Edit, Patch, apply_edits
 from healkit.failures.edit_kinds import is_misspelling
 from healkit.healing.options import CellCase
 from healkit.pysource.nodes import called_name
+from healkit.pysource.source import Source
 from healkit.runtime import background
 from healkit.runtime.recording import Recorder
 from healkit.runtime.trials import Trial, Trials
@@ -190,6 +191,46 @@ def misspelt_where_made(cell: FailingCell, known: Iterable[str]) -> tuple[str, C
         if wanted in dataflow_of(text).bound:
             return given, makers[-1], text
     return None
+
+
+# Names that a cell above bound anew.
+
+
+#: What a value raises that is of another kind than the code takes it for.
+_OTHER_KIND = frozenset(("KeyError", "AttributeError", "TypeError", "IndexError", "ValueError"))
+
+
+def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
+    """Yield the program without an assignment above that made a name that this cell reads into something else.
+
+    Only a name whose kind changed has been overwritten, which is measured. Where other cells read the new value, or
+    both are tables, a person has to say which is meant.
+    """
+    wanted = set(free_names(cell.run.source)) - dataflow_of(cell.run.source).bound.keys()
+    if cell.failure.ename not in _OTHER_KIND:
+        return
+    source = Source(program.code)
+    for statement in reversed(source.tree.body):
+        segment, line = program.cell_at(statement.lineno) or (program.segments[-1], 0)
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if segment.run in program.above:
+                if name not in wanted.intersection(free_names(ast.unparse(value))):
+                    continue
+                start = source.span(statement)[0]
+                made = re.match(r"\w+\s*=\s*", source.text[start:])
+                ends = line + (statement.end_lineno or 0) - statement.lineno
+                rest = "\n".join(segment.run.source.split("\n")[ends:])
+                later = [run.source for run in cell.history if (run.count or 0) > (segment.run.count or 0)]
+                others = [rest, *later, *(text for text, _ in cell.below if text != cell.run.source)]
+                read = any(name in free_names(text) for text in others)
+                yield Patch(
+                    code=apply_edits(source.text, [Edit(start, start + made.end(), "")]) if made else "",
+                    advisor="rules",
+                    author="rule",
+                    reason=f"{prompt_of(segment.run)} gives `{name}` another value, which this cell does not expect.",
+                    rank=0.9,
+                    kind="assumes" if read else "restores",
+                )
 
 
 # The code with its changed parts watched.

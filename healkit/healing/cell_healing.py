@@ -19,15 +19,15 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from healkit.cells.cell_program import CellProgram, Segment, is_own_code, program_of, why_refused
-from healkit.cells.dataflow import read_cell
+from healkit.cells.cell_program import CellProgram, Segment, is_own_code, made_by, program_of, why_refused
+from healkit.cells.dataflow import dataflow_of, read_cell
 from healkit.cells.failing import FailingCell, notebook_cells, prompt_of
 from healkit.cells.notebook_file import CellRun
 from healkit.contracts.cells import CellFix, CellOutcome, CellPlace
@@ -48,6 +48,7 @@ from healkit.healing.cell_evidence import (
     is_refuted,
     measured,
     misspelt_where_made,
+    overwritten,
     sentences,
 )
 from healkit.healing.loop import Healing
@@ -55,6 +56,7 @@ from healkit.healing.options import CellCase, HealOptions
 from healkit.healing.report import CellReport, HealReport
 from healkit.rendering import cleaning
 from healkit.runtime import background
+from healkit.runtime.shares import TrialResult
 from healkit.runtime.trials import Fixture, Held, Searches, Trial, Trials
 from healkit.sanitizer.cleaner import UNLIMITED, learn
 from healkit.sanitizer.sanitizer import RecordCleaner
@@ -72,6 +74,8 @@ _BASE_S, _LEFT_OUT_MAX = 20.0, 4
 _ROUNDS_MAX = 2
 #: Number of fixes that a report holds, of files that a cell names, and of readings of a text that is no Python.
 _FIXES_MAX, _FILES_MAX, _READINGS_MAX = 4, 20, 3
+#: Edits with the cells above that are run.
+_ABOVE_MAX = 6
 #: Difference of ranks up to which a further edit is listed.
 _AS_LIKELY = 0.02
 #: Memory that a trial gets for what it makes of the values, by their size.
@@ -84,6 +88,11 @@ _SLOW_PARTS = frozenset(
 _PARTS_MAX = 12
 #: Evaluated after the cell: what it gave, in words.
 _GAVE = "__import__('healkit.crossing.snapshot_file', fromlist=['described']).described(_)"
+#: The same, and the forms of names that cells above made.
+_FORMS = (
+    "(lambda told, known: [told.described(_), *(told.form_of(known.get(name)) for name in {names!r})])("
+    "__import__('healkit.crossing.snapshot_file', fromlist=['described']), globals())"
+)
 _LOAD = "globals().update(__import__('healkit.crossing.snapshot_file', fromlist=['load']).load({folder!r}, {files!r}))"
 _SEARCH_TOO = "`%heal --with rules,search` also tries random small edits; check those carefully."
 _FILE_FRAME = re.compile(r'File "<In \[(\d+)\]>", line (\d+)')
@@ -173,6 +182,9 @@ class CellHealing:
 
     def _heal(self) -> CellReport:
         if self._has_nothing_to_try():
+            found = self._above()
+            if found.fixes or found.readings:
+                return self._proposed(found)
             return self._not_cured("No fix found. Edits tried: 0.")
         ready = self._ready(self._cell.run)
         if isinstance(ready, str):
@@ -188,12 +200,16 @@ class CellHealing:
             return self._untried(ready.program, f"In a worker it fails in another way ({result.failure}).")
         report = self._healing(ready.given, result)
         self._note(ready.program)
-        found = self._weighed(ready, list(self._edits(ready.program, report.attempts)))
+        found = self._weighed(ready.program, ready.given, list(self._edits(ready.program, report.attempts)))
         if (made := self._where_made(ready)) is not None:
             found = _Weighed([made], found.fixes + found.readings, found.not_fixes)
         if not found.fixes and not found.readings:
             further = self._further(ready, report.attempts)
             found = dataclasses.replace(found, fixes=further)
+        if not found.fixes:
+            tried = (edited_cell(ready.program, attempt.patch.code) for attempt in report.attempts)
+            above = self._above({edited[1] for edited in tried if edited is not None})
+            found = _Weighed(above.fixes, [*above.readings, *found.readings], found.not_fixes)
         if found.fixes or found.readings:
             return self._proposed(found, report=report)
         notes = [note for note in report.notes if note not in self._notes]
@@ -213,8 +229,7 @@ class CellHealing:
         """Return whether only rules are asked and they know no edit, which takes no worker to find out."""
         if any(one.name != "rules" for one in advisors_for(self._asked(), self._hk.config)[0]):
             return False
-        cell, near = self._cell, self._cell.failure.near
-        program = program_of(cell.run, cell.namespace, cell.before, cell.history, cannot_cross={}, near=near)
+        cell, program = self._cell, self._program_of(self._cell.run)
         if program is None or program.why_not or misspelt_where_made(cell, cell.namespace) is not None:
             return False
         if any(is_own_code(type(value)) for value in program.needed.values()):
@@ -255,10 +270,9 @@ class CellHealing:
             case = dataclasses.replace(given.case, entry=entry, failure=failure, base=())
             next_ = _Ready(ready.program, dataclasses.replace(given, case=case), Observed(result=result))
             report = self._healing(next_.given, result)
-            whole = dataclasses.replace(
-                ready, given=dataclasses.replace(given, case=dataclasses.replace(case, base=()))
-            )
-            found = self._weighed(whole, list(self._edits(ready.program, report.attempts))).fixes
+            whole = dataclasses.replace(given, case=dataclasses.replace(case, base=()))
+            edits = list(self._edits(ready.program, report.attempts))
+            found = self._weighed(ready.program, whole, edits).fixes
             if not found and round_ < _ROUNDS_MAX:
                 found = self._further(next_, report.attempts, round_ + 1)
             reason = _in_cell(ready.program, attempt.patch.reason)
@@ -290,14 +304,66 @@ class CellHealing:
         )
         return dataclasses.replace(fix, unknown=(fix.rerun,))
 
+    def _above(self, tried: Collection[str] = ()) -> _Weighed:
+        """Return edits of the cells that made what this one reads, with which it runs.
+
+        All of them are run again, whole, so their statements are edited as the cell's own are. tried: texts of cells
+        that were tried without them.
+        """
+        cell = self._cell
+        above = made_by(cell.run, cell.history, cell.namespace)
+        program = self._program_of(cell.run, above=above) if above else None
+        if program is None or next(self._edits_above(program, tried), None) is None:
+            return _Weighed()
+        found = self._program(cell.run, (), above)
+        if isinstance(found, str):
+            return _Weighed()
+        program, size = found
+        given = self._case(program, size)
+        edits = list(itertools.islice(self._edits_above(program, tried), _ABOVE_MAX))
+        names = sorted({name for run in above for name in dataflow_of(run.source).bound} & program.given.keys())
+        codes = [program.code, *(patch.code for patch, _ in edits)]
+        base, *results = self._run(given, codes, call=_FORMS.format(names=names))
+        if base.failure is None or base.failure.ename != cell.failure.ename:
+            return _Weighed()
+        ran = []
+        for (patch, fix), result in zip(edits, results, strict=True):
+            gave, *forms = result.value if isinstance(result.value, list) else [""]
+            freed = dataflow_of(fix.before).bound.keys() - dataflow_of(fix.code).bound.keys()
+            pairs = [(snapshot_file.form_of(program.given[name]), str(form))
+                     for name, form in zip(names, forms, strict=False) if name in freed]  # fmt: skip
+            if result.failure is not None or any(was == form for was, form in pairs):
+                continue
+            same = any(was.split()[0] == form.split()[0] for was, form in pairs)  # tables of other columns
+            kind = worse(fix.kind, "assumes" if same else fix.kind)
+            ran.append((patch, dataclasses.replace(fix, gave=str(gave), verdict="unproven", kind=kind)))
+        return self._weighed(program, given, ran)
+
+    def _edits_above(
+        self, program: CellProgram, tried: Collection[str]
+    ) -> Iterator[tuple[Patch, CellFix]]:
+        """Yield edits of a program with the cells above; none that was tried without them."""
+        rules = RulesAdvisor().propose(self._case_of(program))
+        for patch in (*overwritten(self._cell, program), *rules):
+            fix = None if patch.guard else self._fix(program, patch, ran=True)
+            if fix is not None and fix.code not in tried:
+                yield patch, fix
+
     def _failure_of(self, given: CellCase, code: str, more: str = "") -> Failure | None:
         """Run a text in the cell's place, and return how it fails; more: statements that are run before it."""
+        return self._run(given, [code], more)[0].failure
+
+    def _run(
+        self, given: CellCase, codes: Sequence[str], more: str = "", call: str = ""
+    ) -> list[TrialResult]:
         (check,) = given.case.checks
-        setup = "\n".join(filter(None, (check.setup, more)))
-        trial = Trial(code, name=self._cell.label, timeout_s=_BASE_S, call=check.call, setup=setup)
-        trials = Trials(self._hk.recorder, given.config)
-        (result,) = background.loop.wait_for(trials.run([trial], 1, None, read=given.fixture.read))
-        return result.failure
+        setup, call = "\n".join(filter(None, (check.setup, more))), call or check.call
+        trials = [
+            Trial(code, name=self._cell.label, timeout_s=_BASE_S, call=call, setup=setup)
+            for code in codes
+        ]
+        run = Trials(self._hk.recorder, given.config).run(trials, None, None, read=given.fixture.read)
+        return background.loop.wait_for(run)
 
     def _asked(self) -> Sequence[str | Advisor]:
         """Return who is asked: by default no model, and the search only where the cell itself says what is right.
@@ -336,20 +402,18 @@ class CellHealing:
                 return _Ready(program, given, base)
             left_out.append(line)
 
-    def _program(self, run: CellRun, left_out: Sequence[int]) -> tuple[CellProgram, int] | str:
+    def _program_of(self, run: CellRun, **more: Any) -> CellProgram | None:
+        cell = self._cell
+        options = {"cannot_cross": {}, "near": cell.failure.near, "later": self._below.names, **more}
+        return program_of(run, cell.namespace, cell.before, cell.history, **options)
+
+    def _program(
+        self, run: CellRun, left_out: Sequence[int] = (), above: Sequence[CellRun] = ()
+    ) -> tuple[CellProgram, int] | str:
         """Make the program, and write the snapshot; return it with the snapshot's size in bytes."""
-        cell, refused = self._cell, dict[str, str]()
+        refused = dict[str, str]()
         while True:
-            program = program_of(
-                run,
-                cell.namespace,
-                cell.before,
-                cell.history,
-                cannot_cross=refused,
-                left_out=left_out,
-                near=cell.failure.near,
-                later=self._below.names,
-            )
+            program = self._program_of(run, cannot_cross=refused, left_out=left_out, above=above)
             if program is None:
                 return "Python cannot read the cell."
             if program.why_not:
@@ -447,17 +511,18 @@ class CellHealing:
                 gave = gave if isinstance(gave, str) else ""
                 yield patch, dataclasses.replace(fix, gave=gave, verdict=attempt.verdict)
 
-    def _weighed(self, ready: _Ready, edits: Sequence[tuple[Patch, CellFix]]) -> _Weighed:
+    def _weighed(
+        self, program: CellProgram, given: CellCase, edits: Sequence[tuple[Patch, CellFix]]
+    ) -> _Weighed:
         """Measure what the edits do to the data, and sort them by it."""
         sides: dict[str, list[tuple[Patch, CellFix]]] = {"fixes": [], "readings": [], "not_fixes": []}
         for patch, fix in edits:
             sides[_standing(fix.kind, fix.verdict)].append((patch, fix))
         chosen = [one for side in sides.values() for one in side[:_FIXES_MAX]]
-        following = self._below.after(ready.program)
+        following = self._below.after(program)
         left_s = self._budget_s - (time.monotonic() - self._started)
-        given, recorder = ready.given, self._hk.recorder
         evidence = measured(
-            given, recorder, [patch.code for patch, _ in chosen], following, self._cell.saved, left_s
+            given, self._hk.recorder, [patch.code for patch, _ in chosen], following, self._cell.saved, left_s
         )
         found = _Weighed()
         for (_, fix), seen in sorted(
@@ -494,7 +559,8 @@ class CellHealing:
         ]
         after: list[CellRun] = []
         if prompt_of(run) != self._cell.label:
-            later = [one for one in program.made_again.values() if (one.count or 0) > (run.count or 0)]
+            made = (*program.made_again.values(), *program.above)
+            later = [one for one in made if (one.count or 0) > (run.count or 0)]
             after = sorted({one.count: one for one in later}.values(), key=lambda one: one.count or 0)
             after.append(self._cell.run)
         fix = CellFix(
@@ -513,11 +579,7 @@ class CellHealing:
 
     def _untried(self, program: CellProgram | None, why: str) -> CellReport:
         """Report the catalogue's own edits, none of which was run, and the reason."""
-        run = self._cell.run
-        if program is None:
-            program = program_of(
-                run, self._cell.namespace, self._cell.before, self._cell.history, cannot_cross={}
-            )
+        program = program or self._program_of(self._cell.run)
         if program is None:
             return self._report("not_tried", why)
         patches = (patch for patch in RulesAdvisor().propose(self._case_of(program)) if not patch.guard)
@@ -573,7 +635,7 @@ class CellHealing:
         given = dataclasses.replace(ready.given, case=dataclasses.replace(ready.given.case, failure=failure))
         report = self._healing(given, ready.base.result)
         edits = list(self._edits(ready.program, report.attempts))
-        found = [one for one in self._weighed(ready, edits).fixes if one.cell == fix.cell]
+        found = [one for one in self._weighed(ready.program, ready.given, edits).fixes if one.cell == fix.cell]
         return [
             dataclasses.replace(one, before=fix.before, reason=f"{fix.reason} {one.reason}") for one in found
         ]
