@@ -337,6 +337,9 @@ def _column(owner: pd.DataFrame, columns: pd.Index[Any], wanted: list[Any]) -> F
         for separator, written in _SEPARATORS.items():
             if first in [part.strip() for part in columns[0].split(separator)]:
                 return {"about": "one_column", "separator": f"`sep={written}`", "column": shown(columns[0])}
+    if (row := _header_row(owner, first)) is not None:
+        header = row if all(type(plain(name)) is int for name in columns) else row + 1
+        return {"about": "header_in_row", "header": f"`header={header}`", "row": f"{row + 1}"}
     if type(first) is str and first in [name for name in owner.index.names if type(name) is str]:
         return {"about": "column_is_index"}
     if (near := nearest(first, columns)) is not None:
@@ -348,6 +351,36 @@ def _column(owner: pd.DataFrame, columns: pd.Index[Any], wanted: list[Any]) -> F
     if len(columns) == 0:
         return {"about": "no_columns"}
     return {"about": "column_missing"}
+
+
+#: Rows of which one may be the header, and those that are read.
+_HEADER_ROWS, _READ_ROWS = 5, 50
+
+
+def _header_row(owner: pd.DataFrame, wanted: object) -> int | None:
+    """Return the row that holds the names of the columns, the wanted one among them; None where no row does.
+
+    The columns have no names of their own then, or only the first line of the file as a name, and numbers stand below.
+    """
+    named = [str(name) for name in owner.columns.tolist() if type(plain(name)) is not int]
+    if type(wanted) is not str or any("Unnamed" not in name for name in named[1:]):
+        return None
+    labels, values = owner.index[:_READ_ROWS].tolist(), owner.head(_READ_ROWS).to_numpy().tolist()
+    rows = [
+        [*(label if type(label) is tuple else [label] if type(label) is str else []), *row]
+        for label, row in zip(labels, values, strict=True)
+    ]
+    for place, row in enumerate(rows[:_HEADER_ROWS]):
+        texts = {one for one in row if type(one) is str and not _is_number(one)}
+        columns = list(zip(*rows[place + 1 :], strict=False))
+        if wanted in texts and len(texts) == len(row) > 1 and any(all(map(_is_number, one)) for one in columns):
+            return place
+    return None
+
+
+def _is_number(value: object) -> bool:
+    text = value.strip() if type(value) is str else str(plain(value))
+    return re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", text) is not None
 
 
 def _row(owner: pd.DataFrame | pd.Series[Any], labels: pd.Index[Any], wanted: object, scene: Scene) -> Facts:

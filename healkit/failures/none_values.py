@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from healkit.contracts.healing import Edit
 from healkit.failures.site import Proposal, Propose, Site
-from healkit.pysource.nodes import Function, own_nodes, parameters
+from healkit.pysource.nodes import Function, called_name, own_nodes, parameters
 
 #: Methods that change their object and return None → an expression of the changed value, if there is one.
 _IN_PLACE = {
@@ -48,6 +48,16 @@ def _in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(
             f"`.{func.attr}` returns `None`; use `{text}` for the changed value.", source.replace(call, text)
         )
+
+
+def _assigned_in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Leave `inplace=True` out of a call whose value is used: with it, that is `None`."""
+    for call in site.body_nodes(ast.Call):
+        for given in call.keywords:
+            is_set = isinstance(given.value, ast.Constant) and given.value.value is True
+            if given.arg == "inplace" and is_set and not isinstance(site.source.parents[call], ast.Expr):
+                reason = f"With `inplace=True`, `{called_name(call)}` returns `None`."
+                yield Proposal(reason, site.source.remove_argument(call, given))
 
 
 def _shuffled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -152,6 +162,7 @@ def _built(function: Function, last: ast.stmt) -> list[str]:
 #: By the names of their rows.
 FIXES: dict[str, Propose] = {
     "in_place": _in_place,
+    "assigned_in_place": _assigned_in_place,
     "shuffled": _shuffled,
     "no_return": _no_return,
     "in_place_returned": _in_place,

@@ -633,9 +633,40 @@ def _one_row(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _separator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Tell `read_csv` the separator that the file has."""
     told = site.failure.facts.get("separator", "").strip("`") if site.failure else ""
-    for call in site.all(ast.Call):
-        if called_name(call) == "read_csv" and not any(keyword.arg == "sep" for keyword in call.keywords):
-            yield Proposal(f"The file has another separator: `{told}`.", site.source.add_argument(call, told))
+    yield from _read_with(site, told, f"The file has another separator: `{told}`.")
+
+
+def _header(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Tell `read_csv` the row that has the names of the columns."""
+    told = site.failure.facts.get("header", "").strip("`") if site.failure else ""
+    yield from _read_with(site, told, f"The names of the columns stand in another row: `{told}`.")
+
+
+def _read_with(site: Site, told: str, reason: str) -> Iterator[Proposal]:
+    name, source = told.partition("=")[0], site.source
+    for call in site.all(ast.Call) if told else ():
+        given = next((keyword for keyword in call.keywords if keyword.arg == name), None)
+        if called_name(call) != "read_csv":
+            continue
+        if given is None:
+            yield Proposal(reason, source.add_argument(call, told))
+        elif told == "header=0":  # as it is without
+            yield Proposal(reason, source.remove_argument(call, given))
+        else:
+            yield Proposal(reason, source.replace(given, told))
+
+
+def _renamed_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Use the new name of a column that the code itself has renamed."""
+    wanted = site.failure.facts.get("wanted", "").strip("`'") if site.failure else ""
+    for call in site.all(ast.Call) if wanted else ():
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        for table in (one for one in given if called_name(call) == "rename" and isinstance(one, ast.Dict)):
+            for old, new in zip(table.keys, table.values, strict=True):
+                if isinstance(old, ast.Constant) and isinstance(new, ast.Constant) and old.value == wanted:
+                    uses = [n for n in site.nodes(ast.Constant, near=False) if n.value == wanted and n is not old]
+                    reason = f"{wanted!r} was renamed to {new.value!r} in line {old.lineno}."
+                    yield Proposal(reason, site.source.replace_all(uses, repr(new.value)))
 
 
 def _both_key_names(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -770,6 +801,8 @@ FIXES: dict[str, Propose] = {
     "date_to_time": _date_to_time,
     "one_row": _one_row,
     "separator": _separator,
+    "header": _header,
+    "renamed_column": _renamed_column,
     "both_key_names": _both_key_names,
     "reshape_free": _reshape_free,
     "each_value": _each_value,

@@ -15,7 +15,7 @@ from typing import Any
 
 from healkit.cells.cell_program import CellProgram, free_names
 from healkit.cells.dataflow import dataflow_of, read_cell
-from healkit.cells.failing import FailingCell, prompt_of
+from healkit.cells.failing import FailingCell
 from healkit.cells.notebook_file import CellRun
 from healkit.contracts.healing import Check, Edit, Patch, apply_edits
 from healkit.failures.edit_kinds import is_misspelling
@@ -227,9 +227,9 @@ def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
                     code=apply_edits(source.text, [Edit(start, start + made.end(), "")]) if made else "",
                     advisor="rules",
                     author="rule",
-                    reason=f"{prompt_of(segment.run)} gives `{name}` another value, which this cell does not expect.",
+                    reason=f"This cell needs what `{name}` was before line {statement.lineno}.",
                     rank=0.9,
-                    kind="assumes" if read else "restores",
+                    kind="assumes" if read and program.given.get(name) is not None else "restores",
                 )
 
 

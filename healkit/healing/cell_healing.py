@@ -207,9 +207,11 @@ class CellHealing:
             further = self._further(ready, report.attempts)
             found = dataclasses.replace(found, fixes=further)
         if not found.fixes:
-            tried = (edited_cell(ready.program, attempt.patch.code) for attempt in report.attempts)
+            tried = (edited_cell(ready.program, one.patch.code) for one in report.attempts if not one.plausible)
             above = self._above({edited[1] for edited in tried if edited is not None})
-            found = _Weighed(above.fixes, [*above.readings, *found.readings], found.not_fixes)
+            known = {fix.code for fix in (*above.fixes, *above.readings)}
+            readings = [*above.readings, *(fix for fix in found.readings if fix.code not in known)]
+            found = _Weighed(above.fixes, readings, found.not_fixes)
         if found.fixes or found.readings:
             return self._proposed(found, report=report)
         notes = [note for note in report.notes if note not in self._notes]
@@ -820,7 +822,10 @@ def _in_cell(program: CellProgram, reason: str) -> str:
 
     def told(match: re.Match[str]) -> str:
         place = program.cell_at(int(match[1]))
-        return match[0] if place is None else f"line {place[1]}"
+        if place is None:
+            return match[0]
+        run = place[0].run
+        return f"line {place[1]}" + (f" of {prompt_of(run)}" if run in program.above else "")
 
     return _LINE.sub(told, reason)
 

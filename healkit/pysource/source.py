@@ -169,6 +169,13 @@ class Source:
         end = self.span(call)[1] - 1
         return [Edit(end, end, f", {text}" if call.args or call.keywords else text)]
 
+    def remove_argument(self, call: ast.Call, argument: ast.keyword) -> list[Edit]:
+        """Remove a named argument of a call, with the comma before it or behind it."""
+        given = [*call.args, *call.keywords]
+        place, (start, end) = given.index(argument), self.span(argument)
+        start = self.span(given[place - 1])[1] if place else start
+        return [Edit(start, self.span(given[1])[0] if not place and given[1:] else end, "")]
+
     def wrap(self, node: ast.AST, left: str, right: str) -> list[Edit]:
         """Add text on both sides of a node."""
         start, end = self.span(node)
