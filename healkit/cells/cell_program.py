@@ -166,6 +166,22 @@ def made_by(cell: CellRun, history: Sequence[CellRun], namespace: Mapping[str, A
     return [] if wanted & changed else found
 
 
+def last_made(name: str, cell: CellRun, history: Sequence[CellRun]) -> tuple[CellRun, ast.stmt] | None:
+    """Return the statement above a cell that gave a name its value, with its cell; None where that is not certain."""
+    if name in dataflow_of(cell.source).bound:
+        return None
+    for run in reversed(history):
+        if name not in run.source and "%" not in run.source:
+            continue
+        flow = dataflow_of(run.source)
+        if flow.opaque or name in flow.mutated or name in flow.deleted:
+            return None
+        if name in flow.bound:
+            made = [one for one in _body(run) if name in dataflow_of(ast.unparse(one)).bound]
+            return (run, made[-1]) if run.ok and not flow.bound[name].under else None
+    return None
+
+
 def _data_in(names: Sequence[str], namespace: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of values that are neither modules, functions nor classes."""
     for name in names:

@@ -60,9 +60,11 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
         )
     allowed = {explained, cell.execution.explained} == {"fix"}
     if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
-        card = rendered.card(
-            execution, aside=Aside(found, hidden, history, tip, explained, defined=cell.defined)
+        made = cleaning.sanitizer().clean([cell.made]).value
+        aside = Aside(
+            found, hidden, history, tip, explained, made=str(made[0]) if isinstance(made, list) else ""
         )
+        card = rendered.card(execution, aside=aside)
         shown = CellOutput.of_failure(card, cell.run.source, fixable=allowed)
         return dataclasses.replace(
             shown, panel=_panel("CellFix", shown.html, cell.number) if allowed else None

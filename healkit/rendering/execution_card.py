@@ -60,8 +60,8 @@ class Aside:
 
     locals: the variables of the innermost own frame, already cleaned. hidden: how many values were taken out of them.
     history: how often it happened, as one sentence. tip: shown once, at the end. explained: the most that is explained,
-    if given. why and fix: better words than those of the failure catalogue, in their place. defined: names of the
-    notebook, which need no import.
+    if given. why and fix: better words than those of the failure catalogue, in their place. made: the line above that
+    made the value, as a sentence.
     """
 
     locals: Sequence[Local] = ()
@@ -71,7 +71,7 @@ class Aside:
     explained: ExplainLevel = "fix"
     why: str = ""
     fix: str = ""
-    defined: Collection[str] = ()
+    made: str = ""
 
 
 NO_ASIDE = Aside()
@@ -212,6 +212,10 @@ def _told(execution: ExecutionData, aside: Aside) -> Explanation | None:
     if aside.why:
         what = told.what.partition(" Did you mean")[0]
         told = dataclasses.replace(told, what=what, why=aside.why, hint="", fix=aside.fix, code="")
+    elif aside.made and "`None`" in aside.made:  # what else gives `None` is not the cause
+        told = dataclasses.replace(told, why=aside.made, hint="", fix="", code="")
+    elif aside.made:
+        told = dataclasses.replace(told, why=f"{told.why} {aside.made}".strip())
     return told.at(execution.explained).at(aside.explained)
 
 

@@ -11,6 +11,7 @@ unknown.
 
 from __future__ import annotations
 
+import ast
 import copy
 import dataclasses
 import itertools
@@ -72,8 +73,8 @@ class FailedCell:
     """Failing cell, as an execution, with the innermost own frame's variables as they were.
 
     run: its run. advice: which cells would give what it lacks, where that is known. before: values that it has changed,
-    as they were before it ran; unknown: names that it changed in place, whose values before are not known. defined: the
-    notebook's names.
+    as they were before it ran; unknown: names that it changed in place, whose values before are not known. made: the
+    line of a cell above that gave what failed its value, in a sentence, where that line is the likely cause.
     """
 
     execution: Execution
@@ -85,7 +86,7 @@ class FailedCell:
     advice: CellAdvice | None = None
     before: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     unknown: tuple[str, ...] = ()
-    defined: frozenset[str] = frozenset()
+    made: str = ""
 
 
 class FailedCells:
@@ -126,17 +127,9 @@ class FailedCells:
         run = self.runs.run_of(code, number, cell_id, error)
         advice = advice_for(self._shell, self.runs, error, run, failure.near)
         before, unknown = self.values.take()
+        made = _made(failure, run, self.runs.history(), self._shell.user_ns)
         cell = FailedCell(
-            execution,
-            tuple(_locals(own)),
-            number,
-            count + 1,
-            first,
-            run,
-            advice,
-            before,
-            unknown,
-            frozenset(self._shell.user_ns),
+            execution, tuple(_locals(own)), number, count + 1, first, run, advice, before, unknown, made
         )
         if self._kept and self._kept[-1].before:  # the values are kept of the newest failing cell only
             gone = tuple(self._kept[-1].before)
@@ -277,6 +270,27 @@ class FailedCells:
         return (
             is_file and not filename.startswith(_LIBRARIES) and not any(part in filename for part in _FOREIGN)
         )
+
+
+#: A longer statement is not quoted.
+_QUOTED_MAX_CHARS = 60
+
+
+def _made(failure: Failure, run: CellRun, history: Sequence[CellRun], space: Mapping[str, Any]) -> str:
+    """Say which line above made what failed `None`, or made it of what had its name before; else empty."""
+    name = failure.facts.get("owner", "").strip("`")
+    if name not in space or failure.tool_frame is None or failure.tool_frame.name != "<module>":
+        return ""
+    from healkit.cells.cell_program import free_names, last_made  # most cells do not fail
+    from healkit.cells.failing import prompt_of
+
+    found = last_made(name, run, [one for one in history if one.count != run.count])
+    if found is None or (space[name] is not None and name not in free_names(ast.unparse(found[1]))):
+        return ""
+    text = ast.get_source_segment(found[0].source, found[1]) or ""
+    quoted = f": `{text}`" if 0 < len(text) <= _QUOTED_MAX_CHARS and not {"`", "\n"} & set(text) else ""
+    made = "made it `None`" if space[name] is None else f"gave `{name}` this value"
+    return f"{prompt_of(found[0])}, line {found[1].lineno} {made}{quoted}."
 
 
 #: Longer containers and larger arrays are not copied before a cell that changes them runs.

@@ -14,11 +14,12 @@ import asyncio
 import contextlib
 import dataclasses
 import math
+import os
 import re
 import socket
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Generic, TypeVar, TypeVarTuple
 
 import msgspec
@@ -63,6 +64,10 @@ _claim = msgspec.json.Decoder(rpc.ExecutionComplete).decode
 _WARNINGS = re.compile(r"^\S.*\b\w*Warning: .*\n?(?:^ +.*\n?)*", re.MULTILINE)
 
 
+def _inodes(paths: Iterable[str]) -> list[int]:
+    return [os.stat(path).st_ino if os.path.exists(path) else 0 for path in paths]
+
+
 class TrialServer:
     """Trial server process: one trial at a time. Make it with `TrialServer.start`, and always `close` it."""
 
@@ -76,6 +81,7 @@ class TrialServer:
         self._frames = rpc.FrameBuffer()
         self._handed: rpc.Init | None = None
         self._silent = False
+        self._files = _inodes(sandbox.grants.read)
         #: Stands for the trial or share under way, while there is one; the scratch folder is looked at then.
         self._work: object | None = None
         #: The one that has written more than it may.
@@ -204,7 +210,8 @@ class TrialServer:
     def serves(self, tier: Tier, config: Config, read: tuple[str, ...]) -> bool:
         """Return whether it is what these settings ask for."""
         own = (self.sandbox.tier, self.sandbox.scratch_mb, self.preload, self.sandbox.grants.read)
-        return own == (tier, config.scratch_mb, config.preload, read)
+        # A file that was replaced is another one, which it does not see.
+        return own == (tier, config.scratch_mb, config.preload, read) and self._files == _inodes(read)
 
     async def close(self) -> None:
         """Kill it and remove its folder; safe to call twice."""
