@@ -40,6 +40,8 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("KeyError", "", (classes.enum_name, plots.word_near)),
     ("KeyError ColumnNotFoundError ArrowInvalid", r"not found|to find column|in schema|FieldRef|^\w+$",
      (tables.other_column,)),
+    ("TypeError AttributeError", r"'(?:method|function|builtin_function_or_method)'", (standard.uncalled,)),
+    ("TypeError", r"object is not subscriptable", (standard.in_brackets,)),
     ("AttributeError", "", (tables.polars_attribute, classes.coroutine_attribute, plots.axes_attribute)),
     ("AttributeError ImportError TypeError", "has no attribute|cannot import name|unexpected keyword",
      (libraries.said_gone, libraries.gone)),
@@ -221,7 +223,7 @@ _CANDIDATES_MAX = 2000
 #: A package that is not installed is often called like a module of Python's own, with a word more.
 _MODULE_LIKENESS = 0.8
 _NAME_MAX_CHARS = 60
-_BUILTIN_KEYWORD = re.compile(r"'(\w+)' is an invalid keyword argument for (\w+)\(\)")
+_BUILTIN_KEYWORD = re.compile(r"'(\w+)' is an invalid keyword argument for (\w+)\b")
 _NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
 
 
@@ -278,6 +280,9 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
         ) if innermost is not None else ()
     if type(error) is TypeError and (match := _BUILTIN_KEYWORD.search(str(error))):
         function = getattr(builtins, match[2], getattr(list, match[2], None))
+        kind = None if innermost is None else innermost.tb_frame.f_globals.get(match[2])
+        if function is None and isinstance(kind, type):  # a class whose fields are its attributes
+            return match[1], [name for one in type.mro(kind) for name in vars(one) if name[0] != "_"]
         return match[1], re.findall(r"(\w+)=", getattr(function, "__text_signature__", "") or "")
     return "", ()
 

@@ -152,6 +152,8 @@ def _of_change(change: _Change, declared: EditKind | Literal[""]) -> Iterator[Ed
         case ast.stmt() as gone, None:
             if not isinstance(gone, ast.Import | ast.ImportFrom | ast.Pass | ast.Delete | ast.Global):
                 yield "discards"
+        case ast.Name(ctx=ast.Store()), None:
+            return  # a name that is given no value
         case ((ast.keyword() | ast.expr()), None) if declared not in ("migrates", "restores"):
             yield "discards"
         case None, (ast.Continue() | ast.Break() | ast.Raise()):

@@ -36,11 +36,12 @@ def _near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         here = nodes[0].value != wrong or Path(folder or ".").joinpath(right) in files or not files
         found = next((str(path) for path in files if path.name == right), right)
         rights.append((right if nodes[0].value == name else str(Path(folder) / right)) if here else found)
-    for number, right in enumerate(dict.fromkeys(rights)):
-        if len({guess_type(name)[0], guess_type(right)[0]} - {None}) > 1:
-            continue  # what reads one format reads no other
+    whole = [right for right in dict.fromkeys(rights) if os.path.splitext(right)[0] == wrong]
+    for number, right in enumerate(dict.fromkeys([*whole, *rights])):
         edits = site.source.replace(nodes[0], quoted(site, nodes[0], right))
-        yield Proposal(f"The file {wrong!r} does not exist; {right!r} does.", edits, less=0.05 * number)
+        reason = f"The file {wrong!r} does not exist; {right!r} does."
+        # Without its ending, a name is that of one file only.
+        yield Proposal(reason, edits, less=0.05 * number, kind="restores" if whole == [right] else "")
 
 
 def _files(root: Path) -> list[Path]:

@@ -355,6 +355,17 @@ def _pairs(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
+def _unread_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Take out the last names on the left, where they are too many and nothing reads them."""
+    count, source = int(match["got"]), site.source
+    for target in site.nodes(ast.Tuple, near=False):
+        names = [one.id for one in target.elts[count:] if isinstance(one, ast.Name)]
+        unread = len(names) == len(target.elts) - count and all(len(site.uses(name)) == 1 for name in names)
+        if isinstance(target.ctx, ast.Store) and unread and names and count > 1:
+            edits = [Edit(source.span(target.elts[count - 1])[1], source.span(target.elts[-1])[1], "")]
+            yield Proposal(f"There are {count} values, and nothing reads `{'`, `'.join(names)}`.", edits)
+
+
 def _changed_while_read(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Loop over a copy of what the loop changes."""
     loops = [node for node in site.body_nodes(ast.For) if node is site.statement] or list(
@@ -407,6 +418,7 @@ FIXES: dict[str, Propose] = {
     "no_length": _no_length,
     "counted_to": _counted_to,
     "pairs": _pairs,
+    "unread_name": _unread_name,
     "pieces": _pieces,
     "changed_while_read": _changed_while_read,
     "ends_early": _ends_early,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 from healkit.contracts.healing import Edit, EditKind
 from healkit.failures.site import Proposal, Propose, Site
@@ -36,7 +36,11 @@ def _operations(site: Site, sign: str) -> list[tuple[ast.expr | None, ast.expr]]
 
 
 def _wrapped(
-    site: Site, node: ast.expr | None, function: str, less: float = 0.0, kind: EditKind | Literal[""] = ""
+    site: Site,
+    node: ast.expr | None,
+    function: str,
+    less: float = 0.0,
+    kind: Literal["assumes", ""] = "",
 ) -> Iterator[Proposal]:
     if node is not None:
         reason = f"Convert `{site.source.segment(node)}` with `{function}` first."
@@ -51,16 +55,15 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         text = site.source.segment(right)
         if kind == "str":
-            # A text that holds a number may be meant as one, or the number as text.
-            is_number = not isinstance(left, ast.Constant) and _is_number(value_of(left, site.values))
-            means: EditKind | Literal[""] = "assumes" if is_number and other in _NUMBERS else ""
-            yield from _wrapped(site, right, "str", less=0.2 if is_number else 0.0, kind=means)
+            is_number = _is_number(_value(left, site.values))
+            kind_of_edit: Literal["assumes", ""] = "assumes" if is_number else ""  # either may be meant
+            yield from _wrapped(site, right, "str", 0.11 if is_number else 0.0, kind_of_edit)
             if (
                 other in _NUMBERS
                 and left is not None
                 and not isinstance(left, ast.Constant | ast.BinOp | ast.JoinedStr)
             ):
-                yield from _wrapped(site, left, other, less=0.1, kind=means)
+                yield from _wrapped(site, left, other, 0.1, kind_of_edit)
         elif kind == "list":
             if other in _COLLECTIONS:
                 yield from _wrapped(site, right, "list")
@@ -71,6 +74,20 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield from _wrapped(site, right, "tuple")
             else:
                 yield Proposal(f"Put `{text}` into a tuple.", site.source.wrap(right, "(", ",)"))
+
+
+def _value(node: ast.expr | None, known: Mapping[str, Any]) -> Any:
+    """Return the value of a name, or of an item of one; None where it is not known."""
+    match node:
+        case ast.Name(id=name):
+            return known.get(name)
+        case ast.Subscript(value=owner, slice=ast.Constant(value=key)):
+            found = _value(owner, known)
+            try:
+                return found[key] if type(found) in (dict, list, tuple) else None
+            except (LookupError, TypeError):
+                return None
+    return None
 
 
 def _is_number(value: object) -> bool:

@@ -185,12 +185,19 @@ def misspelt_where_made(cell: FailingCell, known: Iterable[str]) -> tuple[str, C
     read = {name for text in (*following, *(run.source for run in ran)) for name in free_names(text)}
     for given in known:
         makers = [run for run in ran if given in dataflow_of(run.source).bound]
-        if given == wanted or not makers or given in read or not is_misspelling(wanted, given):
+        near = is_misspelling(wanted, given) or _has_words_of(wanted, given)
+        if given == wanted or not makers or given in read or not near:
             continue
         text = re.sub(rf"(?<![\w.]){re.escape(given)}(?!\w)", wanted, makers[-1].source)
         if wanted in dataflow_of(text).bound:
             return given, makers[-1], text
     return None
+
+
+def _has_words_of(one: str, other: str) -> bool:
+    """Return whether one name is the other with a word more, such as `orders_clean`."""
+    ours, theirs = set(one.split("_")), set(other.split("_"))
+    return ours < theirs or theirs < ours
 
 
 # Names that a cell above bound anew.
@@ -203,8 +210,8 @@ _OTHER_KIND = frozenset(("KeyError", "AttributeError", "TypeError", "IndexError"
 def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
     """Yield the program without an assignment above that made a name that this cell reads into something else.
 
-    Only a name whose kind changed has been overwritten, which is measured. Where other cells read the new value, or
-    both are tables, a person has to say which is meant.
+    Only a name whose kind, or whose columns, changed has been overwritten, which is measured. Where other cells read
+    the new value as a whole, a person has to say which is meant.
     """
     wanted = set(free_names(cell.run.source)) - dataflow_of(cell.run.source).bound.keys()
     if cell.failure.ename not in _OTHER_KIND:
@@ -222,15 +229,40 @@ def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
                 rest = "\n".join(segment.run.source.split("\n")[ends:])
                 later = [run.source for run in cell.history if (run.count or 0) > (segment.run.count or 0)]
                 others = [rest, *later, *(text for text, _ in cell.below if text != cell.run.source)]
-                read = any(name in free_names(text) for text in others)
+                now = program.given.get(name)
+                others += [cell.run.source] if hasattr(now, "columns") and not _drops_one(value) else []
+                unsure = now is not None and any(_reads_all(text, name) for text in others)
                 yield Patch(
                     code=apply_edits(source.text, [Edit(start, start + made.end(), "")]) if made else "",
                     advisor="rules",
                     author="rule",
                     reason=f"This cell needs what `{name}` was before line {statement.lineno}.",
                     rank=0.9,
-                    kind="assumes" if read and program.given.get(name) is not None else "restores",
+                    kind="assumes" if unsure else "restores",
                 )
+
+
+def _drops_one(value: ast.expr) -> bool:
+    """Return whether an expression drops one column of a table, and does nothing else."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(), attr="drop"), args=args, keywords=keywords):
+            parts = [node for one in (*args, *keywords) for node in ast.walk(one)]
+            return sum(isinstance(node, ast.Constant) and type(node.value) is str for node in parts) == 1
+    return False
+
+
+def _reads_all(text: str, name: str) -> bool:
+    """Return whether code reads more of a table than columns that it names."""
+    tree = read_cell(text).tree
+    nodes = [*ast.walk(tree)] if tree is not None else []
+    named = {
+        id(node.value)
+        for node in nodes
+        if isinstance(node, ast.Subscript)
+        and all(isinstance(one, ast.Constant | ast.List | ast.expr_context) for one in ast.walk(node.slice))
+    }
+    reads = (node for node in nodes if isinstance(node, ast.Name) and node.id == name and id(node) not in named)
+    return any(isinstance(node.ctx, ast.Load) for node in reads)
 
 
 # The code with its changed parts watched.

@@ -38,8 +38,7 @@ from healkit.crossing import snapshot_file
 from healkit.crossing.values import CannotCross
 from healkit.errors import HealError
 from healkit.failures.catalogue import explain
-from healkit.failures.edit_kinds import kind_of, may_be_a_fix, worse
-from healkit.failures.fixes import told_change
+from healkit.failures.edit_kinds import is_misspelling, kind_of, may_be_a_fix, worse
 from healkit.healing.advisor import Advisor, Case, advisors_for
 from healkit.healing.advisors.simple import RulesAdvisor
 from healkit.healing.cell_evidence import (
@@ -126,11 +125,14 @@ def _standing(kind: str, verdict: str | None) -> str:
 
 def _with_evidence(fix: CellFix, seen: Evidence, support: tuple[str, ...]) -> CellFix:
     """Return an edit with what was measured of it: a loss of data makes it an edit that discards."""
-    kind = worse(fix.kind, "discards" if seen.lost else "assumes" if seen.unsure else fix.kind)
+    lost = seen.lost
+    if fix.kind == "migrates":  # what the successor fills in, the removed interface did
+        lost = tuple(text for text in lost if not text.endswith("filled in."))
+    kind = worse(fix.kind, "discards" if lost else "assumes" if seen.unsure else fix.kind)
     return dataclasses.replace(
         fix,
         kind=kind,
-        lost=(*seen.lost, *(seen.rows if kind == "discards" else ())),
+        lost=(*lost, *(seen.rows if kind == "discards" else ())),
         unknown=(*seen.unsure, *fix.unknown),
         support=support,
     )
@@ -207,7 +209,8 @@ class CellHealing:
             further = self._further(ready, report.attempts)
             found = dataclasses.replace(found, fixes=further)
         if not found.fixes:
-            tried = (edited_cell(ready.program, one.patch.code) for one in report.attempts if not one.plausible)
+            known_not = [one for one in report.attempts if not one.plausible and not ready.program.made_again]
+            tried = (edited_cell(ready.program, one.patch.code) for one in known_not)
             above = self._above({edited[1] for edited in tried if edited is not None})
             known = {fix.code for fix in (*above.fixes, *above.readings)}
             readings = [*above.readings, *(fix for fix in found.readings if fix.code not in known)]
@@ -292,11 +295,12 @@ class CellHealing:
         name = self._cell.run.missing
         if self._failure_of(ready.given, ready.program.code, f"{name} = {given}") is not None:
             return None
+        verb = "misspells" if is_misspelling(name, given) else "writes"
         fix = CellFix(
             cell=prompt_of(run),
             code=text,
             before=run.source,
-            reason=f"{prompt_of(run)} misspells `{name}` as `{given}`, which no other cell reads.",
+            reason=f"{prompt_of(run)} {verb} `{name}` as `{given}`, which no other cell reads.",
             advisor="rules",
             ran=True,
             verdict="unproven",
@@ -336,9 +340,7 @@ class CellHealing:
                      for name, form in zip(names, forms, strict=False) if name in freed]  # fmt: skip
             if result.failure is not None or any(was == form for was, form in pairs):
                 continue
-            same = any(was.split()[0] == form.split()[0] for was, form in pairs)  # tables of other columns
-            kind = worse(fix.kind, "assumes" if same else fix.kind)
-            ran.append((patch, dataclasses.replace(fix, gave=str(gave), verdict="unproven", kind=kind)))
+            ran.append((patch, dataclasses.replace(fix, gave=str(gave), verdict="unproven")))
         return self._weighed(program, given, ran)
 
     def _edits_above(
@@ -531,8 +533,10 @@ class CellHealing:
             zip(chosen, evidence, strict=True), key=lambda pair: (not pair[1].gives_saved, -pair[1].ran_on)
         ):
             refuted = is_refuted(seen, following, self._cell)
+            gone = dataflow_of(fix.before).bound.keys() - dataflow_of(fix.code).bound.keys()
             weighed = _with_evidence(fix, seen, tuple(sentences(seen, following, refuted=refuted)))
-            if refuted and seen.ran_on < max(one.ran_on for one in evidence):
+            missed = fix.cell == self._cell.label and gone & set(self._below.names)
+            if missed or (refuted and seen.ran_on < max(one.ran_on for one in evidence)):
                 weighed = dataclasses.replace(weighed, kind=worse(weighed.kind, "assumes"))
             getattr(found, _standing(weighed.kind, fix.verdict)).append(weighed)
         return found
