@@ -134,7 +134,11 @@ def _kinds(changes: Sequence[_Change], declared: EditKind | Literal[""]) -> Iter
     stays = {ast.dump(part) for one in changes if one.new is not None for part in ast.walk(one.new)}
     old = Counter(_features([one.old for one in changes]))
     new = Counter(_features([one.new for one in changes]))
+    parts = (part for one in changes if one.old is not None for part in ast.walk(one.old))
+    named = {part.attr for part in parts if isinstance(part, ast.Attribute)}
     for kind, text in new - old:
+        if kind == "assumes" and text in named:
+            continue  # it was only not called
         if declared != "converts" or not text.startswith("dayfirst"):  # the data decides
             yield kind
     for change in changes:
