@@ -28,6 +28,8 @@ from healkit.pysource.nodes import Function
 #: Names that IPython puts into the notebook's namespace.
 _GIVEN = frozenset({"In", "Out", "get_ipython", "exit", "quit", "open", "display", "_", "__"})
 _SOURCES_MAX = 60
+#: A longer statement is not quoted.
+_QUOTED_CHARS = 60
 
 
 @dataclass(frozen=True)
@@ -143,51 +145,50 @@ def program_of(
     return builder.program(text.code, text.tree, left_out, near, later)
 
 
-def made_by(cell: CellRun, history: Sequence[CellRun], namespace: Mapping[str, Any]) -> list[CellRun]:
+def made_by(
+    cell: CellRun, history: Sequence[CellRun], namespace: Mapping[str, Any], also: Sequence[str] = ()
+) -> list[CellRun]:
     """Return the runs that made the values that a cell reads, and what these were made of, oldest first.
 
-    Empty where one of them cannot be run again: it failed, is no plain Python, or its beginning is not known.
+    also: names of further values. Empty where one of them cannot be run again: it failed, is no plain Python, or its
+    beginning is not known.
     """
-    wanted, changed, found = set(_data_in(free_names(cell.source), namespace)), set[str](), list[CellRun]()
+    values = ((name, one) for name, one in namespace.items() if not isinstance(one, types.ModuleType))
+    data = {name for name, one in values if RemoteValue.of(name, one) is None}
+    wanted, changed, found = data.intersection([*free_names(cell.source), *also]), set[str](), list[CellRun]()
     for run in reversed(history):
-        flow = dataflow_of(run.source)
-        names = {*flow.bound, *flow.mutated, *flow.deleted}
-        if wanted & names and not run.ok:
-            return []
+        flow, text = dataflow_of(run.source), read_cell(run.source)
+        names = _changed_in(run)
         changed |= names
         if wanted & names:
-            text = read_cell(run.source)
-            if text.tree is None or text.code != run.source or flow.opaque:
+            if not run.ok or text.tree is None or text.code != run.source or flow.opaque:
                 return []
             found.insert(0, run)
-            reads = free_names(run.source)
-            wanted -= {name for name, bound in flow.bound.items() if not bound.under} - set(reads)
-            wanted |= {*_data_in(reads, namespace), *(changed & set(reads))}
+            reads = set(free_names(run.source))
+            wanted -= {name for name, bound in flow.bound.items() if not bound.under}
+            wanted |= reads & (data | changed)
     return [] if wanted & changed else found
 
 
-def last_made(name: str, cell: CellRun, history: Sequence[CellRun]) -> tuple[CellRun, ast.stmt] | None:
-    """Return the statement above a cell that gave a name its value, with its cell; None where that is not certain."""
-    if name in dataflow_of(cell.source).bound:
-        return None
-    for run in reversed(history):
-        if name not in run.source and "%" not in run.source:
-            continue
-        flow = dataflow_of(run.source)
-        if flow.opaque or name in flow.mutated or name in flow.deleted:
-            return None
-        if name in flow.bound:
-            made = [one for one in _body(run) if name in dataflow_of(ast.unparse(one)).bound]
-            return (run, made[-1]) if run.ok and not flow.bound[name].under else None
-    return None
+def where_made(name: str, value: Any, cell: CellRun, history: Sequence[CellRun]) -> str:
+    """Say which line above a cell made a value `None`, or of what had its name before; empty where none surely did."""
+    found = [run for run in history if run.count != cell.count and name in _changed_in(run)]
+    if not found or not found[-1].ok or name in _changed_in(cell):
+        return ""
+    run = found[-1]
+    made = [one for one in _body(run) if name in dataflow_of(ast.unparse(one)).bound]
+    later = {*dataflow_of(run.source).mutated, *dataflow_of(run.source).deleted}
+    if not made or name in later or (value is not None and name not in free_names(ast.unparse(made[-1]))):
+        return ""
+    text = ast.get_source_segment(run.source, made[-1]) or ""
+    quoted = f": `{text}`" if 0 < len(text) <= _QUOTED_CHARS and not {"`", "\n"} & {*text} else ""
+    told = "made it `None`" if value is None else f"gave `{name}` this value"
+    return f"In [{run.count}], line {made[-1].lineno} {told}{quoted}."
 
 
-def _data_in(names: Sequence[str], namespace: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of values that are neither modules, functions nor classes."""
-    for name in names:
-        value = namespace.get(name, types)
-        if not isinstance(value, types.ModuleType) and RemoteValue.of(name, value) is None:
-            yield name
+def _changed_in(run: CellRun) -> set[str]:
+    flow = dataflow_of(run.source)
+    return {*flow.bound, *flow.mutated, *flow.deleted}
 
 
 class _Builder:
@@ -225,9 +226,10 @@ class _Builder:
         read = free_names("\n".join([*(run.source for run in self._above), self._failed.source]))
         for name in (*read, *near, *self._similar(read)):
             self.require(name)
-        made = {name for run in self._above for name in dataflow_of(run.source).bound}
-        found = {name: self._before.get(name, self._namespace.get(name)) for name in made}
-        self.given |= {name: value for name, value in found.items() if name in self._namespace}
+        for name in {name for run in self._above for name in dataflow_of(run.source).bound} & {
+            *self._namespace
+        }:
+            self.given[name] = self._before.get(name, self._namespace[name])
         for name in [*self._modules()]:  # those of the values that are needed now
             self.require(name)
         own = set(self.given)

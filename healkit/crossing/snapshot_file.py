@@ -131,12 +131,14 @@ def described(value: Any) -> str:
 
 
 def form_of(value: Any) -> str:
-    """Return a value's type, with the names of its columns or keys. Never raises."""
-    try:
-        names = value.columns if hasattr(value, "columns") else value if isinstance(value, dict) else ()
-        return f"{type(value).__name__} {[str(name) for name in list(names)[:_NAMES_MAX]]}"
-    except Exception:  # noqa: BLE001 - a stranger's attributes
-        return type(value).__name__
+    """Return a value's type, with the names of its columns if it is a table."""
+    kind = type(value).__name__
+    return f"{kind} {[*map(str, value.columns)][:_NAMES_MAX]}" if kind == "DataFrame" else kind
+
+
+def forms(value: Any, space: Mapping[str, Any], names: list[str]) -> list[str]:
+    """Describe a value, and give the forms of those that have the names; called in the worker."""
+    return [described(value), *(form_of(space.get(name)) for name in names)]
 
 
 def _described(value: Any) -> str:

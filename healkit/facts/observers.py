@@ -40,8 +40,6 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("KeyError", "", (classes.enum_name, plots.word_near)),
     ("KeyError ColumnNotFoundError ArrowInvalid", r"not found|to find column|in schema|FieldRef|^\w+$",
      (tables.other_column,)),
-    ("TypeError AttributeError", r"'(?:method|function|builtin_function_or_method)'", (standard.uncalled,)),
-    ("TypeError", r"object is not subscriptable", (standard.in_brackets,)),
     ("AttributeError", "", (tables.polars_attribute, classes.coroutine_attribute, plots.axes_attribute)),
     ("AttributeError ImportError TypeError", "has no attribute|cannot import name|unexpected keyword",
      (libraries.said_gone, libraries.gone)),

@@ -701,38 +701,6 @@ def called_by_name(function: str, scene: Scene) -> Any:
         yield from code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def uncalled(scene: Scene) -> Facts | None:
-    """Say which method of the failing line is used without being called, where it takes no argument."""
-    for node in scene.expressions():
-        outer = next(scene.around(node), None)
-        is_used = not isinstance(outer, ast.Subscript | ast.Call) or node in getattr(outer, "args", ())
-        owner = scene.value(node.value) if isinstance(node, ast.Attribute) and is_used else UNREAD
-        if not isinstance(node, ast.Attribute) or owner is UNREAD or node.attr in own_dict(owner):
-            continue
-        kinds = type.mro(type(owner))
-        found = next((vars(kind)[node.attr] for kind in kinds if node.attr in vars(kind)), None)
-        while "__wrapped__" in own_dict(found):
-            found = own_dict(found)["__wrapped__"]
-        if type(found) is FunctionType:
-            code, text = found.__code__, scene.text(node)
-            if code.co_argcount - len(found.__defaults__ or ()) == 1 and text:
-                return {"about": "uncalled", "part": text, "instead": f"`{text[1:-1]}()`"}
-    return None
-
-
-def in_brackets(scene: Scene) -> Facts | None:
-    """Say that square brackets stand behind what can only be called."""
-    node = scene.node
-    if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Slice):
-        return None
-    owner, text, given = scene.value(node.value), scene.text(node.value), scene.text(node.slice)
-    names = {name for kind in type.mro(type(owner)) for name in vars(kind)}
-    if owner is UNREAD or "__call__" not in names or not text or not given:
-        return None
-    facts = {"about": "in_brackets", "owner": text, "part": scene.text(node)}
-    return complete({**facts, "instead": f"`{text[1:-1]}({given[1:-1]})`"})
-
-
 def keyword_known(scene: Scene) -> Facts | None:
     """List the parameters of the function that was called, where none is like the one that it does not have."""
     match, node = KEYWORD.search(str(scene.error)), scene.node

@@ -373,7 +373,11 @@ def _header_row(owner: pd.DataFrame, wanted: object) -> int | None:
     for place, row in enumerate(rows[:_HEADER_ROWS]):
         texts = {one for one in row if type(one) is str and not _is_number(one)}
         columns = list(zip(*rows[place + 1 :], strict=False))
-        if wanted in texts and len(texts) == len(row) > 1 and any(all(map(_is_number, one)) for one in columns):
+        if (
+            wanted in texts
+            and len(texts) == len(row) > 1
+            and any(all(map(_is_number, one)) for one in columns)
+        ):
             return place
     return None
 

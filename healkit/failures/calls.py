@@ -24,9 +24,12 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(told, source.wrap(operand, "", "()"))
         return
     named: list[ast.Attribute | ast.Name] = [*site.nodes(ast.Attribute), *site.nodes(ast.Name)]
+    named = [one for one in named if getattr(source.parents[one], "func", None) is not one]
+    in_brackets = site.failure is not None and "subscriptable" in site.failure.evalue
+    parts = [one for one in named if isinstance(one, ast.Attribute)]
     for node in named:
         called = source.parents[node]
-        if isinstance(called, ast.Call) and called.func is node:
+        if isinstance(called, ast.Subscript) and called.value is node and not in_brackets:
             continue
         name = node.attr if isinstance(node, ast.Attribute) else node.id
         if isinstance(node, ast.Attribute) and (name in methods or own.get(name) == 1):
@@ -38,6 +41,11 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                       source.replace(called, f"{name}({inside})"))  # fmt: skip
         elif isinstance(node, ast.Name) and own.get(name) == 0:
             yield Proposal(f"`{name}` is not called: add parentheses.", source.wrap(node, "", "()"))
+        elif isinstance(node, ast.Attribute) and not in_brackets:
+            less = 0.02 if len(parts) == 1 else 0.3  # one of them is
+            yield Proposal(
+                f"`.{name}` is not called: add parentheses.", source.wrap(node, "", "()"), less=less
+            )
         elif isinstance(called, ast.Subscript) and called.value is node and isinstance(called.ctx, ast.Load):
             start, end = source.span(called)
             inside = source.text[source.span(node)[1] : end].strip()[1:-1]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit, EditKind
 from healkit.failures.site import Proposal, Propose, Site
@@ -36,15 +35,12 @@ def _operations(site: Site, sign: str) -> list[tuple[ast.expr | None, ast.expr]]
 
 
 def _wrapped(
-    site: Site,
-    node: ast.expr | None,
-    function: str,
-    less: float = 0.0,
-    kind: Literal["assumes", ""] = "",
+    site: Site, node: ast.expr | None, function: str, less: float = 0.0, *, guess: bool = False
 ) -> Iterator[Proposal]:
     if node is not None:
         reason = f"Convert `{site.source.segment(node)}` with `{function}` first."
-        yield Proposal(reason, site.source.wrap(node, f"{function}(", ")"), less, kind=kind)
+        edits = site.source.wrap(node, f"{function}(", ")")
+        yield Proposal(reason, edits, less, kind="assumes" if guess else "")
 
 
 def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -55,15 +51,14 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         text = site.source.segment(right)
         if kind == "str":
-            is_number = _is_number(_value(left, site.values))
-            kind_of_edit: Literal["assumes", ""] = "assumes" if is_number else ""  # either may be meant
-            yield from _wrapped(site, right, "str", 0.11 if is_number else 0.0, kind_of_edit)
+            either = _is_number(site.value(left))
+            yield from _wrapped(site, right, "str", 0.11 if either else 0.0, guess=either)
             if (
                 other in _NUMBERS
                 and left is not None
                 and not isinstance(left, ast.Constant | ast.BinOp | ast.JoinedStr)
             ):
-                yield from _wrapped(site, left, other, 0.1, kind_of_edit)
+                yield from _wrapped(site, left, other, 0.1, guess=either)
         elif kind == "list":
             if other in _COLLECTIONS:
                 yield from _wrapped(site, right, "list")
@@ -74,20 +69,6 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield from _wrapped(site, right, "tuple")
             else:
                 yield Proposal(f"Put `{text}` into a tuple.", site.source.wrap(right, "(", ",)"))
-
-
-def _value(node: ast.expr | None, known: Mapping[str, Any]) -> Any:
-    """Return the value of a name, or of an item of one; None where it is not known."""
-    match node:
-        case ast.Name(id=name):
-            return known.get(name)
-        case ast.Subscript(value=owner, slice=ast.Constant(value=key)):
-            found = _value(owner, known)
-            try:
-                return found[key] if type(found) in (dict, list, tuple) else None
-            except (LookupError, TypeError):
-                return None
-    return None
 
 
 def _is_number(value: object) -> bool:

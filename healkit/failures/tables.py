@@ -646,27 +646,23 @@ def _read_with(site: Site, told: str, reason: str) -> Iterator[Proposal]:
     name, source = told.partition("=")[0], site.source
     for call in site.all(ast.Call) if told else ():
         given = next((keyword for keyword in call.keywords if keyword.arg == name), None)
-        if called_name(call) != "read_csv":
-            continue
-        if given is None:
-            yield Proposal(reason, source.add_argument(call, told))
-        elif told == "header=0":  # as it is without
-            yield Proposal(reason, source.remove_argument(call, given))
-        else:
-            yield Proposal(reason, source.replace(given, told))
+        if called_name(call) == "read_csv":
+            edits = source.add_argument(call, told) if given is None else source.replace(given, told)
+            if given is not None and told == "header=0":  # as it is without
+                edits = source.remove_argument(call, given)
+            yield Proposal(reason, edits)
 
 
 def _renamed_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use the new name of a column that the code itself has renamed."""
     wanted = site.failure.facts.get("wanted", "").strip("`'") if site.failure else ""
-    for call in site.all(ast.Call) if wanted else ():
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        for table in (one for one in given if called_name(call) == "rename" and isinstance(one, ast.Dict)):
-            for old, new in zip(table.keys, table.values, strict=True):
-                if isinstance(old, ast.Constant) and isinstance(new, ast.Constant) and old.value == wanted:
-                    uses = [n for n in site.nodes(ast.Constant, near=False) if n.value == wanted and n is not old]
-                    reason = f"{wanted!r} was renamed to {new.value!r} in line {old.lineno}."
-                    yield Proposal(reason, site.source.replace_all(uses, repr(new.value)))
+    calls = [call for call in site.all(ast.Call) if called_name(call) == "rename"] if wanted else []
+    for table in (node for call in calls for node in ast.walk(call) if isinstance(node, ast.Dict)):
+        for old, new in zip(table.keys, table.values, strict=True):
+            if isinstance(old, ast.Constant) and isinstance(new, ast.Constant) and old.value == wanted:
+                uses = [one for one in site.nodes(ast.Constant, near=False) if one.value == wanted]
+                edits = site.source.replace_all((one for one in uses if one is not old), repr(new.value))
+                yield Proposal(f"{wanted!r} was renamed to {new.value!r} in line {old.lineno}.", edits)
 
 
 def _both_key_names(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

@@ -10,12 +10,12 @@ import ast
 import builtins
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from healkit.cells.cell_program import CellProgram, free_names
 from healkit.cells.dataflow import dataflow_of, read_cell
-from healkit.cells.failing import FailingCell
+from healkit.cells.failing import FailingCell, prompt_of
 from healkit.cells.notebook_file import CellRun
 from healkit.contracts.healing import Check, Edit, Patch, apply_edits
 from healkit.failures.edit_kinds import is_misspelling
@@ -173,7 +173,7 @@ def _awaits(tree: ast.Module) -> bool:
 # Names that are misspelt where they are made.
 
 
-def misspelt_where_made(cell: FailingCell, known: Iterable[str]) -> tuple[str, CellRun, str] | None:
+def misspelt_where_made(cell: FailingCell) -> tuple[str, CellRun, str] | None:
     """Return the name that an earlier cell gave to what this one misses, that cell, and its text with the missing name.
 
     Only where cells below read the missing name, and no cell reads the one that was given.
@@ -183,15 +183,28 @@ def misspelt_where_made(cell: FailingCell, known: Iterable[str]) -> tuple[str, C
     if not wanted or not any(wanted in free_names(text) for text in following):
         return None
     read = {name for text in (*following, *(run.source for run in ran)) for name in free_names(text)}
-    for given in known:
-        makers = [run for run in ran if given in dataflow_of(run.source).bound]
-        near = is_misspelling(wanted, given) or _has_words_of(wanted, given)
-        if given == wanted or not makers or given in read or not near:
-            continue
-        text = re.sub(rf"(?<![\w.]){re.escape(given)}(?!\w)", wanted, makers[-1].source)
-        if wanted in dataflow_of(text).bound:
-            return given, makers[-1], text
+    for run in reversed(ran):
+        for given in dataflow_of(run.source).bound.keys() - read - {wanted}:
+            text = re.sub(rf"(?<![\w.]){re.escape(given)}(?!\w)", wanted, run.source)
+            near = is_misspelling(wanted, given) or _has_words_of(wanted, given)
+            if near and given in cell.namespace and wanted in dataflow_of(text).bound:
+                return given, run, text
     return None
+
+
+def renamed_where_made(cell: FailingCell, program: CellProgram, given: str, run: CellRun, text: str) -> Patch:
+    """Return the program with the text of a cell above in which the name is the one that this cell misses."""
+    segment, lines = next(one for one in program.segments if one.run is run), program.code.split("\n")
+    lines[segment.start - 1 : segment.start - 1 + segment.count] = text.split("\n")
+    near = is_misspelling(cell.run.missing, given)
+    return Patch(
+        code="\n".join(lines),
+        advisor="rules",
+        author="rule",
+        reason=f"{prompt_of(run)} {'misspells' if near else 'writes'} `{cell.run.missing}` as `{given}`, "
+        "which no other cell reads.",
+        kind="renames" if near else "migrates",
+    )
 
 
 def _has_words_of(one: str, other: str) -> bool:
@@ -203,10 +216,6 @@ def _has_words_of(one: str, other: str) -> bool:
 # Names that a cell above bound anew.
 
 
-#: What a value raises that is of another kind than the code takes it for.
-_OTHER_KIND = frozenset(("KeyError", "AttributeError", "TypeError", "IndexError", "ValueError"))
-
-
 def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
     """Yield the program without an assignment above that made a name that this cell reads into something else.
 
@@ -214,8 +223,6 @@ def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
     the new value as a whole, a person has to say which is meant.
     """
     wanted = set(free_names(cell.run.source)) - dataflow_of(cell.run.source).bound.keys()
-    if cell.failure.ename not in _OTHER_KIND:
-        return
     source = Source(program.code)
     for statement in reversed(source.tree.body):
         segment, line = program.cell_at(statement.lineno) or (program.segments[-1], 0)
@@ -261,7 +268,9 @@ def _reads_all(text: str, name: str) -> bool:
         if isinstance(node, ast.Subscript)
         and all(isinstance(one, ast.Constant | ast.List | ast.expr_context) for one in ast.walk(node.slice))
     }
-    reads = (node for node in nodes if isinstance(node, ast.Name) and node.id == name and id(node) not in named)
+    reads = (
+        node for node in nodes if isinstance(node, ast.Name) and node.id == name and id(node) not in named
+    )
     return any(isinstance(node.ctx, ast.Load) for node in reads)
 
 

@@ -26,7 +26,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from healkit.cells.cell_program import CellProgram, Segment, is_own_code, made_by, program_of, why_refused
+from healkit.cells.cell_program import (
+    CellProgram,
+    Segment,
+    free_names,
+    is_own_code,
+    made_by,
+    program_of,
+    why_refused,
+)
 from healkit.cells.dataflow import dataflow_of, read_cell
 from healkit.cells.failing import FailingCell, notebook_cells, prompt_of
 from healkit.cells.notebook_file import CellRun
@@ -38,7 +46,7 @@ from healkit.crossing import snapshot_file
 from healkit.crossing.values import CannotCross
 from healkit.errors import HealError
 from healkit.failures.catalogue import explain
-from healkit.failures.edit_kinds import is_misspelling, kind_of, may_be_a_fix, worse
+from healkit.failures.edit_kinds import kind_of, may_be_a_fix, worse
 from healkit.healing.advisor import Advisor, Case, advisors_for
 from healkit.healing.advisors.simple import RulesAdvisor
 from healkit.healing.cell_evidence import (
@@ -48,6 +56,7 @@ from healkit.healing.cell_evidence import (
     measured,
     misspelt_where_made,
     overwritten,
+    renamed_where_made,
     sentences,
 )
 from healkit.healing.loop import Healing
@@ -87,15 +96,15 @@ _SLOW_PARTS = frozenset(
 _PARTS_MAX = 12
 #: Evaluated after the cell: what it gave, in words.
 _GAVE = "__import__('healkit.crossing.snapshot_file', fromlist=['described']).described(_)"
-#: The same, and the forms of names that cells above made.
-_FORMS = (
-    "(lambda told, known: [told.described(_), *(told.form_of(known.get(name)) for name in {names!r})])("
-    "__import__('healkit.crossing.snapshot_file', fromlist=['described']), globals())"
-)
+#: The same, and the forms of names.
+_FORMS = "__import__('healkit.crossing.snapshot_file', fromlist=['forms']).forms(_, globals(), {names!r})"
 _LOAD = "globals().update(__import__('healkit.crossing.snapshot_file', fromlist=['load']).load({folder!r}, {files!r}))"
 _SEARCH_TOO = "`%heal --with rules,search` also tries random small edits; check those carefully."
 _FILE_FRAME = re.compile(r'File "<In \[(\d+)\]>", line (\d+)')
 _LINE = re.compile(r"\bline (\d+)\b")
+
+
+_Edit = tuple[Patch, CellFix]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,6 +130,11 @@ def _standing(kind: str, verdict: str | None) -> str:
     if verdict == "silenced" or kind in ("invents", "discards"):
         return "not_fixes"
     return "readings" if kind == "assumes" else "fixes"
+
+
+def _freed(fix: CellFix) -> set[str]:
+    """Return the names that a cell no longer binds with an edit."""
+    return dataflow_of(fix.before).bound.keys() - dataflow_of(fix.code).bound.keys()
 
 
 def _with_evidence(fix: CellFix, seen: Evidence, support: tuple[str, ...]) -> CellFix:
@@ -203,18 +217,17 @@ class CellHealing:
         report = self._healing(ready.given, result)
         self._note(ready.program)
         found = self._weighed(ready.program, ready.given, list(self._edits(ready.program, report.attempts)))
-        if (made := self._where_made(ready)) is not None:
-            found = _Weighed([made], found.fixes + found.readings, found.not_fixes)
         if not found.fixes and not found.readings:
             further = self._further(ready, report.attempts)
             found = dataclasses.replace(found, fixes=further)
-        if not found.fixes:
+        if not found.fixes or self._misspelt is not None:
             known_not = [one for one in report.attempts if not one.plausible and not ready.program.made_again]
             tried = (edited_cell(ready.program, one.patch.code) for one in known_not)
             above = self._above({edited[1] for edited in tried if edited is not None})
             known = {fix.code for fix in (*above.fixes, *above.readings)}
-            readings = [*above.readings, *(fix for fix in found.readings if fix.code not in known)]
-            found = _Weighed(above.fixes, readings, found.not_fixes)
+            others = [fix for fix in (*found.fixes, *found.readings) if fix.code not in known]
+            if above.fixes or not found.fixes:
+                found = _Weighed(above.fixes, [*above.readings, *others], found.not_fixes)
         if found.fixes or found.readings:
             return self._proposed(found, report=report)
         notes = [note for note in report.notes if note not in self._notes]
@@ -234,8 +247,8 @@ class CellHealing:
         """Return whether only rules are asked and they know no edit, which takes no worker to find out."""
         if any(one.name != "rules" for one in advisors_for(self._asked(), self._hk.config)[0]):
             return False
-        cell, program = self._cell, self._program_of(self._cell.run)
-        if program is None or program.why_not or misspelt_where_made(cell, cell.namespace) is not None:
+        program = self._program_of(self._cell.run)
+        if program is None or program.why_not:
             return False
         if any(is_own_code(type(value)) for value in program.needed.values()):
             return False  # the code of its class comes along once it is known that it cannot cross
@@ -286,29 +299,9 @@ class CellHealing:
             return [dataclasses.replace(fix, reason=f"{reason} {fix.reason}") for fix in found]
         return []
 
-    def _where_made(self, ready: _Ready) -> CellFix | None:
-        """Return the edit of an earlier cell that misspelt the name which this one misses, if the cell runs then."""
-        made = misspelt_where_made(self._cell, ready.program.needed)
-        if made is None:
-            return None
-        given, run, text = made
-        name = self._cell.run.missing
-        if self._failure_of(ready.given, ready.program.code, f"{name} = {given}") is not None:
-            return None
-        verb = "misspells" if is_misspelling(name, given) else "writes"
-        fix = CellFix(
-            cell=prompt_of(run),
-            code=text,
-            before=run.source,
-            reason=f"{prompt_of(run)} {verb} `{name}` as `{given}`, which no other cell reads.",
-            advisor="rules",
-            ran=True,
-            verdict="unproven",
-            cell_id=run.cell_id,
-            kind="renames",
-            then=(CellPlace(self._cell.label, self._cell.run.source, self._cell.run.cell_id),),
-        )
-        return dataclasses.replace(fix, unknown=(fix.rerun,))
+    @functools.cached_property
+    def _misspelt(self) -> tuple[str, CellRun, str] | None:
+        return misspelt_where_made(self._cell)
 
     def _above(self, tried: Collection[str] = ()) -> _Weighed:
         """Return edits of the cells that made what this one reads, with which it runs.
@@ -317,7 +310,8 @@ class CellHealing:
         that were tried without them.
         """
         cell = self._cell
-        above = made_by(cell.run, cell.history, cell.namespace)
+        names = [self._misspelt[0]] if self._misspelt is not None else []
+        above = made_by(cell.run, cell.history, cell.namespace, names)
         program = self._program_of(cell.run, above=above) if above else None
         if program is None or next(self._edits_above(program, tried), None) is None:
             return _Weighed()
@@ -327,7 +321,7 @@ class CellHealing:
         program, size = found
         given = self._case(program, size)
         edits = list(itertools.islice(self._edits_above(program, tried), _ABOVE_MAX))
-        names = sorted({name for run in above for name in dataflow_of(run.source).bound} & program.given.keys())
+        names = [*program.given]
         codes = [program.code, *(patch.code for patch, _ in edits)]
         base, *results = self._run(given, codes, call=_FORMS.format(names=names))
         if base.failure is None or base.failure.ename != cell.failure.ename:
@@ -335,36 +329,30 @@ class CellHealing:
         ran = []
         for (patch, fix), result in zip(edits, results, strict=True):
             gave, *forms = result.value if isinstance(result.value, list) else [""]
-            freed = dataflow_of(fix.before).bound.keys() - dataflow_of(fix.code).bound.keys()
-            pairs = [(snapshot_file.form_of(program.given[name]), str(form))
-                     for name, form in zip(names, forms, strict=False) if name in freed]  # fmt: skip
-            if result.failure is not None or any(was == form for was, form in pairs):
-                continue
-            ran.append((patch, dataclasses.replace(fix, gave=str(gave), verdict="unproven")))
+            formed, freed = dict(zip(names, forms, strict=False)), _freed(fix) & {*names}
+            changed = all(formed.get(name) != snapshot_file.form_of(program.given[name]) for name in freed)
+            if result.failure is None and changed:
+                ran.append((patch, dataclasses.replace(fix, gave=str(gave), verdict="unproven")))
         return self._weighed(program, given, ran)
 
-    def _edits_above(
-        self, program: CellProgram, tried: Collection[str]
-    ) -> Iterator[tuple[Patch, CellFix]]:
+    def _edits_above(self, program: CellProgram, tried: Collection[str]) -> Iterator[_Edit]:
         """Yield edits of a program with the cells above; none that was tried without them."""
         rules = RulesAdvisor().propose(self._case_of(program))
-        for patch in (*overwritten(self._cell, program), *rules):
+        made = [] if self._misspelt is None else [renamed_where_made(self._cell, program, *self._misspelt)]
+        for patch in (*made, *overwritten(self._cell, program), *rules):
             fix = None if patch.guard else self._fix(program, patch, ran=True)
             if fix is not None and fix.code not in tried:
                 yield patch, fix
 
-    def _failure_of(self, given: CellCase, code: str, more: str = "") -> Failure | None:
-        """Run a text in the cell's place, and return how it fails; more: statements that are run before it."""
-        return self._run(given, [code], more)[0].failure
+    def _failure_of(self, given: CellCase, code: str) -> Failure | None:
+        """Run a text in the cell's place, and return how it fails."""
+        return self._run(given, [code])[0].failure
 
-    def _run(
-        self, given: CellCase, codes: Sequence[str], more: str = "", call: str = ""
-    ) -> list[TrialResult]:
+    def _run(self, given: CellCase, codes: Sequence[str], call: str = "") -> list[TrialResult]:
         (check,) = given.case.checks
-        setup, call = "\n".join(filter(None, (check.setup, more))), call or check.call
+        setup, call = check.setup, call or check.call
         trials = [
-            Trial(code, name=self._cell.label, timeout_s=_BASE_S, call=call, setup=setup)
-            for code in codes
+            Trial(code, name=self._cell.label, timeout_s=_BASE_S, call=call, setup=setup) for code in codes
         ]
         run = Trials(self._hk.recorder, given.config).run(trials, None, None, read=given.fixture.read)
         return background.loop.wait_for(run)
@@ -497,7 +485,7 @@ class CellHealing:
 
     # The fixes.
 
-    def _edits(self, program: CellProgram, attempts: Sequence[Attempt]) -> Iterator[tuple[Patch, CellFix]]:
+    def _edits(self, program: CellProgram, attempts: Sequence[Attempt]) -> Iterator[_Edit]:
         """Yield the edits with which the cell runs, likeliest first: fixes, readings, and what loses data."""
         first: dict[str, float] = {}
         for attempt in attempts:
@@ -515,11 +503,9 @@ class CellHealing:
                 gave = gave if isinstance(gave, str) else ""
                 yield patch, dataclasses.replace(fix, gave=gave, verdict=attempt.verdict)
 
-    def _weighed(
-        self, program: CellProgram, given: CellCase, edits: Sequence[tuple[Patch, CellFix]]
-    ) -> _Weighed:
+    def _weighed(self, program: CellProgram, given: CellCase, edits: Sequence[_Edit]) -> _Weighed:
         """Measure what the edits do to the data, and sort them by it."""
-        sides: dict[str, list[tuple[Patch, CellFix]]] = {"fixes": [], "readings": [], "not_fixes": []}
+        sides: dict[str, list[_Edit]] = {"fixes": [], "readings": [], "not_fixes": []}
         for patch, fix in edits:
             sides[_standing(fix.kind, fix.verdict)].append((patch, fix))
         chosen = [one for side in sides.values() for one in side[:_FIXES_MAX]]
@@ -533,9 +519,9 @@ class CellHealing:
             zip(chosen, evidence, strict=True), key=lambda pair: (not pair[1].gives_saved, -pair[1].ran_on)
         ):
             refuted = is_refuted(seen, following, self._cell)
-            gone = dataflow_of(fix.before).bound.keys() - dataflow_of(fix.code).bound.keys()
             weighed = _with_evidence(fix, seen, tuple(sentences(seen, following, refuted=refuted)))
-            missed = fix.cell == self._cell.label and gone & set(self._below.names)
+            below = {name for text, _ in self._cell.below for name in free_names(text)}
+            missed = fix.cell == self._cell.label and _freed(fix) & below
             if missed or (refuted and seen.ran_on < max(one.ran_on for one in evidence)):
                 weighed = dataclasses.replace(weighed, kind=worse(weighed.kind, "assumes"))
             getattr(found, _standing(weighed.kind, fix.verdict)).append(weighed)
@@ -641,7 +627,9 @@ class CellHealing:
         given = dataclasses.replace(ready.given, case=dataclasses.replace(ready.given.case, failure=failure))
         report = self._healing(given, ready.base.result)
         edits = list(self._edits(ready.program, report.attempts))
-        found = [one for one in self._weighed(ready.program, ready.given, edits).fixes if one.cell == fix.cell]
+        found = [
+            one for one in self._weighed(ready.program, ready.given, edits).fixes if one.cell == fix.cell
+        ]
         return [
             dataclasses.replace(one, before=fix.before, reason=f"{fix.reason} {one.reason}") for one in found
         ]

@@ -11,7 +11,6 @@ unknown.
 
 from __future__ import annotations
 
-import ast
 import copy
 import dataclasses
 import itertools
@@ -127,7 +126,7 @@ class FailedCells:
         run = self.runs.run_of(code, number, cell_id, error)
         advice = advice_for(self._shell, self.runs, error, run, failure.near)
         before, unknown = self.values.take()
-        made = _made(failure, run, self.runs.history(), self._shell.user_ns)
+        made = self._made(failure, run)
         cell = FailedCell(
             execution, tuple(_locals(own)), number, count + 1, first, run, advice, before, unknown, made
         )
@@ -136,6 +135,14 @@ class FailedCells:
             self._kept[-1] = dataclasses.replace(self._kept[-1], before={}, unknown=gone)
         self._kept.append(cell)
         return cell
+
+    def _made(self, failure: Failure, run: CellRun) -> str:
+        name, space = failure.facts.get("owner", "").strip("`"), self._shell.user_ns
+        if name not in space or failure.tool_frame is None or failure.tool_frame.name != "<module>":
+            return ""
+        from healkit.cells.cell_program import where_made  # most cells do not fail
+
+        return where_made(name, space[name], run, self.runs.history())
 
     def of(self, number: int | None) -> FailedCell | None:
         """Return the newest failure of a prompt's cell, of any for None."""
@@ -277,27 +284,6 @@ class FailedCells:
         return (
             is_file and not filename.startswith(_LIBRARIES) and not any(part in filename for part in _FOREIGN)
         )
-
-
-#: A longer statement is not quoted.
-_QUOTED_MAX_CHARS = 60
-
-
-def _made(failure: Failure, run: CellRun, history: Sequence[CellRun], space: Mapping[str, Any]) -> str:
-    """Say which line above made what failed `None`, or made it of what had its name before; else empty."""
-    name = failure.facts.get("owner", "").strip("`")
-    if name not in space or failure.tool_frame is None or failure.tool_frame.name != "<module>":
-        return ""
-    from healkit.cells.cell_program import free_names, last_made  # most cells do not fail
-    from healkit.cells.failing import prompt_of
-
-    found = last_made(name, run, [one for one in history if one.count != run.count])
-    if found is None or (space[name] is not None and name not in free_names(ast.unparse(found[1]))):
-        return ""
-    text = ast.get_source_segment(found[0].source, found[1]) or ""
-    quoted = f": `{text}`" if 0 < len(text) <= _QUOTED_MAX_CHARS and not {"`", "\n"} & set(text) else ""
-    made = "made it `None`" if space[name] is None else f"gave `{name}` this value"
-    return f"{prompt_of(found[0])}, line {found[1].lineno} {made}{quoted}."
 
 
 #: Longer containers and larger arrays are not copied before a cell that changes them runs.
