@@ -118,12 +118,22 @@ class Judge:
             accepted.append(runner.run(plant.reference, plant.files))
         self.accepted = [run for run in accepted if not run[-1].error]
 
-    def wrong(self, edits: Mapping[int, str], then: Sequence[int], *, top: bool = True) -> str:
-        """Follow a fix; return what is wrong with it, empty where it is right. then: cells to run, by their places."""
+    def wrong(
+        self,
+        edits: Mapping[int, str],
+        then: Sequence[int],
+        *,
+        first: Sequence[int] = (),
+        top: bool = True,
+    ) -> str:
+        """Follow a fix; return what is wrong with it, empty where it is right.
+
+        first, then: cells to run before and after the edited ones, by their places.
+        """
         plant = self.plant
         cells = [edits.get(place, text) for place, text in enumerate(plant.cells)]
         past = [plant.cells[place] for place in plant.turns[: self.failed_at + 1]]
-        after = [place for place in (*edits, *then) if place != self.failing or place in then]
+        after = [place for place in (*first, *edits, *then) if place != self.failing or place in then]
         after = list(dict.fromkeys(after)) + ([] if self.failing in after else [self.failing])
         ended = max((after[-1], self.failing))
         rest = [place for place in range(len(cells)) if place > self.failing and place not in after]
@@ -183,8 +193,12 @@ class Judge:
             places = [prompts.get(label, -1) for label in report["cells"]]
             return "no such cell" if -1 in places else self.wrong({}, places)
         place = prompts.get(fix["cell"], -1)
-        then = [prompts.get(one["cell"], -1) for one in fix.get("then", ())]
-        return "no such cell" if -1 in (place, *then) else self.wrong({place: fix["code"]}, then)
+        first, then = (
+            [prompts.get(one["cell"], -1) for one in fix.get(side, ())] for side in ("first", "then")
+        )
+        if -1 in (*first, place, *then):
+            return "no such cell"
+        return self.wrong({place: fix["code"]}, then, first=first)
 
     def card(self, card: str, prompts: Mapping[str, int]) -> tuple[str, str]:
         """Return `right`, `weak`, `silent` or `false`, and why."""
@@ -480,7 +494,8 @@ def _result(
     """Say what a fix gives, and what it changes in what was there before."""
     at = places[fix["cell"]]
     past = list(cells[: failing + 1])
-    order = [fix["code"], *(cells[place] for place in range(at + 1, failing + 1) if at < failing)]
+    first = [cells[places[one["cell"]]] for one in fix["first"]]
+    order = [*first, fix["code"], *(cells[place] for place in range(at + 1, failing + 1) if at < failing)]
     names = sorted({name for step in runner.run(past, stop=False) for name in step.bound})
     look = f"{{n: globals().get(n) for n in {names!r}}}"
     before, after = runner.run([*past, look], stop=False), runner.run([*past, *order], stop=False)

@@ -158,7 +158,7 @@ def made_by(
     wanted, changed, found = data.intersection([*free_names(cell.source), *also]), set[str](), list[CellRun]()
     for run in reversed(history):
         flow, text = dataflow_of(run.source), read_cell(run.source)
-        names = _changed_in(run)
+        names = changed_in(run)
         changed |= names
         if wanted & names:
             if not run.ok or text.tree is None or text.code != run.source or flow.opaque:
@@ -172,8 +172,8 @@ def made_by(
 
 def where_made(name: str, value: Any, cell: CellRun, history: Sequence[CellRun]) -> str:
     """Say which line above a cell made a value `None`, or of what had its name before; empty where none surely did."""
-    found = [run for run in history if run.count != cell.count and name in _changed_in(run)]
-    if not found or not found[-1].ok or name in _changed_in(cell):
+    found = [run for run in history if run.count != cell.count and name in changed_in(run)]
+    if not found or not found[-1].ok or name in changed_in(cell):
         return ""
     run = found[-1]
     made = [one for one in _body(run) if name in dataflow_of(ast.unparse(one)).bound]
@@ -186,7 +186,8 @@ def where_made(name: str, value: Any, cell: CellRun, history: Sequence[CellRun])
     return f"In [{run.count}], line {made[-1].lineno} {told}{quoted}."
 
 
-def _changed_in(run: CellRun) -> set[str]:
+def changed_in(run: CellRun) -> set[str]:
+    """Return the names that a run may have changed."""
     flow = dataflow_of(run.source)
     return {*flow.bound, *flow.mutated, *flow.deleted}
 

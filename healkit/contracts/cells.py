@@ -32,8 +32,9 @@ class CellFix:
     changed, in a sentence. advisor: who proposed it. ran: whether the failing cell was run with it, in a worker. gave:
     what it gave then, in words, such as `a table of 4 rows × 3 columns`. verdict: None where it was not run. unknown:
     what is not known about it, in sentences. cell_id: the notebook's own id of that cell, empty where it is not known.
-    then: the cells to be run after it, the failing one last; none where that is the cell to be edited. kind: what it
-    does to the meaning. lost: what it loses of the data, as measured. support: what speaks for it, in sentences.
+    first: the cells to be run before it, because they made what it reads and has lost. then: the cells to be run after
+    it, the failing one last; none where that is the cell to be edited. kind: what it does to the meaning. lost: what it
+    loses of the data, as measured. support: what speaks for it, in sentences.
     """
 
     cell: str
@@ -50,12 +51,13 @@ class CellFix:
     kind: EditKind = "restructures"
     lost: tuple[str, ...] = ()
     support: tuple[str, ...] = ()
+    first: tuple[CellPlace, ...] = ()
 
     @property
     def rerun(self) -> str:
         """Sentence on what has to be run for it to help; empty where that is the failing cell alone."""
-        then = ", then ".join(place.cell for place in self.then)
-        return f"{self.cell} has to be run again, then {then}." if then else ""
+        cells = [*(place.cell for place in self.first), self.cell, *(place.cell for place in self.then)]
+        return f"{cells[0]} has to be run again, then {', then '.join(cells[1:])}." if cells[1:] else ""
 
     @property
     def hunks(self) -> list[tuple[list[str], list[str]]]:

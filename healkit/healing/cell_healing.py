@@ -29,6 +29,7 @@ import msgspec
 from healkit.cells.cell_program import (
     CellProgram,
     Segment,
+    changed_in,
     free_names,
     is_own_code,
     made_by,
@@ -555,6 +556,9 @@ class CellHealing:
             later = [one for one in made if (one.count or 0) > (run.count or 0)]
             after = sorted({one.count: one for one in later}.values(), key=lambda one: one.count or 0)
             after.append(self._cell.run)
+        first = self._lost(run, code) if run in program.above else []
+        if first is None:
+            return None
         fix = CellFix(
             cell=prompt_of(run),
             code=code,
@@ -566,8 +570,18 @@ class CellHealing:
             cell_id=run.cell_id,
             kind=kind_of(program.code, patch.code, patch.kind),
             then=tuple(CellPlace(prompt_of(one), one.source, one.cell_id) for one in after),
+            first=tuple(CellPlace(prompt_of(one), one.source, one.cell_id) for one in first),
         )
         return dataclasses.replace(fix, unknown=(*unknown, fix.rerun)) if fix.rerun else fix
+
+    def _lost(self, run: CellRun, code: str) -> list[CellRun] | None:
+        """Return the runs that made what an edited cell reads and what has been lost since; None for one unknown."""
+        place = next(at for at, one in enumerate(self._cell.history) if one is run)
+        since = {name for one in (*self._cell.history[place:], self._cell.run) for name in changed_in(one)}
+        lost = {name: value for name, value in self._cell.namespace.items() if name in since}
+        if not lost.keys() & set(free_names(code)):
+            return []
+        return made_by(dataclasses.replace(run, source=code), self._cell.history[:place], lost) or None
 
     def _untried(self, program: CellProgram | None, why: str) -> CellReport:
         """Report the catalogue's own edits, none of which was run, and the reason."""

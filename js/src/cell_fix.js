@@ -74,13 +74,14 @@ export class CellFix {
     });
   }
 
-  /** The cells of a fix as they are now: the one to be edited, and all that are run after it. */
+  /** The cells of a fix as they are now: the one to be edited, and all that are run before and after it. */
   cellsOf({ edit }) {
     const own = this.notebook.own();
     const is = ({ cell, source }, texts) => (cell === this.answer.label && own && texts.some((text) => this.notebook.has(own, text)) ? own : null);
     const texts = [edit.source, edit.code];
     const target = is(edit, texts) ?? this.notebook.find(edit, texts);
-    return { target, then: edit.then.map((one) => ({ ...one, at: is(one, [one.source]) ?? this.notebook.find(one) })) };
+    const [first, then] = [edit.first, edit.then].map((some) => some.map((one) => ({ ...one, at: is(one, [one.source]) ?? this.notebook.find(one) })));
+    return { first, target, then };
   }
 
   /** Show the readings of the cell, of which none is likelier than another: a person says which is meant. */
@@ -129,7 +130,7 @@ export class CellFix {
   /** What can be done with a fix here and now. */
   drawAction(fix, target) {
     const { edit } = fix;
-    const labels = [edit.cell, ...edit.then.map(({ cell }) => cell)];
+    const labels = [...edit.first, edit, ...edit.then].map(({ cell }) => cell);
     const { known, runs } = this.notebook;
     const done = target && this.notebook.has(target, edit.code); // before the page was reloaded
     this.apply = null;
@@ -151,14 +152,14 @@ export class CellFix {
     clear(this.said);
     try {
       await guarded(this.said, async () => {
-        const { target, then } = this.cellsOf(fix);
+        const { first, target, then } = this.cellsOf(fix);
         if (!target) throw Object.assign(new Error(`No cell of this notebook has the text of ${edit.cell} any more: it was changed or deleted.`), { hint: "%heal --apply puts the fix into a cell of its own." });
         if (!notebook.has(target, edit.code)) {
           const chosen = this.similar.filter(({ box }) => box.checked);
           notebook.edit([{ cell: target, before: edit.source, code: edit.code }, ...chosen]);
           this.similar = this.similar.filter((one) => !chosen.includes(one));
         }
-        if (notebook.runs) await this.runAll([{ ...edit, source: edit.code, at: target }, ...then]);
+        if (notebook.runs) await this.runAll([...first, { ...edit, source: edit.code, at: target }, ...then]);
       });
     } finally {
       const { target } = this.cellsOf(fix);

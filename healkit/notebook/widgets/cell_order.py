@@ -138,12 +138,13 @@ def _told(fix: Fix) -> dict[str, Any]:
 
 
 def _edit(fix: Fix) -> dict[str, Any]:
-    """Return the edit as it is put into cells, and the cells that are run after it."""
+    """Return the edit as it is put into cells, and the cells that are run before and after it."""
     place = CellPlace(fix.cell, fix.before, fix.cell_id)
     return {
         **dataclasses.asdict(place),
         "code": fix.code,
         "hunks": fix.hunks,
+        "first": [dataclasses.asdict(one) for one in fix.first],
         "then": [dataclasses.asdict(one) for one in fix.then],
     }
 
