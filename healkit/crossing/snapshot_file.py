@@ -136,11 +136,6 @@ def form_of(value: Any) -> str:
     return f"{kind} {[*map(str, value.columns)][:_NAMES_MAX]}" if kind == "DataFrame" else kind
 
 
-def forms(value: Any, space: Mapping[str, Any], names: list[str]) -> list[str]:
-    """Describe a value, and give the forms of those that have the names; called in the worker."""
-    return [described(value), *(form_of(space.get(name)) for name in names)]
-
-
 def _described(value: Any) -> str:
     kind, package = type(value).__name__, type(value).__module__.partition(".")[0]
     if value is None:

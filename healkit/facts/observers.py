@@ -221,7 +221,7 @@ _CANDIDATES_MAX = 2000
 #: A package that is not installed is often called like a module of Python's own, with a word more.
 _MODULE_LIKENESS = 0.8
 _NAME_MAX_CHARS = 60
-_BUILTIN_KEYWORD = re.compile(r"'(\w+)' is an invalid keyword argument for (\w+)\b")
+_BUILTIN_KEYWORD = re.compile(r"'(\w+)' is an invalid keyword argument for (\w+)\(\)")
 _NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
 
 
@@ -278,9 +278,6 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
         ) if innermost is not None else ()
     if type(error) is TypeError and (match := _BUILTIN_KEYWORD.search(str(error))):
         function = getattr(builtins, match[2], getattr(list, match[2], None))
-        kind = None if innermost is None else innermost.tb_frame.f_globals.get(match[2])
-        if function is None and isinstance(kind, type):  # a class whose fields are its attributes
-            return match[1], [name for one in type.mro(kind) for name in vars(one) if name[0] != "_"]
         return match[1], re.findall(r"(\w+)=", getattr(function, "__text_signature__", "") or "")
     return "", ()
 

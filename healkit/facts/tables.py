@@ -353,10 +353,6 @@ def _column(owner: pd.DataFrame, columns: pd.Index[Any], wanted: list[Any]) -> F
     return {"about": "column_missing"}
 
 
-#: Rows of which one may be the header, and those that are read.
-_HEADER_ROWS, _READ_ROWS = 5, 50
-
-
 def _header_row(owner: pd.DataFrame, wanted: object) -> int | None:
     """Return the row that holds the names of the columns, the wanted one among them; None where no row does.
 
@@ -365,14 +361,13 @@ def _header_row(owner: pd.DataFrame, wanted: object) -> int | None:
     named = [str(name) for name in owner.columns.tolist() if type(plain(name)) is not int]
     if type(wanted) is not str or any("Unnamed" not in name for name in named[1:]):
         return None
-    labels, values = owner.index[:_READ_ROWS].tolist(), owner.head(_READ_ROWS).to_numpy().tolist()
     rows = [
         [*(label if type(label) is tuple else [label] if type(label) is str else []), *row]
-        for label, row in zip(labels, values, strict=True)
+        for label, row in zip(owner.index.tolist()[:50], owner.head(50).to_numpy().tolist(), strict=True)
     ]
-    for place, row in enumerate(rows[:_HEADER_ROWS]):
+    for place, row in enumerate(rows[:5]):
         texts = {one for one in row if type(one) is str and not _is_number(one)}
-        columns = list(zip(*rows[place + 1 :], strict=False))
+        columns = zip(*rows[place + 1 :], strict=False)
         if (
             wanted in texts
             and len(texts) == len(row) > 1

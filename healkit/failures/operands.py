@@ -51,7 +51,9 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         text = site.source.segment(right)
         if kind == "str":
-            either = _is_number(site.value(left))
+            # The facts name both ways where the text is that of a number.
+            ways = site.failure.facts.get("ways", "") if site.failure is not None else ""
+            either = ways.count("write") > 1 or _is_number(site.values.get(getattr(left, "id", "")))
             yield from _wrapped(site, right, "str", 0.11 if either else 0.0, guess=either)
             if (
                 other in _NUMBERS

@@ -160,13 +160,6 @@ class Site:
         """Known result for the arguments that failed: one value, or none."""
         return self.demanded("")[:1]
 
-    def value(self, node: ast.expr | None) -> Any:
-        """Return the known value of a name, or of an item of one; None where it is not known."""
-        try:
-            return None if node is None else _told(node, self.values)
-        except (LookupError, TypeError):
-            return None
-
     def demanded(self, condition: str) -> list[Any]:
         """Return the known results where a condition on the arguments holds, likeliest first.
 

@@ -630,19 +630,12 @@ def _one_row(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("For one row, put the dict into a list.", edits)
 
 
-def _separator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Tell `read_csv` the separator that the file has."""
-    told = site.failure.facts.get("separator", "").strip("`") if site.failure else ""
-    yield from _read_with(site, told, f"The file has another separator: `{told}`.")
-
-
-def _header(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Tell `read_csv` the row that has the names of the columns."""
-    told = site.failure.facts.get("header", "").strip("`") if site.failure else ""
-    yield from _read_with(site, told, f"The names of the columns stand in another row: `{told}`.")
-
-
-def _read_with(site: Site, told: str, reason: str) -> Iterator[Proposal]:
+def _read_with(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Tell `read_csv` the separator that the file has, or the row that has the names of the columns."""
+    facts = site.failure.facts if site.failure is not None else {}
+    told = (facts.get("separator") or facts.get("header", "")).strip("`")
+    another = "separator" if "separator" in facts else "header"
+    reason = f"The file has another {another}: `{told}`."
     name, source = told.partition("=")[0], site.source
     for call in site.all(ast.Call) if told else ():
         given = next((keyword for keyword in call.keywords if keyword.arg == name), None)
@@ -796,8 +789,8 @@ FIXES: dict[str, Propose] = {
     "date_formats": _date_formats,
     "date_to_time": _date_to_time,
     "one_row": _one_row,
-    "separator": _separator,
-    "header": _header,
+    "separator": _read_with,
+    "header": _read_with,
     "renamed_column": _renamed_column,
     "both_key_names": _both_key_names,
     "reshape_free": _reshape_free,

@@ -201,8 +201,7 @@ def renamed_where_made(cell: FailingCell, program: CellProgram, given: str, run:
         code="\n".join(lines),
         advisor="rules",
         author="rule",
-        reason=f"{prompt_of(run)} {'misspells' if near else 'writes'} `{cell.run.missing}` as `{given}`, "
-        "which no other cell reads.",
+        reason=f"{prompt_of(run)} writes `{cell.run.missing}` as `{given}`, which no other cell reads.",
         kind="renames" if near else "migrates",
     )
 
@@ -214,6 +213,10 @@ def _has_words_of(one: str, other: str) -> bool:
 
 
 # Names that a cell above bound anew.
+
+
+#: Drops one column of a table, and does nothing else.
+_DROPS_ONE = re.compile(r"\w+\.drop\((columns=)?\[?'[^']*'\]?(, axis=(1|'columns'))?\)")
 
 
 def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
@@ -228,7 +231,8 @@ def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
         segment, line = program.cell_at(statement.lineno) or (program.segments[-1], 0)
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if segment.run in program.above:
-                if name not in wanted.intersection(free_names(ast.unparse(value))):
+                text = ast.unparse(value)
+                if name not in wanted.intersection(free_names(text)) or ".rename(" in text:
                     continue
                 start = source.span(statement)[0]
                 made = re.match(r"\w+\s*=\s*", source.text[start:])
@@ -237,8 +241,10 @@ def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
                 later = [run.source for run in cell.history if (run.count or 0) > (segment.run.count or 0)]
                 others = [rest, *later, *(text for text, _ in cell.below if text != cell.run.source)]
                 now = program.given.get(name)
-                others += [cell.run.source] if hasattr(now, "columns") and not _drops_one(value) else []
-                unsure = now is not None and any(_reads_all(text, name) for text in others)
+                others += (
+                    [cell.run.source] if hasattr(now, "columns") and not _DROPS_ONE.fullmatch(text) else []
+                )
+                unsure = now is not None and any(_reads_all(one, name) for one in others)
                 yield Patch(
                     code=apply_edits(source.text, [Edit(start, start + made.end(), "")]) if made else "",
                     advisor="rules",
@@ -249,29 +255,9 @@ def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
                 )
 
 
-def _drops_one(value: ast.expr) -> bool:
-    """Return whether an expression drops one column of a table, and does nothing else."""
-    match value:
-        case ast.Call(func=ast.Attribute(value=ast.Name(), attr="drop"), args=args, keywords=keywords):
-            parts = [node for one in (*args, *keywords) for node in ast.walk(one)]
-            return sum(isinstance(node, ast.Constant) and type(node.value) is str for node in parts) == 1
-    return False
-
-
 def _reads_all(text: str, name: str) -> bool:
-    """Return whether code reads more of a table than columns that it names."""
-    tree = read_cell(text).tree
-    nodes = [*ast.walk(tree)] if tree is not None else []
-    named = {
-        id(node.value)
-        for node in nodes
-        if isinstance(node, ast.Subscript)
-        and all(isinstance(one, ast.Constant | ast.List | ast.expr_context) for one in ast.walk(node.slice))
-    }
-    reads = (
-        node for node in nodes if isinstance(node, ast.Name) and node.id == name and id(node) not in named
-    )
-    return any(isinstance(node.ctx, ast.Load) for node in reads)
+    """Return whether code may read more of a table than columns that it names."""
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)(?!\[\[?['\"])", text) is not None
 
 
 # The code with its changed parts watched.

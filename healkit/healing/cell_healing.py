@@ -98,7 +98,9 @@ _PARTS_MAX = 12
 #: Evaluated after the cell: what it gave, in words.
 _GAVE = "__import__('healkit.crossing.snapshot_file', fromlist=['described']).described(_)"
 #: The same, and the forms of names.
-_FORMS = "__import__('healkit.crossing.snapshot_file', fromlist=['forms']).forms(_, globals(), {names!r})"
+_FORMS = (
+    "[" + _GAVE + ", *map(" + _GAVE.replace("described(_)", "form_of") + ", map(globals().get, {names!r}))]"
+)
 _LOAD = "globals().update(__import__('healkit.crossing.snapshot_file', fromlist=['load']).load({folder!r}, {files!r}))"
 _SEARCH_TOO = "`%heal --with rules,search` also tries random small edits; check those carefully."
 _FILE_FRAME = re.compile(r'File "<In \[(\d+)\]>", line (\d+)')
@@ -221,7 +223,7 @@ class CellHealing:
         if not found.fixes and not found.readings:
             further = self._further(ready, report.attempts)
             found = dataclasses.replace(found, fixes=further)
-        if not found.fixes or self._misspelt is not None:
+        if not found.fixes or misspelt_where_made(self._cell) is not None:
             known_not = [one for one in report.attempts if not one.plausible and not ready.program.made_again]
             tried = (edited_cell(ready.program, one.patch.code) for one in known_not)
             above = self._above({edited[1] for edited in tried if edited is not None})
@@ -300,10 +302,6 @@ class CellHealing:
             return [dataclasses.replace(fix, reason=f"{reason} {fix.reason}") for fix in found]
         return []
 
-    @functools.cached_property
-    def _misspelt(self) -> tuple[str, CellRun, str] | None:
-        return misspelt_where_made(self._cell)
-
     def _above(self, tried: Collection[str] = ()) -> _Weighed:
         """Return edits of the cells that made what this one reads, with which it runs.
 
@@ -311,8 +309,8 @@ class CellHealing:
         that were tried without them.
         """
         cell = self._cell
-        names = [self._misspelt[0]] if self._misspelt is not None else []
-        above = made_by(cell.run, cell.history, cell.namespace, names)
+        misspelt = misspelt_where_made(cell)
+        above = made_by(cell.run, cell.history, cell.namespace, misspelt[:1] if misspelt else ())
         program = self._program_of(cell.run, above=above) if above else None
         if program is None or next(self._edits_above(program, tried), None) is None:
             return _Weighed()
@@ -339,7 +337,8 @@ class CellHealing:
     def _edits_above(self, program: CellProgram, tried: Collection[str]) -> Iterator[_Edit]:
         """Yield edits of a program with the cells above; none that was tried without them."""
         rules = RulesAdvisor().propose(self._case_of(program))
-        made = [] if self._misspelt is None else [renamed_where_made(self._cell, program, *self._misspelt)]
+        misspelt = misspelt_where_made(self._cell)
+        made = [] if misspelt is None else [renamed_where_made(self._cell, program, *misspelt)]
         for patch in (*made, *overwritten(self._cell, program), *rules):
             fix = None if patch.guard else self._fix(program, patch, ran=True)
             if fix is not None and fix.code not in tried:

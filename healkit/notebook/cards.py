@@ -60,10 +60,7 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
         )
     allowed = {explained, cell.execution.explained} == {"fix"}
     if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
-        made = cleaning.sanitizer().clean([cell.made]).value
-        aside = Aside(
-            found, hidden, history, tip, explained, made=str(made[0]) if isinstance(made, list) else ""
-        )
+        aside = Aside(found, hidden, history, tip, explained, made=_clean(cell.made)[0])
         card = rendered.card(execution, aside=aside)
         shown = CellOutput.of_failure(card, cell.run.source, fixable=allowed)
         return dataclasses.replace(
@@ -123,9 +120,13 @@ def _history(healkit: Healkit, execution: Execution) -> str:
 
 def told(advice: CellAdvice) -> tuple[str, str]:
     """Return its sentence and what to do, both without secrets."""
-    found = cleaning.sanitizer().clean([advice.sentence, advice.todo]).value
-    sentence, todo = found if isinstance(found, list) else ("", "")
-    return str(sentence), str(todo)
+    sentence, todo = _clean(advice.sentence, advice.todo)
+    return sentence, todo
+
+
+def _clean(*texts: str) -> list[str]:
+    found = cleaning.sanitizer().clean([*texts]).value
+    return [*map(str, found)] if isinstance(found, list) else [""] * len(texts)
 
 
 def shown(advice: CellAdvice) -> CellOutput:
