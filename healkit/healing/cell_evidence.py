@@ -232,7 +232,7 @@ def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if segment.run in program.above:
                 text = ast.unparse(value)
-                if name not in wanted.intersection(free_names(text)) or ".rename(" in text:
+                if name not in wanted.intersection(free_names(text)):
                     continue
                 start = source.span(statement)[0]
                 made = re.match(r"\w+\s*=\s*", source.text[start:])

@@ -83,8 +83,8 @@ _BASE_S, _LEFT_OUT_MAX = 20.0, 4
 _ROUNDS_MAX = 2
 #: Number of fixes that a report holds, of files that a cell names, and of readings of a text that is no Python.
 _FIXES_MAX, _FILES_MAX, _READINGS_MAX = 4, 20, 3
-#: Edits with the cells above that are run.
-_ABOVE_MAX = 6
+#: Edits by rules with the cells above that are run, and of assignments there.
+_ABOVE_MAX = 4
 #: Difference of ranks up to which a further edit is listed.
 _AS_LIKELY = 0.02
 #: Memory that a trial gets for what it makes of the values, by their size.
@@ -319,8 +319,8 @@ class CellHealing:
             return _Weighed()
         program, size = found
         given = self._case(program, size)
-        edits = list(itertools.islice(self._edits_above(program, tried), _ABOVE_MAX))
-        names = [*program.given]
+        edits = list(itertools.islice(self._edits_above(program, tried), 2 * _ABOVE_MAX))
+        names = [name for name in free_names(cell.run.source) if name in program.given]
         codes = [program.code, *(patch.code for patch, _ in edits)]
         base, *results = self._run(given, codes, call=_FORMS.format(names=names))
         if base.failure is None or base.failure.ename != cell.failure.ename:
@@ -339,7 +339,8 @@ class CellHealing:
         rules = RulesAdvisor().propose(self._case_of(program))
         misspelt = misspelt_where_made(self._cell)
         made = [] if misspelt is None else [renamed_where_made(self._cell, program, *misspelt)]
-        for patch in (*made, *overwritten(self._cell, program), *rules):
+        rules = itertools.islice(rules, _ABOVE_MAX)
+        for patch in (*made, *rules, *overwritten(self._cell, program)):
             fix = None if patch.guard else self._fix(program, patch, ran=True)
             if fix is not None and fix.code not in tried:
                 yield patch, fix
