@@ -27,9 +27,7 @@ from healkit.pysource.nodes import Function
 
 #: Names that IPython puts into the notebook's namespace.
 _GIVEN = frozenset({"In", "Out", "get_ipython", "exit", "quit", "open", "display", "_", "__"})
-_SOURCES_MAX = 60
-#: A longer statement is not quoted.
-_QUOTED_CHARS = 60
+_SOURCES_MAX, _QUOTED_CHARS = 60, 60
 
 
 @dataclass(frozen=True)
@@ -172,10 +170,11 @@ def made_by(
 
 def where_made(name: str, value: Any, cell: CellRun, history: Sequence[CellRun]) -> str:
     """Say which line above a cell made a value `None`, or of what had its name before; empty where none surely did."""
-    found = [run for run in history if run.count != cell.count and name in changed_in(run)]
-    if not found or not found[-1].ok or name in changed_in(cell):
+    run = next(
+        (one for one in reversed(history) if one.count != cell.count and name in changed_in(one)), None
+    )
+    if run is None or not run.ok or name in changed_in(cell):
         return ""
-    run = found[-1]
     made = [one for one in _body(run) if name in dataflow_of(ast.unparse(one)).bound]
     later = {*dataflow_of(run.source).mutated, *dataflow_of(run.source).deleted}
     if not made or name in later or (value is not None and name not in free_names(ast.unparse(made[-1]))):

@@ -240,10 +240,9 @@ def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
                 rest = "\n".join(segment.run.source.split("\n")[ends:])
                 later = [run.source for run in cell.history if (run.count or 0) > (segment.run.count or 0)]
                 others = [rest, *later, *(text for text, _ in cell.below if text != cell.run.source)]
-                now = program.given.get(name)
-                others += (
-                    [cell.run.source] if hasattr(now, "columns") and not _DROPS_ONE.fullmatch(text) else []
-                )
+                now, own = program.given.get(name), cell.run.source
+                often = hasattr(now, "columns") or len(re.findall(rf"\b{name}\b", own)) > 1
+                others += [own] if often and not _DROPS_ONE.fullmatch(text) else []
                 unsure = now is not None and any(_reads_all(one, name) for one in others)
                 yield Patch(
                     code=apply_edits(source.text, [Edit(start, start + made.end(), "")]) if made else "",

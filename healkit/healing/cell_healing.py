@@ -336,10 +336,9 @@ class CellHealing:
 
     def _edits_above(self, program: CellProgram, tried: Collection[str]) -> Iterator[_Edit]:
         """Yield edits of a program with the cells above; none that was tried without them."""
-        rules = RulesAdvisor().propose(self._case_of(program))
+        rules = itertools.islice(RulesAdvisor().propose(self._case_of(program)), _ABOVE_MAX)
         misspelt = misspelt_where_made(self._cell)
         made = [] if misspelt is None else [renamed_where_made(self._cell, program, *misspelt)]
-        rules = itertools.islice(rules, _ABOVE_MAX)
         for patch in (*made, *rules, *overwritten(self._cell, program)):
             fix = None if patch.guard else self._fix(program, patch, ran=True)
             if fix is not None and fix.code not in tried:
