@@ -8,6 +8,7 @@ import pytest
 from cell_samples import Notebook, Step
 
 from healkit.cells.advice import advise
+from healkit.cells.cell_program import made_by, where_made
 from healkit.cells.notebook_file import CellRun, NotebookFile
 
 LOAD, USE = "prices = [3, 4]", "total = sum(prices)"
@@ -325,3 +326,48 @@ def test_no_text_raises(source: str) -> None:
     assert advice is None or advice.steps == ()
     strange = CellRun(source, 9, False, "c1", 9.0, 1, "NameError", "prices")
     advise(dataclasses.replace(book.case(), failed=strange, notebook=NotebookFile((), None)))
+
+
+@pytest.mark.requirement("MEAN-4")
+@pytest.mark.parametrize(
+    ("cells", "made"),
+    [
+        (["a = 1", "b = [a]", "b.append(2)", "other = 3"], [0, 1, 2]),
+        (["b = [1]", "b = [2]", "a = 4"], [1]),
+        (["b = [1]", "n = 1", "if n:\n    b = [2]"], [0, 1, 2]),
+        (["def f():\n    return 1", "b = [f()]"], [1]),
+        (["import math", "b = [math.pi]"], [1]),
+        (["b = [1]", "%run other.py", "b = [*b, 2]"], [0, 2]),
+        (["b = [1]\n%time b.append(2)"], []),
+        (["b = [1]", "b = [*b, 2]; 1 / 0"], []),
+    ],
+)
+def test_the_cells_that_made_a_value_are_those_that_changed_it_and_what_it_was_made_of(cells, made):
+    space, history = {"__name__": "__main__"}, []
+    for count, text in enumerate(cells, 1):
+        try:
+            exec("".join(line for line in text.splitlines(keepends=True) if line[0] != "%"), space)
+        except ZeroDivisionError:
+            history.append(CellRun(text, count, ok=False))
+        else:
+            history.append(CellRun(text, count))
+    found = made_by(CellRun("print(b)", len(cells) + 1), history, space)
+    assert [run.count - 1 for run in found] == made
+
+
+@pytest.mark.requirement("MEAN-4")
+@pytest.mark.parametrize(
+    ("cells", "value", "told"),
+    [
+        (["b = [3]", "b = b.sort()"], None, "In [2], line 1 made it `None`: `b = b.sort()`."),
+        (["b = [3]", "\nb = b[0]"], 3, "In [2], line 2 gave `b` this value: `b = b[0]`."),
+        (["b = [3]"], [3], ""),  # nothing had its name before
+        (["b = None", "b.append(3)"], None, ""),
+        (["if a:\n    b = None", "del b"], None, ""),
+    ],
+)
+def test_the_line_that_made_a_value_is_named_where_it_surely_did(cells, value, told):
+    history = [CellRun(text, count) for count, text in enumerate(cells, 1)]
+    failing = CellRun("b.head()", len(cells) + 1)
+    assert where_made("b", value, failing, history) == told
+    assert where_made("b", value, dataclasses.replace(failing, source="b = 1\nb.head()"), history) == ""

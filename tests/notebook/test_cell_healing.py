@@ -390,6 +390,7 @@ def test_a_name_is_corrected_where_it_was_made(shell, tmp_path, monkeypatch):
     assert (fix.cell, fix.code, [one.cell for one in fix.then]) == ("In [2]", "survey = [3, 1]", ["In [3]"])
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
 @pytest.mark.requirement("MEAN-4")
 @pytest.mark.parametrize(
     ("above", "failing", "fixed", "order"),
@@ -494,6 +495,7 @@ def test_a_cell_above_that_failed_is_not_run_again(shell):
     assert report.fix is None
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
 @pytest.mark.requirement("MEAN-4")
 @pytest.mark.parametrize(
     ("above", "failing", "told"),
