@@ -350,10 +350,8 @@ class CellHealing:
 
     def _run(self, given: CellCase, codes: Sequence[str], call: str = "") -> list[TrialResult]:
         (check,) = given.case.checks
-        setup, call = check.setup, call or check.call
-        trials = [
-            Trial(code, name=self._cell.label, timeout_s=_BASE_S, call=call, setup=setup) for code in codes
-        ]
+        options: dict[str, Any] = {"name": self._cell.label, "timeout_s": _BASE_S, "setup": check.setup}
+        trials = [Trial(code, call=call or check.call, **options) for code in codes]
         run = Trials(self._hk.recorder, given.config).run(trials, None, None, read=given.fixture.read)
         return background.loop.wait_for(run)
 
