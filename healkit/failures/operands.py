@@ -6,6 +6,7 @@ import ast
 import itertools
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 from healkit.contracts.healing import Edit, EditKind
 from healkit.failures.site import Proposal, Propose, Site
@@ -35,12 +36,11 @@ def _operations(site: Site, sign: str) -> list[tuple[ast.expr | None, ast.expr]]
 
 
 def _wrapped(
-    site: Site, node: ast.expr | None, function: str, less: float = 0.0, *, guess: bool = False
+    site: Site, node: ast.expr | None, function: str, less: float = 0.0, kind: EditKind | Literal[""] = ""
 ) -> Iterator[Proposal]:
     if node is not None:
         reason = f"Convert `{site.source.segment(node)}` with `{function}` first."
-        edits = site.source.wrap(node, f"{function}(", ")")
-        yield Proposal(reason, edits, less, kind="assumes" if guess else "")
+        yield Proposal(reason, site.source.wrap(node, f"{function}(", ")"), less, kind=kind)
 
 
 def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -51,16 +51,16 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         text = site.source.segment(right)
         if kind == "str":
-            # The facts name both ways where the text is that of a number.
-            ways = site.failure.facts.get("ways", "") if site.failure is not None else ""
-            either = ways.count("write") > 1 or _is_number(site.values.get(getattr(left, "id", "")))
-            yield from _wrapped(site, right, "str", 0.11 if either else 0.0, guess=either)
+            # A text that holds a number may be meant as one, or the number as text.
+            is_number = not isinstance(left, ast.Constant) and _is_number(value_of(left, site.values))
+            means: EditKind | Literal[""] = "assumes" if is_number and other in _NUMBERS else ""
+            yield from _wrapped(site, right, "str", less=0.2 if is_number else 0.0, kind=means)
             if (
                 other in _NUMBERS
                 and left is not None
                 and not isinstance(left, ast.Constant | ast.BinOp | ast.JoinedStr)
             ):
-                yield from _wrapped(site, left, other, 0.1, guess=either)
+                yield from _wrapped(site, left, other, less=0.1, kind=means)
         elif kind == "list":
             if other in _COLLECTIONS:
                 yield from _wrapped(site, right, "list")

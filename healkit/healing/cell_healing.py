@@ -48,6 +48,7 @@ from healkit.crossing.values import CannotCross
 from healkit.errors import HealError
 from healkit.failures.catalogue import explain
 from healkit.failures.edit_kinds import kind_of, may_be_a_fix, worse
+from healkit.failures.fixes import told_change
 from healkit.healing.advisor import Advisor, Case, advisors_for
 from healkit.healing.advisors.simple import RulesAdvisor
 from healkit.healing.cell_evidence import (

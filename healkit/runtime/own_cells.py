@@ -220,7 +220,6 @@ class FailedCells:
     def _failure(self, error: BaseException, own: list[TracebackType], link: Link | None = None) -> Failure:
         summary = read_traceback(error)
         shown = [frame for frame in summary.stack if not _is_ipython(frame.filename)]
-        summary.stack = traceback.StackSummary.from_list([self._placed(f) for f in shown])
         frames = [
             Frame(self._name(f.filename), f.lineno or 0, f.name, f.line or "", self._is_own(f.filename))
             for f in shown
@@ -261,12 +260,6 @@ class FailedCells:
         frames_of = (entry.tb_frame.f_locals for entry in own[-_FRAMES_MAX:])
         secrets = named_secrets([*frames_of, self._shell.user_ns], failure.texts)
         return msgspec.structs.replace(failure, secrets=list(itertools.islice(secrets, SECRETS_MAX)))
-
-    def _placed(self, frame: traceback.FrameSummary) -> traceback.FrameSummary:
-        """Return a frame with the name of its cell, and with the part of its line that failed."""
-        name, line = self._name(frame.filename), linecache.getline(frame.filename, frame.lineno or 0)
-        marks = {one: getattr(frame, one) for one in ("end_lineno", "colno", "end_colno")}
-        return traceback.FrameSummary(name, frame.lineno, frame.name, line=line or frame.line, **marks)
 
     def _name(self, filename: str) -> str:
         """Return `<In [12]>` for a cell's own code, else the file's path."""
