@@ -691,9 +691,15 @@ def called_by_name(function: str, scene: Scene) -> Any:
             and (owner := scene.value(func.value)) is not UNREAD
         ):
             found = next((vars(kind)[name] for kind in type.mro(type(owner)) if name in vars(kind)), None)
-        if issubclass(type(found), type):
-            kinds = type.mro(cast("type", found))
-            found = next((vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)), None)
+    return found
+
+
+def parameters(function: str, scene: Scene) -> Iterator[str]:
+    """Yield the parameters of the function or the class that was called, without running code of it."""
+    found = called_by_name(function, scene)
+    if issubclass(type(found), type):
+        kinds = type.mro(cast("type", found))
+        found = next((vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)), None)
     while found is not UNREAD and "__wrapped__" in own_dict(found):
         found = own_dict(found)["__wrapped__"]
     if type(found) is FunctionType:

@@ -38,6 +38,8 @@ def _near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         rights.append((right if nodes[0].value == name else str(Path(folder) / right)) if here else found)
     whole = [right for right in dict.fromkeys(rights) if os.path.splitext(right)[0] == wrong]
     for number, right in enumerate(dict.fromkeys([*whole, *rights])):
+        if len({guess_type(name)[0], guess_type(right)[0]} - {None}) > 1:
+            continue  # what reads one format reads no other
         edits = site.source.replace(nodes[0], quoted(site, nodes[0], right))
         reason = f"The file {wrong!r} does not exist; {right!r} does."
         # Without its ending, a name is that of one file only.

@@ -60,7 +60,7 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
         )
     allowed = {explained, cell.execution.explained} == {"fix"}
     if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
-        aside = Aside(found, hidden, history, tip, explained, made=_clean(cell.made)[0])
+        aside = Aside(found, hidden, history, tip, explained, defined=cell.defined, made=_clean(cell.made)[0])
         card = rendered.card(execution, aside=aside)
         shown = CellOutput.of_failure(card, cell.run.source, fixable=allowed)
         return dataclasses.replace(

@@ -60,8 +60,8 @@ class Aside:
 
     locals: the variables of the innermost own frame, already cleaned. hidden: how many values were taken out of them.
     history: how often it happened, as one sentence. tip: shown once, at the end. explained: the most that is explained,
-    if given. why and fix: better words than those of the failure catalogue, in their place. made: the line above that
-    made the value, as a sentence.
+    if given. why and fix: better words than those of the failure catalogue, in their place. defined: names of the
+    notebook, which need no import. made: the line above that made the value, as a sentence.
     """
 
     locals: Sequence[Local] = ()
@@ -71,6 +71,7 @@ class Aside:
     explained: ExplainLevel = "fix"
     why: str = ""
     fix: str = ""
+    defined: Collection[str] = ()
     made: str = ""
 
 

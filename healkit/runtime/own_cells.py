@@ -72,8 +72,9 @@ class FailedCell:
     """Failing cell, as an execution, with the innermost own frame's variables as they were.
 
     run: its run. advice: which cells would give what it lacks, where that is known. before: values that it has changed,
-    as they were before it ran; unknown: names that it changed in place, whose values before are not known. made: the
-    line of a cell above that gave what failed its value, in a sentence, where that line is the likely cause.
+    as they were before it ran; unknown: names that it changed in place, whose values before are not known. defined: the
+    notebook's names. made: the line of a cell above that gave what failed its value, in a sentence, where that line is
+    the likely cause.
     """
 
     execution: Execution
@@ -85,6 +86,7 @@ class FailedCell:
     advice: CellAdvice | None = None
     before: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     unknown: tuple[str, ...] = ()
+    defined: frozenset[str] = frozenset()
     made: str = ""
 
 
@@ -128,7 +130,17 @@ class FailedCells:
         before, unknown = self.values.take()
         made = self._made(failure, run)
         cell = FailedCell(
-            execution, tuple(_locals(own)), number, count + 1, first, run, advice, before, unknown, made
+            execution,
+            tuple(_locals(own)),
+            number,
+            count + 1,
+            first,
+            run,
+            advice,
+            before,
+            unknown,
+            frozenset(self._shell.user_ns),
+            made,
         )
         if self._kept and self._kept[-1].before:  # the values are kept of the newest failing cell only
             gone = tuple(self._kept[-1].before)

@@ -589,6 +589,34 @@ def test_a_text_that_is_a_number_may_be_meant_as_either(shell):
     assert {one.code for one in report.others} == {"int(entry['points']) + 3", "entry['points'] + str(3)"}
 
 
+@pytest.mark.requirement("MEAN-5")
+def test_a_change_that_the_card_names_and_the_fix_is_not_is_told_no_more(shell, tmp_path, monkeypatch):
+    """The card knows a near name; the other cells show that it is the misspelt one."""
+    cells = ["survye = [3, 1]", "sorted(survey)", "max(survey)"]
+    below(tmp_path, monkeypatch, *cells)
+    report = healed(shell, *cells[:2])
+    assert "survye" in told_change(the_failure(), cells[1]).lines
+    assert report.refutes
+    assert report.found == "NameError: name 'survey' is not defined."
+
+
+@pytest.mark.requirement("MEAN-5")
+@pytest.mark.parametrize("cell", ["summ = sun([1])", "[3, 1].apend(2)", "{'a': 1}['b']", "int('3.5')"])
+def test_the_first_edit_is_what_the_card_says(shell, cell):
+    report = healed(shell, cell)
+    change = told_change(the_failure(), cell)
+    first = report.fix or next(iter(report.others), None)
+    assert report.refutes is (change is not None and (first is None or change.code != first.code))
+    assert change is None or not report.refutes
+
+
+@pytest.mark.requirement("MEAN-5")
+def test_a_text_that_can_be_read_and_still_fails_is_not_shown_as_code(shell):
+    report = healed(shell, "values = {'a': 1]\nvalues['b']")
+    assert report.fix is None
+    assert "It then ends in KeyError" in report.reason
+
+
 @pytest.mark.requirement("FACE-11")
 @pytest.mark.parametrize(
     ("place", "written", "right"),
