@@ -7,6 +7,7 @@ import datetime
 import itertools
 import math
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from healkit.facts.scene import (
@@ -23,6 +24,7 @@ from healkit.facts.scene import (
     own_dict,
     shown,
 )
+from healkit.facts.values import are_mixed, is_number
 from healkit.plain_text import count
 
 if TYPE_CHECKING:
@@ -112,7 +114,8 @@ def number_text(scene: Scene) -> Facts | None:
         }
         told |= _why_no_number(text, node.func.id)
         readable = not isinstance(given, ast.Constant) and scene.value(given) == text
-        return told if readable and all(told.values()) else None
+        beside = _mixed(text, _looped_over(scene, given))
+        return {**told, **beside} if readable and all(told.values()) else beside or None
     owner = converted(scene)
     if is_frame(owner):
         return _in_columns(scene, owner, text)
@@ -185,7 +188,23 @@ def _row_of(scene: Scene, owner: pd.Series[Any], text: str, about: str, more: Fa
         "value": shown(text),
         "count": count,
     }
-    return {**told, **more} if row else None
+    beside = _mixed(text, owner.tolist()) if about == "row_not_number" else {}
+    return {**told, **more, **beside} if row else None
+
+
+def _mixed(text: str, others: Sequence[object]) -> Facts:
+    """Return the fact that no one cleaning makes numbers of all texts, where that is so."""
+    return {"mixed": "yes"} if others and are_mixed(text, others) else {}
+
+
+def _looped_over(scene: Scene, node: ast.expr) -> list[Any]:
+    """Return the items of the list that a comprehension or a loop gives a name from; empty where that is not known."""
+    for one in scene.all(ast.comprehension), scene.all(ast.For):
+        for loop in one:
+            found = scene.value(loop.iter)
+            if isinstance(node, ast.Name) and isinstance(loop.target, ast.Name) and loop.target.id == node.id:
+                return found[:_SCANNED_MAX] if type(found) is list else []
+    return []
 
 
 def to_numeric(scene: Scene) -> Facts | None:
@@ -367,7 +386,7 @@ def not_numeric(scene: Scene) -> Facts | None:
                 (
                     one
                     for one in owner.iloc[:_SCANNED_MAX].tolist()
-                    if type(one) is str and not _is_number(one)
+                    if type(one) is str and not is_number(one)
                 ),
                 None,
             )
@@ -393,15 +412,6 @@ def not_numeric(scene: Scene) -> Facts | None:
                 }
                 return {**facts, "first": shown(texts[0])} if value else None
     return None
-
-
-def _is_number(text: str) -> bool:
-    """Return whether Python reads a text as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_text(column: pd.Series[Any]) -> bool:

@@ -171,13 +171,16 @@ def observe(error: BaseException, innermost: TracebackType | None, warned: Itera
         return {}
     try:
         scene, message, kind = Scene(error, innermost, warned), str(error), type(error).__name__
+        more: Facts = {}
         for names, pattern, observers in _OBSERVERS:
             if (not names or kind in names.split()) and re.search(pattern, message):
                 for observer in observers:
-                    if (found := observer(scene)) is not None:
+                    found = observer(scene) or {}
+                    if "about" in found:
                         return found if _is_short(found) else {}
+                    more |= found
         said = dict.fromkeys(name for name in _kinds(scene) if name.isidentifier() and name[0] != "_")
-        return {"kinds": " ".join(name for name in said if name not in _EVERYWHERE)[:FACT_MAX_CHARS]}
+        return {"kinds": " ".join(name for name in said if name not in _EVERYWHERE)[:FACT_MAX_CHARS], **more}
     except Exception:  # an observer that fails finds no fact
         import logging  # not before: a trial server holds no module that a fork resets
 

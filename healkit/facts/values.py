@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
+import re
 import sys
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from healkit.facts.scene import (
     UNREAD,
@@ -294,3 +297,57 @@ def missing_module(scene: Scene) -> dict[str, str] | None:
     loaded = {module.partition(".")[0] for module in list(sys.modules)}
     meant = next((one for one in sorted(SAME) if one in loaded and similar(name, one)), None)
     return {**facts, "about": "package_misspelt", "found": f"`{meant}`"} if meant else None
+
+
+# Numbers with more around them
+
+
+class Step(NamedTuple):
+    """Method of a text, and its arguments as Python writes them."""
+
+    method: str
+    arguments: tuple[str, ...]
+
+    def of(self, text: str) -> str:
+        """Return the text without what the step removes."""
+        made: str = getattr(text, self.method)(*map(ast.literal_eval, self.arguments))
+        return made
+
+
+def cleanings(text: str) -> Iterator[tuple[str, tuple[Step, ...]]]:
+    """Yield what makes a number of a text, each with the reason."""
+    commas, point = Step("replace", ('","', '""')), Step("replace", ('","', '"."'))
+    if re.fullmatch(r"\s*-?\d{1,3}(,\d{3})+(\.\d+)?\s*", text):
+        yield "Remove the thousands separators.", (commas,)
+    if re.fullmatch(r"\s*-?\d+,\d+\s*", text):
+        yield "Replace the decimal comma with a point.", (point,)
+    if re.fullmatch(r"-?\d{1,3}(\.\d{3})+,\d+", text):
+        yield "Replace the decimal comma with a point.", (Step("replace", ('"."', '""')), point)
+    if re.fullmatch(r"-?\d+(_| )\d+", text):
+        yield "Remove the spaces between thousands.", (Step("replace", ('" "', '""')),)
+    if match := re.fullmatch(r"([^\d\s.+-]+)\s*-?[\d.]+", text):
+        yield f"Remove {match[1]!r} before the number.", (Step("lstrip", (repr(match[1]),)),)
+    if match := re.fullmatch(r"-?[\d.]+(\s*)([^\d\s.]+)", text):
+        yield f"Remove {match[2]!r} after the number.", (Step("rstrip", (repr(match[2]),)),)
+    if match := re.fullmatch(r"([^\d\s.+-]+)\s*-?\d[\d,]*(\.\d+)?", text):
+        steps = (Step("lstrip", (repr(match[1]),)), commas)
+        yield "Remove everything that is not part of the number.", steps
+
+
+def are_mixed(text: str, others: Iterable[object]) -> bool:
+    """Return whether what cleans a text leaves one of the others that is not a number; missing values do not count."""
+    texts = [one for one in others if type(one) is str and not is_number(one)]
+    every = [steps for _, steps in cleanings(text)]
+    return bool(every) and not any(
+        all(is_number(functools.reduce(lambda told, step: step.of(told), steps, one)) for one in texts)
+        for steps in every
+    )
+
+
+def is_number(text: str) -> bool:
+    """Return whether Python reads a text as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from healkit.contracts.healing import Edit
+from healkit.facts.values import cleanings
 from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import called_name
 
@@ -19,6 +20,11 @@ def _mapped(site: Site) -> list[ast.Call]:
     ]
 
 
+def mixed(site: Site) -> float:
+    """Return how much less likely a cleaning is where it does not make numbers of all texts beside the failing one."""
+    return 0.3 if site.failure is not None and site.failure.facts.get("mixed") else 0.0
+
+
 def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Remove what is not part of the number, or read a float first."""
     source, text = site.source, match["text"][1:-1]
@@ -28,7 +34,7 @@ def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         # Digits after the point are lost in an integer, or were meant: that is for a person to say.
         whole = called_name(call) == "float" or not re.fullmatch(r"\s*-?\d+\.\d*[1-9]\d*\s*", text)
         for reason, new in cleaned(text, base, shown):
-            yield Proposal(reason, source.replace(given, new), kind="" if whole else "assumes")
+            yield Proposal(reason, source.replace(given, new), mixed(site), kind="" if whole else "assumes")
         if not whole:
             told = f"{text!r} has digits after its point: `float` keeps them."
             yield Proposal(told, source.replace(call.func, "float"), less=0.02, kind="assumes")
@@ -47,23 +53,8 @@ def cleaned(text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
     """Yield a reason and an expression that cleans the text so that it is a number."""
     if re.fullmatch(r"\s*-?\d+\.\d*\s*", text):
         yield f"{text!r} has a decimal point: convert it with `float` first.", f"float({shown})"
-    if re.fullmatch(r"\s*-?\d{1,3}(,\d{3})+(\.\d+)?\s*", text):
-        yield "Remove the thousands separators.", f'{base}.replace(",", "")'
-    if re.fullmatch(r"\s*-?\d+,\d+\s*", text):
-        yield "Replace the decimal comma with a point.", f'{base}.replace(",", ".")'
-    if re.fullmatch(r"-?\d{1,3}(\.\d{3})+,\d+", text):
-        yield "Replace the decimal comma with a point.", f'{base}.replace(".", "").replace(",", ".")'
-    if re.fullmatch(r"-?\d+(_| )\d+", text):
-        yield "Remove the spaces between thousands.", f'{base}.replace(" ", "")'
-    if match := re.fullmatch(r"([^\d\s.+-]+)\s*-?[\d.]+", text):
-        yield f"Remove {match[1]!r} before the number.", f"{base}.lstrip({match[1]!r})"
-    if match := re.fullmatch(r"-?[\d.]+(\s*)([^\d\s.]+)", text):
-        yield f"Remove {match[2]!r} after the number.", f"{base}.rstrip({match[2]!r})"
-    if match := re.fullmatch(r"([^\d\s.+-]+)\s*-?\d[\d,]*(\.\d+)?", text):
-        yield (
-            "Remove everything that is not part of the number.",
-            f'{base}.lstrip({match[1]!r}).replace(",", "")',
-        )
+    for reason, steps in cleanings(text):
+        yield reason, base + "".join(f".{step.method}({', '.join(step.arguments)})" for step in steps)
 
 
 def _empty_number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

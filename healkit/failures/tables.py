@@ -10,7 +10,7 @@ from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
 from healkit.facts.tables import GONE
 from healkit.failures.catalogue import told_edits
-from healkit.failures.formats import cleaned
+from healkit.failures.formats import cleaned, mixed
 from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import Function, called_name
 
@@ -567,7 +567,7 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         column = call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0]
         for number, (reason, text) in enumerate(_cleaned_column(site, column, value)):
-            yield Proposal(reason, source.replace(column, text), less=0.03 * number)
+            yield Proposal(reason, source.replace(column, text), less=0.03 * number + mixed(site))
         reason = f"A value such as {value!r} counts as missing."
         if method:
             text, imported = _with_module(site, f"pd.to_numeric({source.segment(column)}, errors='coerce')")
@@ -578,7 +578,8 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.nodes(ast.expr) if facts.get("about") == "calculated_mixed" else ():
         if source.segment(node) == facts["owner"].strip("`"):
             for number, (reason, text) in enumerate(_cleaned_column(site, node, value)):
-                yield Proposal(reason, source.replace(node, f"{text}.astype(float)"), less=0.03 * number)
+                edits = source.replace(node, f"{text}.astype(float)")
+                yield Proposal(reason, edits, less=0.03 * number + mixed(site))
 
 
 def _cleaned_column(site: Site, column: ast.expr, value: str) -> Iterator[tuple[str, str]]:
