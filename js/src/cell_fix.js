@@ -59,7 +59,8 @@ export class CellFix {
     await guarded(this.found, async () => {
       this.answer = await progress(this.found, ask ? `Asking ${this.model}` : "Looking for a fix", this.link.ask("heal", { join, ask }));
       const [first] = this.answer.fixes;
-      if (this.answer.refutes) this.suggested.forEach((part) => part.remove()); // the card named another change
+      // A fix says it all, and what the card suggests may be another change.
+      if (this.answer.refutes || first?.sure) this.suggested.forEach((part) => part.remove());
       if (first && first.ran && !first.sure) this.askWhich();
       else if (first) {
         this.show(first);
