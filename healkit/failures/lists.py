@@ -63,6 +63,9 @@ def _text_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         key, base = source.segment(node.slice), source.segment(node.value)
         if loop is not None and source.segment(loop.target) == key and source.segment(loop.iter) == base:
             yield Proposal(f"`{key}` is the item itself, not its index.", source.replace(node, key))
+        elif isinstance(node.slice, ast.Constant) and (number := str(node.slice.value)).isdecimal():
+            told = f"The index is a number: `{number}` without quotation marks."
+            yield Proposal(told, source.replace(node.slice, str(int(number))), kind="converts")
         elif isinstance(node.slice, ast.Constant):
             yield Proposal(
                 "A list has no keys; use its first item.",
@@ -70,7 +73,8 @@ def _text_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 0.2,
             )
         else:
-            yield Proposal("The index must be a number.", source.wrap(node.slice, "int(", ")"))
+            edits = source.wrap(node.slice, "int(", ")")  # which fails for a text that holds anything else
+            yield Proposal("The index must be a number.", edits, kind="converts")
 
 
 def _rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
