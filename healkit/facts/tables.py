@@ -65,9 +65,27 @@ def missing_label(scene: Scene) -> Facts | None:
     }
     if not facts["wanted"] or (not facts["known"] and len(axis)):
         return None
+    if is_frame(owner) and (other := _other_axis(scene, owner, wanted)) is not None:
+        return {**facts, **other}
+    if any(one in axis for one in wanted):
+        return None  # another axis was searched
     if is_series(owner) and (applied := _applied(scene, wanted[0])) is not None:
         return {**facts, "about": "apply_by_columns", "table": scene.name_of(applied) or "the table"}
     return {**facts, **(_row(owner, axis, wanted[0], scene) if rows else _column(owner, axis, wanted))}
+
+
+def _other_axis(scene: Scene, owner: pd.DataFrame, wanted: list[Any]) -> Facts | None:
+    """Return the axis that the code names, and the one that has the labels."""
+    if all(one in owner.columns for one in wanted) is all(one in owner.index for one in wanted):
+        return None
+    for call in scene.expressions():
+        for keyword in call.keywords if isinstance(call, ast.Call) else ():
+            other = {0: 1, 1: 0, "index": "columns", "rows": "columns", "columns": "index"}.get(
+                getattr(keyword.value, "value", None)
+            )
+            if keyword.arg == "axis" and other is not None and (part := scene.text(keyword)):
+                return {"about": "axis_other", "part": part, "instead": f"`axis={other!r}`"}
+    return None
 
 
 def _applied(scene: Scene, wanted: object) -> Any:

@@ -284,7 +284,8 @@ def _rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wanted = match.groupdict().get("name") or wanted
     own = {node.name: node for node in site.all(ast.FunctionDef)}
     for call in site.all(ast.Call):
-        if called_name(call) != "apply" or not call.args or any(k.arg == "axis" for k in call.keywords):
+        axis = next((k.value for k in call.keywords if k.arg == "axis"), None)
+        if called_name(call) != "apply" or not call.args or getattr(axis, "value", 0) not in (0, "index"):
             continue
         given = call.args[0]
         function: Function | ast.Lambda | None = (
@@ -299,7 +300,9 @@ def _rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             or (isinstance(node, ast.Attribute) and node.attr == wanted)
             for node in ast.walk(function)
         ):
-            edits = site.source.add_argument(call, "axis=1")
+            edits = (
+                site.source.add_argument(call, "axis=1") if axis is None else site.source.replace(axis, "1")
+            )
             yield Proposal("`apply` goes by columns; with `axis=1` it goes by rows.", edits)
 
 
