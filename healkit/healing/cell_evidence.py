@@ -20,7 +20,7 @@ from healkit.cells.notebook_file import CellRun
 from healkit.contracts.healing import Check, Edit, Patch, apply_edits
 from healkit.failures.edit_kinds import is_misspelling
 from healkit.healing.options import CellCase
-from healkit.pysource.nodes import called_name
+from healkit.pysource.nodes import called_name, read_names
 from healkit.pysource.source import Source
 from healkit.runtime import background
 from healkit.runtime.recording import Recorder
@@ -176,15 +176,17 @@ def _awaits(tree: ast.Module) -> bool:
 def misspelt_where_made(cell: FailingCell) -> tuple[str, CellRun, str] | None:
     """Return the name that an earlier cell gave to what this one misses, that cell, and its text with the missing name.
 
-    Only where cells below read the missing name, and no cell reads the one that was given.
+    Only where cells below read the missing name, no cell reads the one that was given, and the failing one binds it not.
     """
     wanted, following = cell.run.missing, [text for text, _ in cell.below if text != cell.run.source]
     ran = [run for run in cell.history if run.ok and run.source != cell.run.source]
     if not wanted or not any(wanted in free_names(text) for text in following):
         return None
-    read = {name for text in (*following, *(run.source for run in ran)) for name in free_names(text)}
+    trees = [read_cell(text).tree for text in (*following, *(run.source for run in ran))]
+    read = {name for tree in trees if tree is not None for name in read_names(tree)}
     for run in reversed(ran):
-        for given in dataflow_of(run.source).bound.keys() - read - {wanted}:
+        own = dataflow_of(cell.run.source).bound.keys()
+        for given in dataflow_of(run.source).bound.keys() - read - own - {wanted}:
             text = re.sub(rf"(?<![\w.]){re.escape(given)}(?!\w)", wanted, run.source)
             near = is_misspelling(wanted, given) or _has_words_of(wanted, given)
             if near and given in cell.namespace and wanted in dataflow_of(text).bound:
