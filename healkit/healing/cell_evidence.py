@@ -176,7 +176,7 @@ def _awaits(tree: ast.Module) -> bool:
 def misspelt_where_made(cell: FailingCell) -> tuple[str, CellRun, str] | None:
     """Return the name that an earlier cell gave to what this one misses, that cell, and its text with the missing name.
 
-    Only where cells below read the missing name, no cell reads the one that was given, and the failing one binds it not.
+    Only where cells below read the missing name, and no cell reads the one that was given or binds it again.
     """
     wanted, following = cell.run.missing, [text for text, _ in cell.below if text != cell.run.source]
     ran = [run for run in cell.history if run.ok and run.source != cell.run.source]
