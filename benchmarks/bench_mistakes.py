@@ -1,4 +1,4 @@
-"""Mistakes planted in working cells: are the fixes and the cards right?
+"""Mistakes planted in cells: are fixes and cards right?
 
     python benchmarks/bench_mistakes.py --half written --seed 1 --count 200 --out rows.jsonl
     python benchmarks/bench_mistakes.py --half measured --seed 7 --against rows.jsonl

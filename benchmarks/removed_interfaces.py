@@ -1,4 +1,4 @@
-"""Interfaces that libraries removed: the table `healkit/facts/removed.toml`, from two versions of each.
+"""Interfaces that libraries removed, as a table.
 
     python benchmarks/removed_interfaces.py --folder DIR
     python benchmarks/removed_interfaces.py --folder DIR --write healkit/facts/removed.toml

@@ -1,4 +1,4 @@
-"""Imports of healkit and its dependencies, never from the working folder.
+"""Imports of healkit, never from the working folder.
 
 A notebook's kernel has the notebook's folder on `sys.path`, before the installed packages, and `python -m` puts the
 folder first. healkit imports most of its dependencies late, so a file `pandas.py` beside a notebook would be run by a

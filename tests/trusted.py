@@ -1,4 +1,4 @@
-"""Databases that are copied to save their migrations, and trusted as if they had been made at their new place."""
+"""Databases that are copied, and trusted at their new place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in code: names, keys, calls, operators, places, shapes, syntax."""
+"""Mistakes in code: names, keys, calls, places, syntax."""
 
 from __future__ import annotations
 

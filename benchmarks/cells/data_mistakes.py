@@ -1,4 +1,4 @@
-"""Mistakes elsewhere than in the failing code: the order of cells, what an earlier cell did, data, removed interfaces."""
+"""Mistakes elsewhere than in the failing code."""
 
 from __future__ import annotations
 

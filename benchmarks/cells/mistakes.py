@@ -169,7 +169,7 @@ def span(text: str, node: ast.AST) -> tuple[int, int]:
         starts.append(starts[-1] + len(line.encode()) + 1)
     first, last = (
         starts[line - 1] + column
-        for line, column in ((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset))  # type: ignore[attr-defined]
+        for line, column in ((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset))  # type: ignore[attr-defined]  # every expression has a place
     )
     data = text.encode()
     return len(data[:first].decode()), len(data[:last].decode())

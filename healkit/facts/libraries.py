@@ -1,4 +1,4 @@
-"""Facts about any library: interfaces that it removed, names that its objects have, parameters that take names only.
+"""Facts about any library: what it removed, has and takes.
 
 What is read here holds for libraries that have no rows of their own. A removed name is looked up before any name is
 called similar: `DataFrame.append` was not `add`. Which names were removed is in `removed.toml`, which

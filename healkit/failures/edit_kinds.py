@@ -1,4 +1,4 @@
-"""Kinds of edits: what an edit does to the meaning of the code.
+"""Kinds of edits: what they do to the meaning of code.
 
 The first five of `EDIT_KINDS` keep what the author meant, so such an edit may be called a fix. The others choose a
 reading, make a value up, or leave something out. A fix of the catalogue declares the kind of its edits; here the two

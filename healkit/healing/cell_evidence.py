@@ -1,4 +1,4 @@
-"""Evidence on the edits of a failing cell: what they do to its data, and whether the notebook runs on with them.
+"""Evidence on a cell's edits: their data, and cells below.
 
 Each edit that runs is run once more, with the parts that it changes watched, and with the cells below after it. All of
 that is a worker's: no effect of it reaches the notebook.

@@ -1,4 +1,4 @@
-"""Results that are too large for one message: kept in files, read in parts.
+"""Results too large for one message, read in parts.
 
 What a tool returned is cleaned as a whole before all of it is shown: a secret in one place is hidden in the others too.
 That takes up to a second for each MB, nearly all of it with Python's interpreter lock held, so that a few such results

@@ -1,4 +1,4 @@
-"""Trust in databases: what a user has trusted, and what an untrusted database may not have.
+"""Trust in databases: which ones grant anything.
 
 A database says what its tools may read, write, call and start. One that was made elsewhere would say so with the
 authority of whoever opens it. So a database grants nothing until its user trusts it, once; one that healkit makes is

@@ -1,4 +1,4 @@
-"""What an agent's code can read before anyone has accepted it: nothing that a tool is granted."""
+"""What an agent's code may read before it is accepted."""
 
 from __future__ import annotations
 

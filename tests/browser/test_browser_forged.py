@@ -1,4 +1,4 @@
-"""Forged notebooks in JupyterLab: whatever their author has written into them, it stays data.
+"""Forged notebooks in JupyterLab: all of it stays data.
 
 Each holds code of its author's wherever a notebook can hold a text, as Python and as JavaScript, and each of our buttons
 is pressed in it.

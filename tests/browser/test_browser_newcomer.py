@@ -1,4 +1,4 @@
-"""What a newcomer meets in JupyterLab: long lines, long tracebacks, restarts, cells in the wrong order, a model."""
+"""What a newcomer meets in JupyterLab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JupyterLab's one question about a database that was made elsewhere."""
+"""JupyterLab's question about a foreign database."""
 
 from __future__ import annotations
 

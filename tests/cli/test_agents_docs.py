@@ -34,10 +34,11 @@ def commands(block: str) -> list[tuple[str, str]]:
 
 
 def folded(text: str) -> str:
-    """Remove what differs from run to run: times, durations, the machine's tier, padding."""
+    """Remove what differs from run to run: times, rows, durations, the machine's tier, padding."""
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "<time>", text)
     text = re.sub(r"\d+(\.\d+)? m?s\b", "<duration>", text)
     text = re.sub(r"\b(namespaces|landlock)\b", "<tier>", text)
+    text = re.sub(r"(?m)^\d+(?= +<time>)", "<row>", text)  # what a healing tried is on record too
     return re.sub(r" {2,}", "  ", text).strip()
 
 

@@ -1,4 +1,4 @@
-"""Folders from elsewhere, whose files are named as our modules and those of our dependencies.
+"""Folders from elsewhere, with files named as modules.
 
 Each writes its name when it is run. What a plain kernel, without healkit, runs of them by itself is its own.
 """

@@ -56,7 +56,7 @@ def test_an_edit_is_of_no_better_kind_than_what_is_seen_in_it(
     before: str, after: str, declared: str, kind: str
 ) -> None:
     assert kind_of(before, after, declared) == kind  # type: ignore[arg-type]  # as a row declares it
-    assert may_be_a_fix(kind) is (kind not in ("assumes", "invents", "discards"))  # type: ignore[arg-type]
+    assert may_be_a_fix(kind) is (kind not in ("assumes", "invents", "discards"))  # type: ignore[arg-type]  # as above
 
 
 @pytest.mark.parametrize(

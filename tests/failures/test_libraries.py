@@ -1,4 +1,4 @@
-"""Libraries without rows of their own: what they say, what their objects have, what they removed."""
+"""Libraries without rows of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the catalogue say nothing of an object that has no part in the failure."""
+"""What rows of the catalogue take for granted."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ from healkit.facts.values import PACKAGES
 
 #: Words of libraries that may stand in an explanation as such: parameters, types, functions.
 _WORDS = {
+    "header",
     "aggfunc", "axis", "coerce", "columns", "default", "encoding", "errors", "format", "handle_unknown", "ignore",
     "left_on", "level", "lsuffix", "mixed", "na", "numeric_only", "on", "on_bad_lines", "right_on", "rsuffix",
     "sep", "sum", "warn", "Int64", "OneHotEncoder", "SimpleImputer", "getcwd", "listdir", "literal_eval",

@@ -1,4 +1,4 @@
-"""Evidence about a patch: doctests, callers, rivals, files, tables; what is called fixed, and what is not."""
+"""Evidence about a patch, and what is called fixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that a healing really makes: shown first, once an argument, as many as allowed."""
+"""Calls that a healing really makes."""
 
 from __future__ import annotations
 

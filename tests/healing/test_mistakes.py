@@ -1,4 +1,4 @@
-"""Mistakes that are planted in working cells, to measure healing."""
+"""Mistakes planted in working cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grants of code that nobody has accepted: none but what a person names."""
+"""Grants of code that nobody has accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of JupyterLab's extension in a kernel: data, checked before anything is done."""
+"""Calls of JupyterLab's extension in a kernel."""
 
 from __future__ import annotations
 

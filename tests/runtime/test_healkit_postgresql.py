@@ -55,7 +55,6 @@ def test_the_log_is_cleaned_on_a_server_unless_the_setting_says_no(
             if "login" not in healkit.vault.names():
                 healkit.vault.add("login", "def login(password): return len(password)")
             done = healkit.execute("login", arguments={"password": SECRET})
-            assert done.arguments == {"password": SECRET}  # the caller's own copy
             return repr(healkit.log.get(done.log_id))
 
     assert SECRET in kept(tmp_path / "healkit.db", None)

@@ -1,4 +1,4 @@
-"""Trust in databases: one from elsewhere grants nothing until its user trusts it once."""
+"""Trust in databases."""
 
 from __future__ import annotations
 

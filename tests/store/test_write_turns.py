@@ -1,4 +1,4 @@
-"""Writers of one SQLite file: threads of a process, and several processes."""
+"""Writers of one SQLite file, in threads and processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kept frames, series and arrays, of which some have a secret's name."""
+"""Kept tables with a secret's name on a part."""
 
 from __future__ import annotations
 
