@@ -307,8 +307,8 @@ def own_advice(scene: Scene) -> Facts | None:
     """Take the name that the library itself asks about: `Did you mean "title"?`."""
     message = message_of(scene.error)
     match = _OWN_ADVICE.search(message)
-    if match is None:
-        return None
+    if match is None or (not scene.frames and type(scene.error).__module__ == "builtins"):
+        return None  # since 3.13 Python itself asks so about an argument
     found = [(asked, text) for asked, text, _ in _asked(scene, message)]
     texts = [
         node for node in scene.expressions() if isinstance(node, ast.Constant) and type(node.value) is str
