@@ -75,16 +75,14 @@ def missing_label(scene: Scene) -> Facts | None:
 
 
 def _other_axis(scene: Scene, owner: pd.DataFrame, wanted: list[Any]) -> Facts | None:
-    """Return the axis that the code names, and the one that has the labels."""
+    """Return the axis that the failing call names, and the one that has the labels."""
     if all(one in owner.columns for one in wanted) is all(one in owner.index for one in wanted):
         return None
-    for call in scene.expressions():
-        for keyword in call.keywords if isinstance(call, ast.Call) else ():
-            other = {0: 1, 1: 0, "index": "columns", "rows": "columns", "columns": "index"}.get(
-                getattr(keyword.value, "value", None)
-            )
-            if keyword.arg == "axis" and other is not None and (part := scene.text(keyword)):
-                return {"about": "axis_other", "part": part, "instead": f"`axis={other!r}`"}
+    others = {0: 1, 1: 0, "index": "columns", "rows": "columns", "columns": "index"}
+    for keyword in scene.node.keywords if isinstance(scene.node, ast.Call) else ():
+        named = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+        if keyword.arg == "axis" and named in others and (part := scene.text(keyword)):
+            return {"about": "axis_other", "part": part, "instead": f"`axis={others[named]!r}`"}
     return None
 
 
@@ -416,7 +414,7 @@ def _row(owner: pd.DataFrame | pd.Series[Any], labels: pd.Index[Any], wanted: ob
     within = type(wanted) is int and -len(labels) <= wanted < len(labels)
     if within and isinstance(scene.node, ast.Subscript) and (instead := _by_position(scene, scene.node)):
         # Where no label is a number, a number can only be a position.
-        numbered = any(type(plain(one)) is int for one in labels[:_LABELS_MAX])
+        numbered = any(type(plain(one)) in (int, float) for one in labels[:_LABELS_MAX])
         about = "label_or_position" if numbered else "label_for_position"
         return {"about": about, "part": scene.text(scene.node), "instead": f"`{instead}`"}
     return {"about": "row_missing"}

@@ -1,4 +1,4 @@
-"""What an agent's code may read before it is accepted."""
+"""Reach of an agent's code before it is accepted."""
 
 from __future__ import annotations
 

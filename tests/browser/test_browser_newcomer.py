@@ -1,4 +1,4 @@
-"""What a newcomer meets in JupyterLab."""
+"""First flows of a newcomer in JupyterLab."""
 
 from __future__ import annotations
 

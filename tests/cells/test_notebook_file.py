@@ -1,4 +1,4 @@
-"""The file of the notebook that a kernel serves."""
+"""Find the file of the notebook that a kernel serves."""
 
 from __future__ import annotations
 

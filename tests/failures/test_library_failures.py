@@ -109,6 +109,11 @@ def test_each_sentence_for_facts_is_shown_by_a_real_failure():
         ),
         # U4: a default for the key of a dict, where there is none.
         ("import pandas as pd\npd.DataFrame({'a': [1]}).groupby('a').agg({'b': 'sum'})", "get("),
+        # The axis of another call in that line.
+        (
+            "import pandas as pd\npd.DataFrame({'a': [1], 'c': ['x']}).drop('c').sum(axis=1)",
+            "wrong axis",
+        ),
         # U4: a module of Python's own that only looks similar.
         ("import cv2_not_there", "csv"),
     ],

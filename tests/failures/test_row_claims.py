@@ -1,4 +1,4 @@
-"""What rows of the catalogue take for granted."""
+"""Claims of the catalogue's rows, true or passed over."""
 
 from __future__ import annotations
 

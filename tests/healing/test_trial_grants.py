@@ -1,4 +1,4 @@
-"""Grants of code that nobody has accepted."""
+"""Grants of code before a person has accepted it."""
 
 from __future__ import annotations
 

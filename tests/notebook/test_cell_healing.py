@@ -450,7 +450,7 @@ def test_a_name_is_corrected_where_it_was_made(shell, tmp_path, monkeypatch):
     ],
 )
 def test_the_edit_is_one_of_the_cell_that_made_the_value(shell, above, failing, fixed, order):
-    """The cells that are named, run in this order in the same kernel, end without a failure."""
+    """Run the cells that are named in this order in the same kernel; none fails."""
     fix = fix_of(healed(shell, ORDERS, *above, failing))
     assert (fix.code, fix.kind, fix.ran) == (fixed, "restores", True)
     assert [*(one.cell for one in fix.first), fix.cell, *(one.cell for one in fix.then)] == order
@@ -591,7 +591,7 @@ def test_a_text_that_is_a_number_may_be_meant_as_either(shell):
 
 @pytest.mark.requirement("MEAN-5")
 def test_a_change_that_the_card_names_and_the_fix_is_not_is_told_no_more(shell, tmp_path, monkeypatch):
-    """The card knows a near name; the other cells show that it is the misspelt one."""
+    """Cells show that the near name, which the card knows, is the misspelt one."""
     cells = ["survye = [3, 1]", "sorted(survey)", "max(survey)"]
     below(tmp_path, monkeypatch, *cells)
     report = healed(shell, *cells[:2])
