@@ -193,6 +193,8 @@ def _from_elsewhere(case: CellCase, state: NotebookState, name: str) -> CellAdvi
     own = state.failed_cell.flow
     for cell in state.cells_binding(name, state.failed_cell.position):
         passed_by = cell.flow.bound[name]
+        if not passed_by.under:
+            continue  # it reads the name first
         sentence = messages.conditional(name, cell.where(passed_by.line), passed_by)
         return CellAdvice("conditional", name, sentence, (), "likely")
     binding = own.bound.get(name)

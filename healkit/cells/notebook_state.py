@@ -218,12 +218,14 @@ class RerunPlanner:
         return definer
 
     def definer(self, name: str, reader: Cell) -> Cell | None:
-        """Return the cell that binds a name for a reader."""
+        """Return the cell that binds a name for a reader; None where each that binds it reads it first."""
         cells_binding = [
             cell
             for cell in self._state.cells_binding(name, reader.position)
             if cell is not reader and (name not in cell.flow.bound or not _skipped_binding(cell, name))
         ]
+        if all(name in cell.flow.reads for cell in cells_binding):
+            return None
         above = [cell for cell in cells_binding if cell.position < reader.position and not cell.deleted]
         return next(
             (cell for cell in above if not cell.flow.bound[name].under), next(iter(cells_binding), None)

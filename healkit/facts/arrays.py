@@ -414,7 +414,18 @@ def one_dimension(scene: Scene) -> Facts | None:
             else ""
         )
         return {**facts, "instead": f"`{inside or bare + '.to_frame()'}`"}
-    return {**facts, "instead": f"`{bare}.reshape(-1, 1)`"}
+    column, row = f"`{bare}.reshape(-1, 1)`", f"`{bare}.reshape(1, -1)`"
+    model = scene.local("sklearn", "self", accept=lambda one: "n_features_in_" in own_dict(one))
+    features = own_dict(model).get("n_features_in_") if model is not UNREAD else None
+    given = scene.node.args if isinstance(scene.node, ast.Call) else []
+    others = [one for one in map(scene.value, given) if one is not value and one is not UNREAD]
+    if any(has_shape(one) and one.shape[:1] == value.shape for one in others):
+        return {**facts, "instead": column}  # a value of the target for each
+    if features == value.size != 1:
+        return {**facts, "about": "one_row", "instead": row}
+    if features == 1 != value.size:
+        return {**facts, "instead": column}
+    return {**facts, "about": "one_dimension_only", "column": column, "row": row}
 
 
 def samples(scene: Scene) -> Facts | None:
@@ -441,7 +452,20 @@ def not_fitted(scene: Scene) -> Facts | None:
     match = re.search(r"This (\w+) instance is not fitted yet", str(scene.error))
     if match is None or type(model).__name__ != match[1] or not named:
         return None
-    return {"about": "not_fitted", "owner": named, "model": f"`{match[1]}`", "method": f"`.{node.func.attr}`"}
+    facts = {"about": "not_fitted", "owner": named, "model": f"`{match[1]}`", "method": f"`.{node.func.attr}`"}
+    bare, part = named.strip("`"), scene.text(node.func)
+    if node.func.attr == "transform" and hasattr(type(model), "fit_transform"):
+        return {**facts, "about": "not_fitted_yet", "part": part, "instead": f"`{bare}.fit_transform`"}
+    for features, target in _TRAINED_ON:
+        values = [scene.frame.f_globals.get(name, UNREAD) for name in (features, target)]
+        if all(map(has_shape, values)) and len(values[0]) == len(values[1]):
+            instead = f"`{bare}.fit({features}, {target}).{node.func.attr}`"
+            return {**facts, "about": "not_fitted_yet", "part": part, "instead": instead}
+    return facts
+
+
+#: Names that features and target have in most notebooks.
+_TRAINED_ON = (("X_train", "y_train"), ("x_train", "y_train"), ("X", "y"), ("x", "y"))
 
 
 def text_features(scene: Scene) -> Facts | None:

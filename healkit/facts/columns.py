@@ -351,6 +351,10 @@ def zones(scene: Scene) -> Facts | None:
     else:
         return None
     found = {scene.text(side): _zone(scene.value(side)) for side in sides}
+    unread = [text for text, zone in found.items() if zone is None]
+    if len(unread) == 1:  # one that is made in the statement
+        made = scene.local("pandas", "other", "right", accept=lambda value: _zone(value) is not None)
+        found[unread[0]] = _zone(made)
     with_zone = [text for text, zone in found.items() if text and zone]
     without = [text for text, zone in found.items() if text and zone == ""]
     if len(with_zone) != 1 or len(without) != 1:

@@ -40,7 +40,7 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("KeyError", "", (classes.enum_name, plots.word_near)),
     ("KeyError ColumnNotFoundError ArrowInvalid", r"not found|to find column|in schema|FieldRef|^\w+$",
      (tables.other_column,)),
-    ("AttributeError", "", (tables.polars_attribute, classes.coroutine_attribute, plots.axes_attribute)),
+    ("AttributeError", "", (tables.method_elsewhere, classes.coroutine_attribute, plots.axes_attribute)),
     ("AttributeError ImportError TypeError", "has no attribute|cannot import name|unexpected keyword",
      (libraries.said_gone, libraries.gone)),
     ("AttributeError", "", (classes.slots, classes.super_attribute)),
@@ -224,7 +224,6 @@ _CANDIDATES_MAX = 2000
 #: A package that is not installed is often called like a module of Python's own, with a word more.
 _MODULE_LIKENESS = 0.8
 _NAME_MAX_CHARS = 60
-_BUILTIN_KEYWORD = re.compile(r"'(\w+)' is an invalid keyword argument for (\w+)\(\)")
 _NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
 
 
@@ -249,8 +248,10 @@ def suggestions(
         strict = isinstance(
             error, ImportError | AttributeError
         )  # among hundreds, one is always a little similar
-        listed = wanted and isinstance(error, KeyError | TypeError)  # elsewhere there are hundreds
+        listed = wanted and isinstance(error, KeyError)  # elsewhere there are hundreds
         near = near_misses(wanted, names, NEAR_MAX) if wanted else []
+        if isinstance(error, TypeError):
+            return standard.like_parameter(wanted, names)[:NEAR_MAX], names[:KNOWN_MAX] if wanted else []
         near = [name for name in near if name != wanted and (not strict or similar(wanted, name))]
         near = _closest(wanted, near) if strict else near
         return near, names[:KNOWN_MAX] if listed else []
@@ -275,13 +276,9 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
         ]
     if isinstance(error, ImportError) and (match := _NOT_IN_MODULE.search(str(error))):
         return match[1], _attributes(sys.modules.get(match[2]))
-    if type(error) is TypeError and (match := standard.KEYWORD.search(str(error))):
-        return match[3], standard.parameters(
-            match[2], Scene(error, innermost)
-        ) if innermost is not None else ()
-    if type(error) is TypeError and (match := _BUILTIN_KEYWORD.search(str(error))):
-        function = getattr(builtins, match[2], getattr(list, match[2], None))
-        return match[1], re.findall(r"(\w+)=", getattr(function, "__text_signature__", "") or "")
+    match = standard.KEYWORD.search(str(error)) or standard.BUILTIN_KEYWORD.search(str(error))
+    if type(error) is TypeError and match is not None and innermost is not None:
+        return match["name"], standard.parameters(match[2], Scene(error, innermost))
     return "", ()
 
 
@@ -366,6 +363,8 @@ def _use_of(scene: Scene) -> tuple[str, Any]:
             return "type", None
         case ast.ExceptHandler() | ast.Raise():
             return "exception", None
+        case ast.For(iter=looped) | ast.comprehension(iter=looped) if looped is scene.node:
+            return "loop", None
     return "", None
 
 
@@ -381,6 +380,8 @@ def _fit(value: object, use: tuple[str, Any], is_builtin: bool) -> float:
         return 0.0 if is_exception else -1.0
     if is_builtin:
         return -1.0
+    if what == "loop":
+        return 0.0 if {"__iter__", "__getitem__"} & _slots(type(value)) else -1.0
     if what == "item":
         if "__getitem__" not in _slots(type(value)):
             return -1.0

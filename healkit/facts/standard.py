@@ -8,12 +8,12 @@ import calendar
 import collections.abc
 import datetime
 import re
-from collections.abc import Iterator
-from types import FunctionType, ModuleType
+from collections.abc import Iterable, Iterator
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any, cast
 
 from healkit.errors import near_misses
-from healkit.facts.scene import UNREAD, Facts, Scene, complete, is_array, listed, own_dict, plain, shown
+from healkit.facts.scene import UNREAD, Facts, Scene, complete, is_array, listed, own_dict, plain, shown, similar
 from healkit.facts.values import MOVED_PARTS
 
 _PATTERN_MAX_CHARS = 60
@@ -673,11 +673,17 @@ def command(scene: Scene) -> Facts | None:
 # Parameters
 
 #: Message of a call with a parameter that does not exist: class, function, parameter.
-KEYWORD = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+KEYWORD = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(?P<name>\w+)'")
+#: The same of a function of Python's own: parameter, function.
+BUILTIN_KEYWORD = re.compile(r"'(?P<name>\w+)' is an invalid keyword argument for (\w+)\(\)")
 
 
 def called_by_name(function: str, scene: Scene) -> Any:
-    """Return the function or the class that was called by that name, without running code; else UNREAD or None."""
+    """Return the function or the class that was called by that name, without running code; else UNREAD or None.
+
+    Where the user's call has the parameter that the message is about, it is that call's: what a library calls in turn
+    has other parameters.
+    """
     name = function.rpartition(".")[2]
     found: Any = None
     for scope in (scene.frame.f_locals, scene.frame.f_globals):
@@ -690,13 +696,26 @@ def called_by_name(function: str, scene: Scene) -> Any:
             and isinstance(func, ast.Attribute)
             and (owner := scene.value(func.value)) is not UNREAD
         ):
+            name = func.attr if asked_by_name(scene) else name
             found = next((vars(kind)[name] for kind in type.mro(type(owner)) if name in vars(kind)), None)
     return found
+
+
+def asked_by_name(scene: Scene) -> str:
+    """Return the parameter that the message says does not exist, where the user's call gives it; else an empty text."""
+    match = KEYWORD.search(str(scene.error)) or BUILTIN_KEYWORD.search(str(scene.error))
+    name = match["name"] if match is not None else ""
+    return name if isinstance(scene.node, ast.Call) and name in {k.arg for k in scene.node.keywords} else ""
 
 
 def parameters(function: str, scene: Scene) -> Iterator[str]:
     """Yield the parameters of the function or the class that was called, without running code of it."""
     found = called_by_name(function, scene)
+    if found is None or found is UNREAD:
+        found = getattr(builtins, function, getattr(list, function, None))
+    if type(found) in (BuiltinFunctionType, MethodDescriptorType):  # without a signature, its first lines show one
+        text = getattr(found, "__text_signature__", None) or str(found.__doc__).partition("\n\n")[0]
+        yield from dict.fromkeys(re.findall(r"(\w+)=", text))
     if issubclass(type(found), type):
         kinds = type.mro(cast("type", found))
         found = next((vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)), None)
@@ -707,13 +726,27 @@ def parameters(function: str, scene: Scene) -> Iterator[str]:
         yield from code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
+#: Share of letters in common from which one parameter may be a misspelling of another.
+_PARAMETER_LIKENESS = 0.75
+
+
+def like_parameter(wanted: str, known: Iterable[str]) -> list[str]:
+    """Return the parameters that may be meant: similar ones, else those that are its beginning, as `sep` of `separator`."""
+    names = [name for name in known if name not in {"self", "cls"} and name[0] != "_"]
+    near = [name for name in near_misses(wanted, names) if similar(wanted, name, _PARAMETER_LIKENESS)]
+    begins = [name for name in names if len(name) > 2 and wanted.startswith(name)]
+    return near or [name for name in names if len(wanted) > 2 and name.startswith(wanted)] or begins
+
+
 def keyword_known(scene: Scene) -> Facts | None:
     """List the parameters of the function that was called, where none is like the one that it does not have."""
     match, node = KEYWORD.search(str(scene.error)), scene.node
-    if match is None or not isinstance(node, ast.Call) or called(node) not in {match[1], match[2]}:
+    if match is None or not isinstance(node, ast.Call):
+        return None
+    if called(node) not in {match[1], match[2]} and not asked_by_name(scene):
         return None
     known = [name for name in parameters(match[2], scene) if name not in {"self", "cls"} and name[0] != "_"]
-    if not known or match[3] in known or near_misses(match[3], known):
+    if not known or match[3] in known or like_parameter(match[3], known):
         return None
     more = f" and {len(known) - 10} more" if len(known) > 10 else ""
     facts = {

@@ -63,6 +63,8 @@ def missing_label(scene: Scene) -> Facts | None:
         "known": listed(axis, len(axis)),
         "count": f"{len(axis):,}",
     }
+    if is_series(owner) and type(wanted[0]) is str and owner.index.name == wanted[0]:
+        return complete({"about": "index_of_column", "owner": facts["owner"], "wanted": facts["wanted"]})
     if not facts["wanted"] or (not facts["known"] and len(axis)):
         return None
     if is_frame(owner) and (other := _other_axis(scene, owner, wanted)) is not None:
@@ -171,24 +173,30 @@ _POLARS = {
     "to_parquet": "write_parquet", "iterrows": "iter_rows", "itertuples": "iter_rows", "with_column": "with_columns",
     "agg": "select",
 }  # fmt: skip
+#: Methods of polars, of SQL and of R, and what pandas calls them.
+_PANDAS = {other: name for name, other in _POLARS.items() if other not in ("sort", "select", "cast", "map_rows")} | {
+    "order_by": "sort_values", "arrange": "sort_values", "cast": "astype", "unique": "drop_duplicates",
+    "mutate": "assign", "summarise": "agg", "summarize": "agg", "vstack": "concat", "is_null": "isna",
+    "write_excel": "to_excel", "write_json": "to_json", "to_dicts": "to_dict", "left_join": "merge",
+    "inner_join": "merge", "unnest": "explode", "to_list": "tolist",
+}  # fmt: skip
 
 
-def polars_attribute(scene: Scene) -> Facts | None:
-    """Say what polars calls a method of pandas."""
+def method_elsewhere(scene: Scene) -> Facts | None:
+    """Say what a table's library calls a method that the code knows by its name in another one."""
     owner, name = getattr(scene.error, "obj", None), getattr(scene.error, "name", None)
     node = next((n for n in scene.expressions() if isinstance(n, ast.Attribute) and n.attr == name), None)
-    if type(name) is not str or node is None or not of_package(owner, "polars"):
+    package = next((one for one in ("polars", "pandas") if of_package(owner, one)), "")
+    if type(name) is not str or node is None or not package:
         return None
-    facts = {"owner": scene.text(node.value), "wanted": f"`{name}`"}
-    if name in {"loc", "iloc", "at", "iat", "index", "ix", "set_index", "reset_index"}:
+    facts = {"owner": scene.text(node.value), "wanted": f"`{name}`", "package": package}
+    if package == "polars" and name in {"loc", "iloc", "at", "iat", "index", "ix", "set_index", "reset_index"}:
         return complete({**facts, "about": "polars_rows"})
-    found = _POLARS.get(name, "")
-    found = "map_elements" if name == "apply" and type(owner).__name__ != "DataFrame" else found
-    return (
-        complete({**facts, "about": "polars_method", "found": f"`{found}`"})
-        if hasattr(type(owner), found or "-")
-        else None
-    )
+    found = (_POLARS if package == "polars" else _PANDAS).get(name, "")
+    if package == "polars" and name == "apply" and type(owner).__name__ != "DataFrame":
+        found = "map_elements"
+    known = hasattr(type(owner), found or "-")
+    return complete({**facts, "about": "method_elsewhere", "found": f"`{found}`"}) if known else None
 
 
 _OTHER_COLUMNS = (
@@ -224,6 +232,8 @@ def other_column(scene: Scene) -> Facts | None:
         }
         if match["name"] in columns or not all(facts.values()):
             continue
+        if _joins_by(scene, match["name"]):
+            return {**facts, "about": "merge_key"}
         near = nearest(match["name"], columns)
         if near is None:
             return {**facts, "about": "column_missing"}
@@ -233,6 +243,13 @@ def other_column(scene: Scene) -> Facts | None:
             **near_label(near),
         }
     return None
+
+
+def _joins_by(scene: Scene, name: str) -> bool:
+    """Return whether the statement joins two tables by a column of that name."""
+    calls = (one for one in scene.expressions() if isinstance(one, ast.Call))
+    keys = (k.value for call in calls if getattr(call.func, "attr", "") == "join" for k in call.keywords if k.arg == "on")
+    return any(isinstance(key, ast.Constant) and key.value == name for key in keys)
 
 
 def past_end(scene: Scene) -> Facts | None:

@@ -26,6 +26,9 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     named: list[ast.Attribute | ast.Name] = [*site.nodes(ast.Attribute), *site.nodes(ast.Name)]
     named = [one for one in named if getattr(source.parents[one], "func", None) is not one]
     in_brackets = site.failure is not None and "subscriptable" in site.failure.evalue
+    if in_brackets and site.marked is not None:
+        asked = [one.value for one in site.nodes(ast.Subscript)[:1]]
+        named = [one for one in named if one in asked] or named
     parts = [one for one in named if isinstance(one, ast.Attribute)]
     for node in named:
         called = source.parents[node]
@@ -38,7 +41,7 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             start, end = source.span(node)
             inside = source.segment(called)[end - start :].strip()[1:-1]
             yield Proposal(f"`{name}` is a function; call it with parentheses.",
-                      source.replace(called, f"{name}({inside})"))  # fmt: skip
+                      source.replace(called, f"{source.segment(node)}({inside})"))  # fmt: skip
         elif isinstance(node, ast.Name) and own.get(name) == 0:
             yield Proposal(f"`{name}` is not called: add parentheses.", source.wrap(node, "", "()"))
         elif isinstance(node, ast.Attribute) and not in_brackets:
@@ -152,10 +155,9 @@ def _own(site: Site, name: str) -> Function | None:
 def _keyword(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong, function = match["name"], _own(site, match["function"])
     known = [arg.arg for arg in parameters(function)] if function else []
-    for call in _called(site, match["function"])[:1]:
-        given = next((k for k in call.keywords if k.arg == wrong), None)
-        if given is None:
-            continue
+    calls = [*_called(site, match["function"]), *site.nodes(ast.Call)]  # a library names what it calls in turn
+    named = [(call, given) for call in calls for given in call.keywords if given.arg == wrong]
+    for call, given in named[:1]:
         free = [name for name in known if name not in {k.arg for k in call.keywords}]
         near = site.near(wrong, free) or near_misses(wrong, free)
         rights = near or (free[len(call.args) :][:1] if function else [])
@@ -163,7 +165,7 @@ def _keyword(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             start = site.source.span(given)[0]
             edits = [Edit(start, start + len(wrong), right)]
             yield Proposal(
-                f"`{match['function']}` has no parameter `{wrong}`; it has `{right}`.",
+                f"`{called_name(call) or match['function']}` has no parameter `{wrong}`; it has `{right}`.",
                 edits,
                 less=0.05 * number,
             )

@@ -201,7 +201,7 @@ def told_edits(failure: Failure) -> Iterator[ToldEdit]:
             made = ToldEdit(
                 filled_in(piece, fields),
                 filled_in(instead, fields),
-                filled_in(text.fix, fields),
+                filled_in(text.fix, fields) or filled_in(text.what, fields),
                 text.name,
                 text.kind,
             )

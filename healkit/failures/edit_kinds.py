@@ -75,6 +75,8 @@ def kind_of(before: str, after: str, declared: EditKind | Literal[""] = "") -> E
         old, new = ast.parse(before), ast.parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return declared or "restructures"
+    if has_same_words(before, after):
+        return declared or "restructures"
     changes = list(_changes(old, new, ()))
     seen = [declared or "restructures", *_kinds(changes, declared)]
     return max(seen, key=_ORDER.__getitem__)
@@ -104,6 +106,18 @@ def is_misspelling(wrong: str, right: str) -> bool:
         return all(map(_is_near, ours, theirs))
     common = Counter(ours) & Counter(theirs)
     return not common and _is_near(_folded(wrong), _folded(right))
+
+
+def has_same_words(before: str, after: str) -> bool:
+    """Return whether two texts differ in brackets, capitals and marks inside of names alone.
+
+    What such an edit does to the data, its author wrote: `fill_na` fills in, and `map[codes]` maps.
+    """
+    return _letters(before) == _letters(after)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\s()\[\]_]+", "", text).casefold()
 
 
 def _is_near(one: str, other: str) -> bool:

@@ -168,7 +168,10 @@ def told_change(
                 if proposal.guard or proposal.less >= _GUESS:
                     break
                 changed = _without_imports(text, apply_edits(text, proposal.edits), defined)
-                if not may_be_a_fix(kind_of(text, changed, proposal.kind or ROWS[name].kind)):
+                kind = kind_of(text, changed, proposal.kind or ROWS[name].kind)
+                if kind == "assumes":
+                    break  # what is less likely than a question is no answer to it
+                if not may_be_a_fix(kind):
                     continue
                 if lines := _new_lines(text, changed):
                     return ToldChange(changed, lines, proposal.reason)

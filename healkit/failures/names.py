@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
 from healkit.failures.imports import FOREIGN_NAMES
 from healkit.failures.site import Proposal, Propose, Site
-from healkit.pysource.nodes import BUILTINS, Function, bound_names, first_statement, own_nodes, parameters
+from healkit.pysource.nodes import BUILTINS, Function, bound_names, first_statement, header_nodes, own_nodes, parameters
 
 
 def _loads(site: Site, name: str) -> list[ast.Name]:
@@ -43,7 +44,8 @@ def _binds(target: ast.expr, name: str) -> bool:
 
 def _near_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
-    names = [n for n in site.names() if n != name]
+    unbound = _bound_first(site)
+    names = [n for n in site.names() if n != name and n not in unbound]
     related = [
         n for n in names if len(name) > 2 and len(n) > 2 and (n.startswith(name) or name.startswith(n))
     ]
@@ -58,6 +60,19 @@ def _near_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(f"`{name}` is not defined; `{right}` is.", site.source.replace_all(wrong, right), less)
         if number >= 4:
             return
+
+
+def _bound_first(site: Site) -> set[str]:
+    """Return the names that have no value before the failing statement gives them one."""
+    if site.statement is None or not site.is_cell or site.function is not None:
+        return set()
+    made = {one.id for one in header_nodes(site.statement) if _is_stored(one)}
+    before = {one.id for one in site.all(ast.Name) if _is_stored(one) and one.lineno < site.statement.lineno}
+    return made - before - site.given.keys()
+
+
+def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _foreign_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

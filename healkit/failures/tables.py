@@ -340,7 +340,7 @@ def _other_key_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Name the key of each table where they have different names."""
     facts = site.failure.facts if site.failure else {}
     source = site.source
-    for call in _calls(site, "merge"):
+    for call in _calls(site, "merge", "join"):
         on = next((k for k in call.keywords if k.arg == "on"), None)
         if on is None or not isinstance(on.value, ast.Constant):
             continue

@@ -47,7 +47,7 @@ from healkit.crossing import snapshot_file
 from healkit.crossing.values import CannotCross
 from healkit.errors import HealError
 from healkit.failures.catalogue import explain
-from healkit.failures.edit_kinds import kind_of, may_be_a_fix, worse
+from healkit.failures.edit_kinds import has_same_words, kind_of, may_be_a_fix, worse
 from healkit.failures.fixes import told_change
 from healkit.healing.advisor import Advisor, Case, advisors_for
 from healkit.healing.advisors.simple import RulesAdvisor
@@ -143,7 +143,7 @@ def _freed(fix: CellFix) -> set[str]:
 
 def _with_evidence(fix: CellFix, seen: Evidence, support: tuple[str, ...]) -> CellFix:
     """Return an edit with what was measured of it: a loss of data makes it an edit that discards."""
-    lost = seen.lost
+    lost = () if has_same_words(fix.before, fix.code) else seen.lost
     if fix.kind == "migrates":  # what the successor fills in, the removed interface did
         lost = tuple(text for text in lost if not text.endswith("filled in."))
     kind = worse(fix.kind, "discards" if lost else "assumes" if seen.unsure else fix.kind)

@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import operator
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -61,6 +62,12 @@ _WORDED: dict[type, tuple[str, ...]] = {
 }
 #: How what stands for a hidden value begins.
 HIDDEN_MARK = "[REDACTED"
+_MARKS = re.compile(r"\[(?:REDACTED|CARD|EMAIL|IBAN|PHONE|SSN)\b")
+
+
+def is_masked(text: str) -> bool:
+    """Return whether something in a text stands for a value that was hidden."""
+    return _MARKS.search(text) is not None
 
 
 def sanitizer() -> Sanitizer:

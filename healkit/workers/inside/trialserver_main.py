@@ -334,6 +334,15 @@ def _harmless(name: str) -> bool:
     return parts[0] in sys.stdlib_module_names and not _PROGRAMS & {*parts} and parts[0] not in _LOUD
 
 
+def _read_no_maps() -> None:
+    """Let threadpoolctl ask the C library which libraries are loaded: scikit-learn uses it.
+
+    It reads `/proc/self/maps`, and of that the sandbox allows the server's own, not that of a fork.
+    """
+    if (threadpoolctl := sys.modules.get("threadpoolctl")) is not None:
+        threadpoolctl.__dict__["_HAS_PROCFS"] = False
+
+
 def main() -> None:
     """Lock down, preload, serve."""
     restrictions = msgspec.json.decode(
@@ -345,6 +354,7 @@ def main() -> None:
             importlib.import_module(name)
         except ImportError:  # a trial that needs it reports the error
             continue
+    _read_no_maps()
     bridge = socket.socket(fileno=restrictions.bridge_fd)
     os.set_inheritable(restrictions.bridge_fd, False)
     loop = TrialLoop(restrictions, bridge)
