@@ -116,6 +116,7 @@ def main() -> None:
     parts = {"start": pages, "scroll": scrolled, "fix": fixed}
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
+        os.environ["XDG_DATA_HOME"] = str(home / "share")  # what is made here is trusted there
         with served(home) as url, sync_playwright() as playwright:
             browser = playwright.chromium.launch_persistent_context(
                 home / "chromium", executable_path=shutil.which("chromium"), args=["--no-sandbox"]

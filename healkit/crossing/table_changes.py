@@ -19,7 +19,10 @@ _DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b")
 _MAKES_OTHER = frozenset((
     "shift", "diff", "pct_change", "rolling", "map", "where", "mask", "extract", "unstack", "pivot", "isin", "contains",
     "isna", "notna", "isnull", "notnull", "startswith", "endswith", "between", "duplicated", "eq", "ne", "gt", "lt",
-    "ge", "le", "transform", "cut", "qcut", "sign", "clip", "floor", "ceil",
+    "ge", "le", "transform", "cut", "qcut", "sign", "clip", "floor", "ceil", "add", "sub", "mul", "div", "truediv",
+    "floordiv", "mod", "pow",
+    "argsort", "argmin", "argmax", "rank", "value_counts", "count", "nunique", "size", "cumsum",
+    "cumprod", "cummax", "cummin", "describe", "agg", "aggregate", "apply", "digitize", "searchsorted",
 ))  # fmt: skip
 _Columns = dict[str, Any]
 #: What a sentence says without its numbers: the kind of change, where it is, and the value that it names.

@@ -23,9 +23,10 @@ from healkit.facts.scene import (
     shown,
     spoken,
 )
+from healkit.facts.values import is_number
 from healkit.plain_text import count
 
-_MATRIX_MAX = 200
+_MATRIX_MAX, _SCANNED_MAX = 200, 10_000
 
 
 def shape(value: object) -> str:
@@ -111,6 +112,24 @@ def _owner(scene: Scene) -> tuple[ast.expr | None, Any]:
         owner = scene.node.args[0]
         value = scene.value(owner)
     return owner, value
+
+
+def text_array(scene: Scene) -> Facts | None:
+    """Name the array of text that the code calculates with."""
+    for node in scene.expressions():
+        value = scene.value(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else UNREAD
+        if is_array(value) and value.dtype.kind in "UT" and value.size:
+            texts = value.ravel()[:_SCANNED_MAX].tolist()
+            facts = {"owner": scene.text(node), "value": shown(texts[0]), "instead": ""}
+            if all(map(is_number, texts)):
+                return complete(
+                    {
+                        **facts,
+                        "about": "text_array",
+                        "instead": f"`{scene.text(node).strip('`')}.astype(float)`",
+                    }
+                )
+    return None
 
 
 def axis(scene: Scene) -> Facts | None:
@@ -452,7 +471,12 @@ def not_fitted(scene: Scene) -> Facts | None:
     match = re.search(r"This (\w+) instance is not fitted yet", str(scene.error))
     if match is None or type(model).__name__ != match[1] or not named:
         return None
-    facts = {"about": "not_fitted", "owner": named, "model": f"`{match[1]}`", "method": f"`.{node.func.attr}`"}
+    facts = {
+        "about": "not_fitted",
+        "owner": named,
+        "model": f"`{match[1]}`",
+        "method": f"`.{node.func.attr}`",
+    }
     bare, part = named.strip("`"), scene.text(node.func)
     if node.func.attr == "transform" and hasattr(type(model), "fit_transform"):
         return {**facts, "about": "not_fitted_yet", "part": part, "instead": f"`{bare}.fit_transform`"}

@@ -24,7 +24,7 @@ from healkit.facts.scene import (
     own_dict,
     shown,
 )
-from healkit.facts.values import are_mixed, is_number
+from healkit.facts.values import cleaning_of, is_number
 from healkit.plain_text import count
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def number_text(scene: Scene) -> Facts | None:
         }
         told |= _why_no_number(text, node.func.id)
         readable = not isinstance(given, ast.Constant) and scene.value(given) == text
-        beside = _mixed(text, _looped_over(scene, given))
+        beside = _cleaning(text, _looped_over(scene, given))
         return {**told, **beside} if readable and all(told.values()) else beside or None
     owner = converted(scene)
     if is_frame(owner):
@@ -188,13 +188,14 @@ def _row_of(scene: Scene, owner: pd.Series[Any], text: str, about: str, more: Fa
         "value": shown(text),
         "count": count,
     }
-    beside = _mixed(text, owner.tolist()) if about == "row_not_number" else {}
+    beside = _cleaning(text, owner.tolist()) if about == "row_not_number" else {}
     return {**told, **more, **beside} if row else None
 
 
-def _mixed(text: str, others: Sequence[object]) -> Facts:
-    """Return the fact that no one cleaning makes numbers of all texts, where that is so."""
-    return {"mixed": "yes"} if others and are_mixed(text, others) else {}
+def _cleaning(text: str, others: Sequence[object]) -> Facts:
+    """Return which cleaning makes numbers of all texts, as a fact; empty where there are no others."""
+    found = cleaning_of(text, others) if others else ""
+    return {"cleaning": found} if found else {}
 
 
 def _looped_over(scene: Scene, node: ast.expr) -> list[Any]:
@@ -401,7 +402,7 @@ def not_numeric(scene: Scene) -> Facts | None:
                 "value": shown(owner.iloc[0] if other is None else other),
             }
             if all(facts.values()):
-                return facts
+                return {**facts, **_cleaning(other or "", owner.tolist()[:_SCANNED_MAX])}
         if is_frame(owner) and owner.columns.is_unique and len(owner):
             keys = grouping.get("keys")
             left_out = keys if type(keys) is list else [keys]
@@ -449,7 +450,13 @@ def operand_of_text(scene: Scene) -> Facts | None:
                 "other": scene.text(other),
                 "instead": f"`pd.{reader}({scene.text(side).strip('`')})`",
             }
-            return complete({**facts, "about": "operand_dates"} if times else facts)
+            found = [one for one in value.iloc[:_SCANNED_MAX].tolist() if type(one) is str]
+            bad = next((one for one in found if not is_number(one)), None)
+            if times or bad is None:
+                return complete({**facts, "about": "operand_dates"} if times else facts)
+            del facts["instead"]
+            facts |= {"about": "operand_mixed", "value": shown(bad)}
+            return complete({**facts, **_cleaning(bad, found)})
     return None
 
 

@@ -57,8 +57,14 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("UnicodeEncodeError", "", (documents.unencoded,)),
     ("ValueError", r"^time data '.*' does not match", (documents.time_format,)),
     ("ValueError", r"^unconverted data remains", (documents.time_rest,)),
+    ("ValueError TypeError", r"^Unknown format code|real number is required|an integer is required",
+     (standard.formatted,)),
+    ("TypeError UFuncTypeError _UFuncNoLoopError", r"resolved dtypes|not contain a loop|not supported for the input",
+     (arrays.text_array,)),
     ("TimeoutError", "", (documents.timed_out,)),
     ("RecursionError", "", (classes.recursion,)),
+    ("TypeError", r"arg 2 must be|is not iterable|is not callable|attribute name must be|as an integer",
+     (standard.exchanged,)),
     ("TypeError", r"in 'await' expression|can't be awaited", (classes.awaited,)),
     ("TypeError", r"'async for' requires", (classes.async_loop,)),
     ("TypeError", r"awaitable is required", (classes.passed_function,)),
@@ -407,6 +413,9 @@ def _attributes(value: object) -> Iterator[str]:
     """Yield the names in an object's and its classes' dicts, without running code of the object."""
     if type(value) is ModuleType:
         yield from (name for name in vars(value) if not name.startswith("_"))
+        return
+    if issubclass(type(value), type):
+        yield from (n for kind in type.mro(cast("type", value)) for n in vars(kind) if not n.startswith("_"))
         return
     try:
         own = object.__getattribute__(value, "__dict__")

@@ -8,13 +8,24 @@ import calendar
 import collections.abc
 import datetime
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any, cast
 
 from healkit.errors import near_misses
-from healkit.facts.scene import UNREAD, Facts, Scene, complete, is_array, listed, own_dict, plain, shown, similar
-from healkit.facts.values import MOVED_PARTS
+from healkit.facts.scene import (
+    UNREAD,
+    Facts,
+    Scene,
+    complete,
+    is_array,
+    listed,
+    own_dict,
+    plain,
+    shown,
+    similar,
+)
+from healkit.facts.values import MOVED_PARTS, is_number
 
 _PATTERN_MAX_CHARS = 60
 
@@ -303,6 +314,10 @@ def attribute(scene: Scene) -> Facts | None:
         return {**facts, "about": "super_init", "found": f"`{base}`"}
     if not is_own or not names:
         return None
+    if owner and any(
+        _is_local(made, name) for made in scene.all(ast.ClassDef) if made.name == type(value).__name__
+    ):
+        return {**facts, "about": "attribute_not_set", "right": f"`self.{name}`"}
     return {
         **facts,
         "about": "attribute_of_own",
@@ -663,6 +678,76 @@ def counted(scene: Scene) -> Facts | None:
     return complete({"about": "loop_over_number", "owner": scene.text(loop.iter)})
 
 
+#: Functions of two arguments that take a type, a function or a name in one place: function → place, test.
+_PLACES: dict[str, tuple[int, Callable[[Any], bool]]] = {
+    **dict.fromkeys(("isinstance", "issubclass"), (1, lambda value: issubclass(type(value), type))),
+    **dict.fromkeys(("map", "filter", "reduce"), (0, callable)),
+    **dict.fromkeys(("getattr", "hasattr", "delattr"), (1, lambda value: type(value) is str)),
+    "enumerate": (1, lambda value: type(value) is int),
+}
+
+
+def exchanged(scene: Scene) -> Facts | None:
+    """Say that two arguments stand in each other's place, where their values leave no doubt."""
+    node = scene.node
+    if not isinstance(node, ast.Call) or len(node.args) != 2 or node.keywords or called(node) not in _PLACES:
+        return None
+    place, fits = _PLACES[called(node)]
+    given = [_named_value(scene, one) for one in node.args]
+    if UNREAD in given or fits(given[place]) or not fits(given[1 - place]):
+        return None
+    function, first, second = (scene.text(one).strip("`") for one in (node.func, *node.args))
+    return complete(
+        {
+            "about": "arguments_exchanged",
+            "function": f"`{function}`",
+            "part": scene.text(node) if function and first and second else "",
+            "instead": f"`{function}({second}, {first})`",
+        }
+    )
+
+
+def _named_value(scene: Scene, node: ast.expr) -> Any:
+    """Return an expression's value, of a function or a type of Python's own too; else UNREAD."""
+    value = UNREAD if isinstance(node, ast.Starred) else scene.value(node)
+    if value is UNREAD and isinstance(node, ast.Name):
+        return vars(builtins).get(node.id, UNREAD)
+    return value
+
+
+def formatted(scene: Scene) -> Facts | None:
+    """Name the text that is written with a format for numbers."""
+    for node in scene.expressions():
+        given = [node.value] if isinstance(node, ast.FormattedValue) and node.format_spec is not None else []
+        if isinstance(node, ast.Call) and called(node) == "format":
+            given = node.args
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            given = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+        for one in given:
+            value = scene.value(one)
+            if type(value) is str and is_number(value):
+                owner = scene.text(one)
+                how = (
+                    "int"
+                    if re.fullmatch(r"\s*[-+]?\d+\s*", value) and re.search("'d'|^%d", str(scene.error))
+                    else "float"
+                )
+                facts = {"about": "text_formatted", "owner": owner, "value": shown(value)}
+                return complete({**facts, "instead": f"`{how}({owner.strip('`')})`" if owner else ""})
+    return None
+
+
+def _is_local(made: ast.ClassDef, name: str) -> bool:
+    """Return whether the `__init__` of a class gives a parameter to a local variable of its own name."""
+    for one in made.body:
+        if isinstance(one, ast.FunctionDef) and one.name == "__init__":
+            for set_ in one.body:
+                match set_:
+                    case ast.Assign(targets=[ast.Name(id=target)]) if target == name:
+                        return True
+    return False
+
+
 def command(scene: Scene) -> Facts | None:
     """Say that a program does not exist, where the code was about to start one."""
     name = getattr(scene.error, "filename", None)
@@ -713,7 +798,10 @@ def parameters(function: str, scene: Scene) -> Iterator[str]:
     found = called_by_name(function, scene)
     if found is None or found is UNREAD:
         found = getattr(builtins, function, getattr(list, function, None))
-    if type(found) in (BuiltinFunctionType, MethodDescriptorType):  # without a signature, its first lines show one
+    if type(found) in (
+        BuiltinFunctionType,
+        MethodDescriptorType,
+    ):  # without a signature, its first lines show one
         text = getattr(found, "__text_signature__", None) or str(found.__doc__).partition("\n\n")[0]
         yield from dict.fromkeys(re.findall(r"(\w+)=", text))
     if issubclass(type(found), type):
@@ -731,11 +819,14 @@ _PARAMETER_LIKENESS = 0.75
 
 
 def like_parameter(wanted: str, known: Iterable[str]) -> list[str]:
-    """Return the parameters that may be meant: similar ones, else those that are its beginning, as `sep` of `separator`."""
+    """Return the parameters that may be meant: similar ones, else those that begin it or that it begins."""
     names = [name for name in known if name not in {"self", "cls"} and name[0] != "_"]
     near = [name for name in near_misses(wanted, names) if similar(wanted, name, _PARAMETER_LIKENESS)]
     begins = [name for name in names if len(name) > 2 and wanted.startswith(name)]
-    return near or [name for name in names if len(wanted) > 2 and name.startswith(wanted)] or begins
+    begins = begins or [name for name in names if len(wanted) > 2 and name.startswith(wanted)]
+    words = set(wanted.split("_"))
+    alike = [name for name in names if words & set(name.split("_")) and len(name) > 2]
+    return near or begins or (alike if len(alike) == 1 else [])
 
 
 def keyword_known(scene: Scene) -> Facts | None:

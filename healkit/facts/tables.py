@@ -119,6 +119,10 @@ def column_attribute(scene: Scene) -> Facts | None:
         facts |= {"instead": f"`{named.strip('`')}.{kind}.{name}`", "value": shown(owner.iloc[0])}
         if name in members:
             return complete(facts)
+        if (method := nearest(name, (one for one in dir(type(owner)) if one[0] != "_"))) is not None:
+            right = f"`{method[0]}`"
+            facts = {"about": "name_similar", "owner": named or "the column", "wanted": f"`{name}`"}
+            return {**facts, "found": right, "right": right, "part": f"`{name}`", "known": ""}
         known = listed(owner.index, len(owner.index))
         return complete(
             {
@@ -190,7 +194,16 @@ def method_elsewhere(scene: Scene) -> Facts | None:
     if type(name) is not str or node is None or not package:
         return None
     facts = {"owner": scene.text(node.value), "wanted": f"`{name}`", "package": package}
-    if package == "polars" and name in {"loc", "iloc", "at", "iat", "index", "ix", "set_index", "reset_index"}:
+    if package == "polars" and name in {
+        "loc",
+        "iloc",
+        "at",
+        "iat",
+        "index",
+        "ix",
+        "set_index",
+        "reset_index",
+    }:
         return complete({**facts, "about": "polars_rows"})
     found = (_POLARS if package == "polars" else _PANDAS).get(name, "")
     if package == "polars" and name == "apply" and type(owner).__name__ != "DataFrame":
@@ -248,7 +261,13 @@ def other_column(scene: Scene) -> Facts | None:
 def _joins_by(scene: Scene, name: str) -> bool:
     """Return whether the statement joins two tables by a column of that name."""
     calls = (one for one in scene.expressions() if isinstance(one, ast.Call))
-    keys = (k.value for call in calls if getattr(call.func, "attr", "") == "join" for k in call.keywords if k.arg == "on")
+    keys = (
+        k.value
+        for call in calls
+        if getattr(call.func, "attr", "") == "join"
+        for k in call.keywords
+        if k.arg == "on"
+    )
     return any(isinstance(key, ast.Constant) and key.value == name for key in keys)
 
 

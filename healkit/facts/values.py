@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import pkgutil
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from healkit.errors import near_misses
 from healkit.facts.scene import (
     UNREAD,
     Facts,
@@ -21,6 +23,7 @@ from healkit.facts.scene import (
     listed,
     near_label,
     nearest,
+    own_dict,
     shown,
     similar,
 )
@@ -279,11 +282,12 @@ def missing_module(scene: Scene) -> dict[str, str] | None:
     parent, _, part = name.rpartition(".")
     if parent and parent in sys.modules:
         facts = {"about": "no_such_part", "owner": f"`{parent}`", "wanted": f"`{part}`"}
-        return (
-            {**facts, "about": "part_moved", "instead": f"`{MOVED_PARTS[name]}`"}
-            if name in MOVED_PARTS
-            else facts
-        )
+        if name in MOVED_PARTS:
+            return {**facts, "about": "part_moved", "instead": f"`{MOVED_PARTS[name]}`"}
+        places = own_dict(sys.modules[parent]).get("__path__", ())
+        parts = [one.name for one in pkgutil.iter_modules(list(places)) if one.name[0] != "_"]
+        near = [one for one in near_misses(part, parts, 1) if similar(part, one, 0.75)]
+        return {**facts, "about": "part_near", "found": f"`{near[0]}`"} if near else facts
     facts = {"wanted": f"`{name}`"}
     if name in PACKAGES:
         return {
@@ -334,14 +338,17 @@ def cleanings(text: str) -> Iterator[tuple[str, tuple[Step, ...]]]:
         yield "Remove everything that is not part of the number.", steps
 
 
-def are_mixed(text: str, others: Iterable[object]) -> bool:
-    """Return whether what cleans a text leaves one of the others that is not a number; missing values do not count."""
+def cleaning_of(text: str, others: Iterable[object]) -> str:
+    """Return the reason of the first of `cleanings` that makes numbers of a text and all others.
+
+    `none` where each leaves one that is not a number; empty where nothing cleans the text. Missing values do not count.
+    """
     texts = [one for one in others if type(one) is str and not is_number(one)]
-    every = [steps for _, steps in cleanings(text)]
-    return bool(every) and not any(
-        all(is_number(functools.reduce(lambda told, step: step.of(told), steps, one)) for one in texts)
-        for steps in every
-    )
+    every = list(cleanings(text))
+    for reason, steps in every:
+        if all(is_number(functools.reduce(lambda told, step: step.of(told), steps, one)) for one in texts):
+            return reason
+    return "none" if every else ""
 
 
 def is_number(text: str) -> bool:

@@ -152,6 +152,22 @@ def _trailing_comma(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"The comma made a tuple of `{name}`, and is removed.", edits)
 
 
+def _set_on_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Set an attribute on the object, where `__init__` gives its name to a local variable."""
+    facts = site.failure.facts if site.failure is not None else {}
+    name, kind = facts.get("wanted", "").strip("`"), facts.get("kind", "").strip("`")
+    classes = [one for one in site.all(ast.ClassDef) if one.name == kind] if name else []
+    made = [one for owner in classes for one in owner.body if isinstance(one, ast.FunctionDef)]
+    for function in (one for one in made if one.name == "__init__" and one.args.args):
+        for line in (one for one in function.body if isinstance(one, ast.Assign)):
+            target, first = line.targets[0], function.args.args[0].arg
+            if isinstance(target, ast.Name) and target.id == name:
+                edits = site.source.replace(target, f"{first}.{name}")
+                yield Proposal(
+                    f"`__init__` sets `{name}` as a local variable: write `{first}.{name}`.", edits
+                )
+
+
 #: By the names of their rows.
 FIXES: dict[str, Propose] = {
     "near_attribute": _near_attribute,
@@ -159,4 +175,5 @@ FIXES: dict[str, Propose] = {
     "dict_attribute": _dict_attribute,
     "near_length": _near_length,
     "trailing_comma": _trailing_comma,
+    "set_on_self": _set_on_self,
 }

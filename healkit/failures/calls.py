@@ -155,7 +155,10 @@ def _own(site: Site, name: str) -> Function | None:
 def _keyword(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong, function = match["name"], _own(site, match["function"])
     known = [arg.arg for arg in parameters(function)] if function else []
-    calls = [*_called(site, match["function"]), *site.nodes(ast.Call)]  # a library names what it calls in turn
+    calls = [
+        *_called(site, match["function"]),
+        *site.nodes(ast.Call),
+    ]  # a library names what it calls in turn
     named = [(call, given) for call in calls for given in call.keywords if given.arg == wrong]
     for call, given in named[:1]:
         free = [name for name in known if name not in {k.arg for k in call.keywords}]

@@ -116,6 +116,15 @@ def has_same_words(before: str, after: str) -> bool:
     return _letters(before) == _letters(after)
 
 
+def only_renames_attributes(before: str, after: str) -> bool:
+    """Return whether two texts differ in the names of attributes and methods alone."""
+    try:
+        changes = list(_changes(ast.parse(before), ast.parse(after), ()))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return all(isinstance(one.old, ast.Attribute) and _renamed(one) is not None for one in changes)
+
+
 def _letters(text: str) -> str:
     return re.sub(r"[\s()\[\]_]+", "", text).casefold()
 

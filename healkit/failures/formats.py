@@ -21,8 +21,12 @@ def _mapped(site: Site) -> list[ast.Call]:
 
 
 def mixed(site: Site) -> float:
-    """Return how much less likely a cleaning is where it does not make numbers of all texts beside the failing one."""
-    return 0.3 if site.failure is not None and site.failure.facts.get("mixed") else 0.0
+    """Return how much less likely a cleaning is where none makes numbers of all texts beside the failing one."""
+    return 0.3 if _facts(site).get("cleaning") == "none" else 0.0
+
+
+def _facts(site: Site) -> dict[str, str]:
+    return site.failure.facts if site.failure is not None else {}
 
 
 def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -33,7 +37,7 @@ def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         shown, base = source.segment(given), source.atom(given)
         # Digits after the point are lost in an integer, or were meant: that is for a person to say.
         whole = called_name(call) == "float" or not re.fullmatch(r"\s*-?\d+\.\d*[1-9]\d*\s*", text)
-        for reason, new in cleaned(text, base, shown):
+        for reason, new in cleaned(site, text, base, shown):
             yield Proposal(reason, source.replace(given, new), mixed(site), kind="" if whole else "assumes")
         if not whole:
             told = f"{text!r} has digits after its point: `float` keeps them."
@@ -49,12 +53,14 @@ def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def cleaned(text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
-    """Yield a reason and an expression that cleans the text so that it is a number."""
+def cleaned(site: Site, text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
+    """Yield a reason and an expression that cleans the text, and all others that are known, so that it is a number."""
+    wanted = _facts(site).get("cleaning", "none")
     if re.fullmatch(r"\s*-?\d+\.\d*\s*", text):
         yield f"{text!r} has a decimal point: convert it with `float` first.", f"float({shown})"
     for reason, steps in cleanings(text):
-        yield reason, base + "".join(f".{step.method}({', '.join(step.arguments)})" for step in steps)
+        if wanted in (reason, "none"):
+            yield reason, base + "".join(f".{step.method}({', '.join(step.arguments)})" for step in steps)
 
 
 def _empty_number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

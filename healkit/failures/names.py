@@ -11,7 +11,15 @@ from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
 from healkit.failures.imports import FOREIGN_NAMES
 from healkit.failures.site import Proposal, Propose, Site
-from healkit.pysource.nodes import BUILTINS, Function, bound_names, first_statement, header_nodes, own_nodes, parameters
+from healkit.pysource.nodes import (
+    BUILTINS,
+    Function,
+    bound_names,
+    first_statement,
+    header_nodes,
+    own_nodes,
+    parameters,
+)
 
 
 def _loads(site: Site, name: str) -> list[ast.Name]:

@@ -55,7 +55,9 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             is_number = not isinstance(left, ast.Constant) and _is_number(value_of(left, site.values))
             means: EditKind | Literal[""] = "assumes" if is_number and other in _NUMBERS else ""
             yield from _wrapped(site, right, "str", less=0.2 if is_number else 0.0, kind=means)
-            if (
+            if other in _NUMBERS and called_name(left) in _JOINS:
+                yield from _summed_column(site, left)
+            elif (
                 other in _NUMBERS
                 and left is not None
                 and not isinstance(left, ast.Constant | ast.BinOp | ast.JoinedStr)
@@ -83,7 +85,9 @@ def _unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]
         yield from _summed(site)
     for sides in _operations(site, sign):
         for side, kind, other in zip(sides, kinds, kinds[::-1], strict=True):
-            if kind == "str" and other in _NUMBERS:
+            if kind == "str" and other in _NUMBERS and called_name(side) in _JOINS:
+                yield from _summed_column(site, side)
+            elif kind == "str" and other in _NUMBERS:
                 first = "float" if other == "float" else "int"
                 yield from _wrapped(site, side, first)
                 yield from _wrapped(site, side, "int" if first == "float" else "float", less=0.05)
@@ -96,6 +100,24 @@ def _unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]
             elif kind == "str" and other == "str" and sign in {"-", "*", "/"} and side is sides[1]:
                 edits = [e for n in sides if n is not None for e in site.source.wrap(n, "float(", ")")]
                 yield Proposal("Convert both strings to numbers first.", edits)
+
+
+#: Calls that make one text of several: no number was meant by it.
+_JOINS = frozenset(("sum", "join", "cumsum"))
+
+
+def _summed_column(site: Site, call: ast.expr | None) -> Iterator[Proposal]:
+    """Convert the texts of a column before they are added up."""
+    pandas = site.module_name("pandas")
+    if (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and pandas
+        and call.func.attr != "join"
+    ):
+        edits = site.source.wrap(call.func.value, f"{pandas}.to_numeric(", ")")
+        reason = f"`{call.func.attr}` joins texts: convert `{site.source.segment(call.func.value)}` first."
+        yield Proposal(reason, edits, kind="converts")
 
 
 def _decimal(site: Site, side: ast.expr | None) -> Iterator[Proposal]:
@@ -167,10 +189,13 @@ def _compared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield from _wrapped(site, other, "str", less=0.15)
     for call in site.nodes(ast.Call):
         name = called_name(call)
-        if name in {"sorted", "min", "max", "sort"} and not any(k.arg == "key" for k in call.keywords):
+        if name in {"min", "max"} and len(call.args) > 1:
+            for one in (one for one in call.args if _is_number(value_of(one, site.values))):
+                yield from _wrapped(site, one, number, less=0.05)
+        elif name in {"sorted", "min", "max", "sort"} and not any(k.arg == "key" for k in call.keywords):
             for less, key in enumerate(("float", "str")):
                 edits = site.source.add_argument(call, f"key={key}")
-                yield Proposal(f"Compare all values as `{key}`.", edits, 0.2 + 0.1 * less)
+                yield Proposal(f"Compare all values as `{key}`.", edits, 0.2 + 0.1 * less, kind="assumes")
 
 
 def _joined(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.healing import Edit, EditKind
 from healkit.errors import near_misses
 from healkit.facts.tables import GONE
 from healkit.failures.catalogue import told_edits
@@ -578,7 +578,8 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         elif not any(keyword.arg == "errors" for keyword in call.keywords):
             yield Proposal(reason, source.add_argument(call, "errors='coerce'"), less=0.1)
 
-    for node in site.nodes(ast.expr) if facts.get("about") == "calculated_mixed" else ():
+    about = facts.get("about")
+    for node in site.nodes(ast.expr) if about in ("calculated_mixed", "operand_mixed") else ():
         if source.segment(node) == facts["owner"].strip("`"):
             for number, (reason, text) in enumerate(_cleaned_column(site, node, value)):
                 edits = source.replace(node, f"{text}.astype(float)")
@@ -587,7 +588,7 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def _cleaned_column(site: Site, column: ast.expr, value: str) -> Iterator[tuple[str, str]]:
     """Yield what removes from a column of text all that is not part of a number in such a value, with the reason."""
-    for reason, text in cleaned(value, f"{site.source.atom(column)}.str", site.source.segment(column)):
+    for reason, text in cleaned(site, value, f"{site.source.atom(column)}.str", site.source.segment(column)):
         chained = re.sub(r"\)\.(replace|lstrip|rstrip)", r").str.\1", text)
         if ".str." in chained:
             yield reason, chained
@@ -634,6 +635,10 @@ def _one_row(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("For one row, put the dict into a list.", edits)
 
 
+#: Lines above a table at most, and the arguments that leave some out.
+_PROSE_MAX_LINES, _SKIPS = 20, frozenset(("skiprows", "header", "names"))
+
+
 def _read_with(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Tell `read_csv` the separator that the file has, or the row that has the names of the columns."""
     facts = site.failure.facts if site.failure is not None else {}
@@ -648,6 +653,63 @@ def _read_with(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             if given is not None and told == "header=0":  # as it is without
                 edits = source.remove_argument(call, given)
             yield Proposal(reason, edits)
+
+
+def _header_above(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Read a file whose header is looked for too low with the names of its first line."""
+    for call in site.all(ast.Call):
+        for given in call.keywords if called_name(call) == "read_csv" else ():
+            low = (
+                isinstance(given.value, ast.Constant) and type(given.value.value) is int and given.value.value
+            )
+            if given.arg in ("header", "skiprows") and low:
+                reason = (
+                    f"Without `{site.source.segment(given)}`, the columns have the names of the first line."
+                )
+                yield Proposal(reason, site.source.remove_argument(call, given))
+
+
+def _skip_lines(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Leave out the lines of prose above a table: each has one field, and the table has more."""
+    line = int(match["line"])
+    for call in _calls(site, "read_csv"):
+        if (
+            match["expected"] == "1"
+            and 3 <= line <= _PROSE_MAX_LINES
+            and not {k.arg for k in call.keywords} & _SKIPS
+        ):
+            reason = f"The {line - 1} lines before line {line} may be no part of the table."
+            yield Proposal(reason, site.source.add_argument(call, f"skiprows={line - 1}"))
+
+
+def _other_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Use an axis that there is, or the one along which the arrays fit."""
+    missing = "concatenation axis" not in match.string
+    dimension = re.search(r"array of dimension (\d+)", match.string)
+    for call in site.nodes(ast.Call)[:1]:
+        given = next((k for k in call.keywords if k.arg == "axis"), None)
+        number = _number_of(given.value) if given is not None else 0
+        if number is None or (given is None and missing):
+            continue
+        for axis in range(int(dimension[1]) if dimension is not None else 2):
+            if axis != number:
+                text = f"axis={axis}"
+                edits = (
+                    site.source.add_argument(call, text)
+                    if given is None
+                    else site.source.replace(given, text)
+                )
+                kind: EditKind = "assumes" if missing else "restructures"
+                yield Proposal(f"Along axis {axis}, it runs.", edits, less=0.01 * axis, kind=kind)
+
+
+def _number_of(node: ast.expr) -> int | None:
+    """Return a whole number that the code writes; None for anything else."""
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if type(value) is int else None
 
 
 def _renamed_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -707,6 +769,8 @@ def _column_as_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Make text of the numbers of a column before they are joined with a text."""
     source = site.source
     for node in [n for n in site.nodes(ast.BinOp) if isinstance(n.op, ast.Add)]:
+        if _number_of(node.left) is not None or _number_of(node.right) is not None:
+            continue  # no text is meant
         sides = [
             side
             for side in (node.left, node.right)
@@ -795,6 +859,9 @@ FIXES: dict[str, Propose] = {
     "one_row": _one_row,
     "separator": _read_with,
     "header": _read_with,
+    "header_above": _header_above,
+    "skip_lines": _skip_lines,
+    "other_axis": _other_axis,
     "renamed_column": _renamed_column,
     "both_key_names": _both_key_names,
     "reshape_free": _reshape_free,

@@ -47,7 +47,7 @@ from healkit.crossing import snapshot_file
 from healkit.crossing.values import CannotCross
 from healkit.errors import HealError
 from healkit.failures.catalogue import explain
-from healkit.failures.edit_kinds import has_same_words, kind_of, may_be_a_fix, worse
+from healkit.failures.edit_kinds import has_same_words, kind_of, may_be_a_fix, only_renames_attributes, worse
 from healkit.failures.fixes import told_change
 from healkit.healing.advisor import Advisor, Case, advisors_for
 from healkit.healing.advisors.simple import RulesAdvisor
@@ -143,7 +143,8 @@ def _freed(fix: CellFix) -> set[str]:
 
 def _with_evidence(fix: CellFix, seen: Evidence, support: tuple[str, ...]) -> CellFix:
     """Return an edit with what was measured of it: a loss of data makes it an edit that discards."""
-    lost = () if has_same_words(fix.before, fix.code) else seen.lost
+    is_spelling = fix.kind == "renames" and only_renames_attributes(fix.before, fix.code)
+    lost = () if is_spelling or has_same_words(fix.before, fix.code) else seen.lost
     if fix.kind == "migrates":  # what the successor fills in, the removed interface did
         lost = tuple(text for text in lost if not text.endswith("filled in."))
     kind = worse(fix.kind, "discards" if lost else "assumes" if seen.unsure else fix.kind)
@@ -183,10 +184,9 @@ class CellHealing:
         if advice is not None and advice.reruns:
             cells = tuple(step.label for step in advice.steps)
             return self._report("rerun", f"{advice.sentence} {advice.todo}", cells=cells)
-        if advice is not None and advice.kind not in ("near", "import"):
-            return self._report(
-                "not_cured", advice.sentence
-            )  # the cause is known, and is no mistake in the text
+        is_mistake = cell.failure.facts.get("about") == "name_of_class"  # the name lacks its `self.`
+        if advice is not None and advice.kind not in ("near", "import") and not is_mistake:
+            return self._report("not_cured", advice.sentence)
         advisors_for(self._asked(), self._hk.config)  # an unknown name is an error, whatever comes below
         self._folder = background.loop.wait_for(self._snapshots()) / f"{time.time_ns():x}"
         self._folder.mkdir(mode=0o700)

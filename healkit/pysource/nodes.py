@@ -31,9 +31,9 @@ def parameters(function: Function | ast.Lambda) -> list[ast.arg]:
     return named + [arg for arg in (args.vararg, args.kwarg) if arg is not None]
 
 
-def called_name(call: ast.Call) -> str:
+def called_name(call: ast.AST | None) -> str:
     """Return the name of the function or method that is called; empty for any other expression."""
-    func = call.func
+    func = getattr(call, "func", None)
     return func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
 
 

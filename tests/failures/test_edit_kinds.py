@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from healkit.failures.edit_kinds import is_misspelling, kind_of, may_be_a_fix
+from healkit.failures.edit_kinds import has_same_words, is_misspelling, kind_of, may_be_a_fix
 
 pytestmark = pytest.mark.requirement("MEAN-1")
 
@@ -79,3 +79,23 @@ def test_a_misspelt_name_has_other_letters_and_not_other_words(
     wrong: str, right: str, misspelt: bool
 ) -> None:
     assert is_misspelling(wrong, right) is misspelt
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("orders.fill_na(0)", "orders.fillna(0)", True),
+        ("survey['answer'].map[codes]", "survey['answer'].map(codes)", True),
+        ("a == 1 & b == 2", "(a == 1) & (b == 2)", True),
+        ("orders.fill(0)", "orders.fillna(0)", False),
+        ("a - b", "a + b", False),
+        ("orders.mean()", "orders.mean(axis=1)", False),
+    ],
+)
+def test_an_edit_of_brackets_and_marks_alone_keeps_all_words(before: str, after: str, *, same: bool) -> None:
+    assert has_same_words(before, after) is same
+
+
+def test_what_the_author_wrote_is_not_invented() -> None:
+    assert kind_of("orders.fill_na(0)", "orders.fillna(0)", "renames") == "renames"
+    assert kind_of("orders.fil(0)", "orders.fillna(0)", "renames") != "renames"

@@ -83,6 +83,16 @@ def test_a_successor_with_other_arguments_is_named_and_not_written(tmp_path: Pat
          "select(birds.c.species)"),
         ("import polars as pl\nlake = pl.DataFrame({'depth': [3]})\nlake.sort('depth', reverse=True)\n",
          "lake.sort('depth', descending=True)"),
+        ("import pandas as pd\nlake = pd.DataFrame({'day': [1], 'depth': [3]})\nlake.pivot_table(index='day', valuse='depth')\n",
+         "lake.pivot_table(index='day', values='depth')"),
+        ("max(['aa', 'b'], keyy=len)\n", "max(['aa', 'b'], key=len)"),
+        ("import pandas as pd\npd.read_csv('lakes.csv', separator=';')\n", "pd.read_csv('lakes.csv', sep=';')"),
+        ("import pandas as pd\nlake = pd.DataFrame({'kind': ['a']})\nlake['kind'].map[{'a': 1}]\n",
+         "lake['kind'].map({'a': 1})"),
+        ("import polars as pl\nlakes = pl.DataFrame({'lake_id': [1]})\nkm = pl.DataFrame({'lake': [1], 'km': [2]})\nlakes.join(km, on='lake')\n",
+         "lakes.join(km, left_on='lake_id', right_on='lake')"),
+        ("import pandas as pd\nlake = pd.DataFrame({'depth': [3]})\nlake.order_by('depth')\n",
+         "lake.sort_values('depth')"),
     ],
 )  # fmt: skip
 def test_the_live_object_names_what_is_meant(code: str, right: str, tmp_path: Path) -> None:

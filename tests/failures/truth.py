@@ -113,6 +113,7 @@ def untrue(texts: Iterable[str], code: str, names: dict[str, Any], message: str)
     told = " ".join([code, plain_code, wide_code, message, *known_values(names), *imported_names(code)])
     mine = set(_NAME.findall(told))
     owners = [one for used, parts in _LIBRARIES.items() if used & mine for one in parts]
+    owners += [type(value) for value in names.values()]
     known = library_words() | {name for owner in owners for name in dir(owner)} | mine | set(PACKAGES)
     wrong = []
     for text in texts:
