@@ -401,6 +401,18 @@ def not_numeric(scene: Scene) -> Facts | None:
                 "dtype": f"`{owner.dtype}`",
                 "value": shown(owner.iloc[0] if other is None else other),
             }
+            if not facts["owner"] and other is None and (table := _table_of(scene, owner)):
+                column = f"{table.strip('`')}[{owner.name!r}]"
+                instead = f"`{table.strip('`')}.assign(**{{{owner.name!r}: pd.to_numeric({column})}})`"
+                return complete(
+                    {
+                        **facts,
+                        "about": "grouped_text",
+                        "owner": f"`{column}`",
+                        "part": table,
+                        "instead": instead,
+                    }
+                )
             if all(facts.values()):
                 return {**facts, **_cleaning(other or "", owner.tolist()[:_SCANNED_MAX])}
         if is_frame(owner) and owner.columns.is_unique and len(owner):
@@ -417,6 +429,15 @@ def not_numeric(scene: Scene) -> Facts | None:
                 }
                 return {**facts, "first": shown(texts[0])} if value else None
     return None
+
+
+def _table_of(scene: Scene, column: pd.Series[Any]) -> str:
+    """Return the name of the table in the failing statement that a column is of; empty where that is not certain."""
+    for node in scene.expressions():
+        table = scene.value(node) if isinstance(node, ast.Name) else UNREAD
+        if is_frame(table) and type(column.name) is str and column.name in table.columns:
+            return scene.text(node) if len(table) == len(column) else ""
+    return ""
 
 
 def _is_text(column: pd.Series[Any]) -> bool:

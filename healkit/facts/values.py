@@ -346,7 +346,10 @@ def cleaning_of(text: str, others: Iterable[object]) -> str:
     texts = [one for one in others if type(one) is str and not is_number(one)]
     every = list(cleanings(text))
     for reason, steps in every:
-        if all(is_number(functools.reduce(lambda told, step: step.of(told), steps, one)) for one in texts):
+        cleaned = (functools.reduce(lambda told, step: step.of(told), steps, one) for one in texts)
+        # `0,5` without its comma is a number as well, and another one.
+        alike = all(reason in dict(cleanings(one)) for one in texts if "," in one)
+        if alike and all(map(is_number, cleaned)):
             return reason
     return "none" if every else ""
 

@@ -112,6 +112,10 @@ def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 edits = source.insert_before(source.tree.body[0], f"from builtins import {name}")
                 reason = f"A variable `{name}` hides the built-in function; the import brings it back."
                 yield Proposal(reason, edits, kind="restores")
+                edits = source.insert_before(source.tree.body[0], "import builtins")
+                edits += source.replace(call.func, f"builtins.{name}")
+                reason = f"A variable `{name}` hides the built-in function, which `builtins` has."
+                yield Proposal(reason, edits, less=0.01, kind="restores")
         if len(call.args) == 1 and kind in _INDEXED and not call.keywords:
             text = f"{source.segment(call.func)}[{source.segment(call.args[0])}]"
             yield Proposal(

@@ -97,17 +97,23 @@ def _unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]
                 yield from _wrapped(site, side, "set")
             elif kind == "float" and other.endswith("Decimal"):
                 yield from _decimal(site, side)
+            elif kind == "str" and other == "str" and _JOINS & {*map(called_name, sides)}:
+                made = [
+                    edit for one in sides for proposal in _summed_column(site, one) for edit in proposal.edits
+                ]
+                if made and side is sides[1]:
+                    yield Proposal("Both are texts: convert the columns first.", made, kind="converts")
             elif kind == "str" and other == "str" and sign in {"-", "*", "/"} and side is sides[1]:
                 edits = [e for n in sides if n is not None for e in site.source.wrap(n, "float(", ")")]
                 yield Proposal("Convert both strings to numbers first.", edits)
 
 
-#: Calls that make one text of several: no number was meant by it.
-_JOINS = frozenset(("sum", "join", "cumsum"))
+#: Calls that make one text of several, or choose one by its letters: it is no number that was meant.
+_JOINS = frozenset(("sum", "join", "cumsum", "max", "min"))
 
 
 def _summed_column(site: Site, call: ast.expr | None) -> Iterator[Proposal]:
-    """Convert the texts of a column before they are added up."""
+    """Convert the texts of a column before they are added up or compared."""
     pandas = site.module_name("pandas")
     if (
         isinstance(call, ast.Call)
@@ -116,7 +122,9 @@ def _summed_column(site: Site, call: ast.expr | None) -> Iterator[Proposal]:
         and call.func.attr != "join"
     ):
         edits = site.source.wrap(call.func.value, f"{pandas}.to_numeric(", ")")
-        reason = f"`{call.func.attr}` joins texts: convert `{site.source.segment(call.func.value)}` first."
+        reason = (
+            f"`{call.func.attr}` is that of texts: convert `{site.source.segment(call.func.value)}` first."
+        )
         yield Proposal(reason, edits, kind="converts")
 
 
