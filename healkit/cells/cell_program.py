@@ -350,7 +350,7 @@ class _Builder:
                 if not self._source(name):
                     self._refuse(name, f"the source of `{name}` is not known")
             case RemoteValue("value", why):
-                if not self._made_again(name):
+                if not self._imported(name, value) and not self._made_again(name):
                     self._refuse(name, why)
 
     def _refuse(self, name: str, why: str) -> None:
@@ -371,6 +371,18 @@ class _Builder:
                 self.require(part.id)
         self._copy(run, node)
         return True
+
+    def _imported(self, name: str, value: object) -> bool:
+        """Import an object of a library's module as the notebook did; return whether that gives it."""
+        match self._definition(name, ast.ImportFrom):
+            case (_, ast.ImportFrom(module=str(module), names=names, level=0)):
+                for alias in names:
+                    same = getattr(sys.modules.get(module), alias.name, None) is value
+                    if same and (alias.asname or alias.name) == name:
+                        line = f"from {module} import {alias.name}"
+                        self.imports[line + (f" as {name}" if alias.asname else "")] = None
+                        return True
+        return False
 
     def _copy(self, run: CellRun, node: ast.stmt) -> None:
         first, last = _first_line(node), node.end_lineno or node.lineno

@@ -46,7 +46,9 @@ def write(folder: Path, named: Mapping[str, Any], limit_bytes: int | None = None
     descriptor = os.open(folder / _CONTENTS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         contents = _Written(descriptor, str(folder / _CONTENTS))
-        encoded, _ = values.encode(dict(named), contents, limit_bytes=limit_bytes)
+        encoded, notes = values.encode(dict(named), contents, limit_bytes=limit_bytes)
+        if notes:  # of another type, it would fail in another way
+            raise values.CannotCross(*notes[0].split(": ", 1))
         os.ftruncate(descriptor, regions.size_of(contents.places))
     finally:
         os.close(descriptor)

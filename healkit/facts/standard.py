@@ -8,6 +8,7 @@ import calendar
 import collections.abc
 import datetime
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any, cast
@@ -27,7 +28,7 @@ from healkit.facts.scene import (
 )
 from healkit.facts.values import MOVED_PARTS, is_number
 
-_PATTERN_MAX_CHARS = 60
+_PATTERN_MAX_CHARS, _ITEMS_MAX = 60, 10_000
 
 
 # Regular expressions
@@ -371,6 +372,17 @@ def _of_items(scene: Scene, value: Any, name: str, node: ast.Attribute, facts: F
     """Say that the items have the attribute, or that a comma has made a tuple of the value."""
     if not len(value) or (is_array(value) and value.dtype != object):
         return None if is_array(value) else _of_other_type(value, name, facts)
+    numbers = not is_array(value) and all(type(one) in {int, float} for one in value[:_ITEMS_MAX])
+    numpy = sys.modules.get("numpy")
+    module = next((name for name, one in scene.frame.f_globals.items() if one is numpy), "")
+    if numbers and numpy is not None and module and hasattr(numpy.ndarray, name):
+        instead = f"{module}.array({facts['owner'].strip('`')})"
+        return {
+            **facts,
+            "about": "list_for_array",
+            "part": f"{facts['owner'][:-1]}.{name}`",
+            "right": f"`{instead}.{name}`",
+        }
     item = value[(0,) * value.ndim] if is_array(value) else value[0]
     if name not in _names_of(type(item)) | set(own_dict(item)):
         return None if is_array(value) else _of_other_type(value, name, facts)

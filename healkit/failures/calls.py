@@ -37,6 +37,12 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         name = node.attr if isinstance(node, ast.Attribute) else node.id
         if isinstance(node, ast.Attribute) and (name in methods or own.get(name) == 1):
             yield Proposal(f"`.{name}` is not called: add parentheses.", source.wrap(node, "", "()"))
+            if in_brackets and isinstance(called, ast.Subscript):
+                inside = source.text[source.span(node)[1] : source.span(called)[1]].strip()[1:-1]
+                text = f"{source.segment(node)}({inside})"
+                yield Proposal(
+                    f"`{name}` is called with parentheses.", source.replace(called, text), less=0.02
+                )
         elif isinstance(called, ast.Subscript) and called.value is node and (name in own or name in BUILTINS):
             start, end = source.span(node)
             inside = source.segment(called)[end - start :].strip()[1:-1]
@@ -116,8 +122,9 @@ def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 edits += source.replace(call.func, f"builtins.{name}")
                 reason = f"A variable `{name}` hides the built-in function, which `builtins` has."
                 yield Proposal(reason, edits, less=0.01, kind="restores")
-        if len(call.args) == 1 and kind in _INDEXED and not call.keywords:
-            text = f"{source.segment(call.func)}[{source.segment(call.args[0])}]"
+        many = len(call.args) > 1 and kind in ("numpy.ndarray", "DataFrame")
+        if (len(call.args) == 1 or many) and kind in _INDEXED and not call.keywords:
+            text = f"{source.segment(call.func)}[{', '.join(map(source.segment, call.args))}]"
             yield Proposal(
                 f"Use square brackets to look something up in a {kind}.", source.replace(call, text), 0.05
             )

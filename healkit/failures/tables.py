@@ -323,7 +323,8 @@ def _index_as_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         if node.slice is asked[0]:
             text = f"{source.segment(node.value)}.index"
-            yield Proposal(f"`{key}` is the index here.", source.replace(node, text), less=0.02)
+            less = 0.04 if site.failure and site.failure.facts.get("about") == "index_of_column" else 0.02
+            yield Proposal(f"`{key}` is the index here.", source.replace(node, text), less=less)
         made = node.value
         while not isinstance(made, ast.Call) and (values := site.made(made)) and values[-1] is not made:
             made = values[-1]

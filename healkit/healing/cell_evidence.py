@@ -227,7 +227,7 @@ def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
     Only a name whose kind, or whose columns, changed has been overwritten, which is measured. Where other cells read
     the new value as a whole, a person has to say which is meant.
     """
-    wanted = set(free_names(cell.run.source)) - dataflow_of(cell.run.source).bound.keys()
+    wanted = set(free_names(cell.run.source))
     source = Source(program.code)
     for statement in reversed(source.tree.body):
         segment, line = program.cell_at(statement.lineno) or (program.segments[-1], 0)

@@ -358,7 +358,7 @@ def explanation(execution: ExecutionData, defined: Collection[str] = ()) -> Expl
     if failure is None:
         return None
     told = explained(failure, place(execution), execution.code or "", defined)
-    if cleaning.is_masked(told.code):
+    if cleaning.has_secret(told.code):
         told = dataclasses.replace(told, code="")  # run as it is shown, it would change the data
     return told.of_cell() if execution.origin == "cell" else told
 
