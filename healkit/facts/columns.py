@@ -7,6 +7,7 @@ import datetime
 import itertools
 import math
 import re
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -478,6 +479,23 @@ def operand_of_text(scene: Scene) -> Facts | None:
             del facts["instead"]
             facts |= {"about": "operand_mixed", "value": shown(bad)}
             return complete({**facts, **_cleaning(bad, found)})
+    return None
+
+
+def polars_text(scene: Scene) -> Facts | None:
+    """Name the column of polars whose text is calculated with, where all of it is numbers."""
+    for node in scene.expressions():
+        value = scene.value(node)
+        if not is_kind(value, "polars", "Series") or str(value.dtype) != "String":
+            continue
+        texts = [one for one in value.head(_SCANNED_MAX).to_list() if one is not None]
+        if texts and all(map(is_number, texts)):
+            whole = all(re.fullmatch(r"\s*[-+]?\d+\s*", one) for one in texts)
+            module = next((n for n, one in scene.frame.f_globals.items() if one is sys.modules["polars"]), "")
+            owner, kind = scene.text(node), "Int64" if whole else "Float64"
+            instead = f"`{owner.strip('`')}.cast({module}.{kind})`" if module and owner else ""
+            facts = {"about": "polars_text", "owner": owner, "value": shown(texts[0]), "instead": instead}
+            return complete(facts)
     return None
 
 

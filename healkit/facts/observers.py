@@ -110,6 +110,8 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("ValueError", r"Unable to parse string", (columns.to_numeric,)),
     ("ValueError DateParseError", r"time data|out of range for month|month must be", (columns.to_datetime,)),
     ("TypeError", r"tz-|offset-naive|Invalid comparison between dtype=datetime64", (columns.zones,)),
+    ("InvalidOperationError TypeError", r"not supported for dtype `str`|Series of dtype: String|'NoneType' and",
+     (columns.polars_text,)),
     ("TypeError", r"agg function failed|to numeric|does not support|Cannot perform", (columns.not_numeric,)),
     ("TypeError", r"not supported for dtype|unsupported operand|can only concatenate", (columns.operand_of_text,)),
     ("TypeError", r"Can only string multiply|comparison between dtype=(?:str|object)", (columns.operand_of_text,)),

@@ -264,6 +264,8 @@ def _item(owner: Any, key: object) -> Any:
         return owner[key] if -len(owner) <= key < len(owner) else UNREAD
     if is_frame(owner) and type(key) is str and owner.columns.is_unique and key in owner.columns:
         return owner[key]
+    if is_kind(owner, "polars", "DataFrame") and type(key) is str and key in owner.columns:
+        return owner[key]
     if (
         is_frame(owner)
         and type(key) is list

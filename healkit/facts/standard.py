@@ -608,8 +608,35 @@ def unpacked(scene: Scene) -> Facts | None:
         value, text = scene.value(statement.value), scene.text(statement.value)
         names = len(statement.targets[0].elts)
         starred = any(isinstance(one, ast.Starred) for one in statement.targets[0].elts)
+        if not starred and (other := _split_by_another(scene, statement.value, names)) is not None:
+            return other
         if type(value) in {list, tuple, dict, set, str} and text and not starred and len(value) != names:
             return {"about": "unpack_count", "owner": text, "size": str(len(value)), "names": str(names)}
+    return None
+
+
+def _split_by_another(scene: Scene, node: ast.expr, names: int) -> Facts | None:
+    """Say at which other sign a text has as many parts as there are names."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr="split"), args=[ast.Constant(value=str(sign))]):
+            value = scene.value(owner)
+            for other in (";", ",", "\t", "|", ":", " "):
+                if type(value) is str and other != sign and value.count(other) == names - 1:
+                    text = scene.text(owner).strip("`")
+                    facts = {
+                        "owner": f"`{text}`" if text else "",
+                        "value": shown(value),
+                        "part": scene.text(node),
+                    }
+                    written = repr(other)
+                    return complete(
+                        {
+                            **facts,
+                            "about": "split_by_another",
+                            "instead": f"`{text}.split({written})`",
+                            "sign": f"`{written}`",
+                        }
+                    )
     return None
 
 

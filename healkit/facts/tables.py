@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from healkit.facts.scene import (
@@ -43,8 +43,10 @@ _LISTS = (
     r"The following (?:id_vars or value_vars are not present|'?\w+'? labels are not).*?(?P<list>\[.+\])",
     r"dtype mappings argument\. '(?P<one>.+)' not found in columns",
 )
-_SEPARATORS = {";": "';'", "\t": "'\\t'", "|": "'|'"}
+_SEPARATORS = {";": "';'", "\t": "'\\t'", "|": "'|'", ",": "','"}
 _LABELS_MAX = 2000
+#: There are hundreds of methods, and one is always a little similar.
+_METHOD_LIKENESS = 0.8
 #: Number of callers among which `apply` of a table is looked for.
 _FRAMES_MAX = 12
 
@@ -69,6 +71,8 @@ def missing_label(scene: Scene) -> Facts | None:
         return None
     if is_frame(owner) and (other := _other_axis(scene, owner, wanted)) is not None:
         return {**facts, **other}
+    if is_series(owner) and (other := _reduced_along(scene, wanted[0])) is not None:
+        return {**facts, **other}
     if any(one in axis for one in wanted):
         return None  # another axis was searched
     if is_series(owner) and (applied := _applied(scene, wanted[0])) is not None:
@@ -85,6 +89,17 @@ def _other_axis(scene: Scene, owner: pd.DataFrame, wanted: list[Any]) -> Facts |
         named = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
         if keyword.arg == "axis" and named in others and (part := scene.text(keyword)):
             return {"about": "axis_other", "part": part, "instead": f"`axis={others[named]!r}`"}
+    return None
+
+
+def _reduced_along(scene: Scene, wanted: object) -> Facts | None:
+    """Return the axis of the call that made a series of a table, where the table has the label along the other one."""
+    node = scene.node.value if isinstance(scene.node, ast.Subscript) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        table = scene.value(node.func.value)
+        for keyword in node.keywords if is_frame(table) and wanted in table.columns else ():
+            if keyword.arg == "axis" and getattr(keyword.value, "value", None) in (1, "columns"):
+                return {"about": "axis_other", "part": scene.text(keyword), "instead": "`axis=0`"}
     return None
 
 
@@ -138,7 +153,10 @@ def column_attribute(scene: Scene) -> Facts | None:
     if name in GONE:
         return {**facts, "about": "method_gone", "kind": f"a {type(owner).__name__}"}
     found = nearest(name, owner.columns)
+    if is_frame(owner) and (one := one_name(name, owner.columns.tolist(), "sep")) is not None:
+        return {**facts, **one}
     method = nearest(name, (one for one in dir(type(owner)) if one[0] != "_"))
+    method = method if method is not None and closeness(name, method[0]) >= _METHOD_LIKENESS else None
     if method is not None and (found is None or closeness(name, method[0]) > closeness(name, found[0])):
         right = f"`{method[0]}`"
         return {
@@ -247,6 +265,21 @@ def other_column(scene: Scene) -> Facts | None:
             continue
         if _joins_by(scene, match["name"]):
             return {**facts, "about": "merge_key"}
+        argument = "separator" if of_package(value, "polars") else "delimiter"
+        if (one := one_name(match["name"], columns, argument)) is not None:
+            return {**facts, **one}
+        unnamed = [f"column_{place}" for place in range(len(columns))]
+        first_row = (
+            [shown(held[0]) for held in value.head(1).to_dict(as_series=False).values()]
+            if (
+                of_package(value, "polars")
+                and kind == "DataFrame"
+                and columns[-1] in (unnamed[-1], f"column_{len(columns)}")
+            )
+            else []
+        )
+        if shown(match["name"]) in first_row:
+            return {**facts, "about": "header_in_row", "header": "`has_header=True`", "row": "1"}
         near = nearest(match["name"], columns)
         if near is None:
             return {**facts, "about": "column_missing"}
@@ -255,6 +288,16 @@ def other_column(scene: Scene) -> Facts | None:
             "about": _about("column", match["name"], near[0]),
             **near_label(near),
         }
+    return None
+
+
+def one_name(wanted: object, names: Sequence[Any], argument: str) -> Facts | None:
+    """Return the separator at which the only name has the one that is asked for; argument: what it is given by."""
+    if len(names) == 1 and type(names[0]) is str:
+        for separator, written in _SEPARATORS.items():
+            if wanted in [part.strip() for part in names[0].split(separator)]:
+                told = {"separator": f"`{argument}={written}`", "column": shown(names[0])}
+                return complete({"about": "one_column", **told})
     return None
 
 
@@ -385,10 +428,8 @@ def _column(owner: pd.DataFrame, columns: pd.Index[Any], wanted: list[Any]) -> F
             "instead": f"`[[{names}]]`",
             "columns": spoken([shown(one) for one in first]),
         }
-    if len(columns) == 1 and type(columns[0]) is str:
-        for separator, written in _SEPARATORS.items():
-            if first in [part.strip() for part in columns[0].split(separator)]:
-                return {"about": "one_column", "separator": f"`sep={written}`", "column": shown(columns[0])}
+    if (one := one_name(first, list(columns), "sep")) is not None:
+        return one
     if (row := _header_row(owner, first)) is not None:
         header = row if all(type(plain(name)) is int for name in columns) else row + 1
         return {"about": "header_in_row", "header": f"`header={header}`", "row": f"{row + 1}"}

@@ -82,6 +82,10 @@ def key(scene: Scene) -> Facts | None:
         return None
     if not keys:
         return {**facts, "about": "dict_empty"}
+    parts = re.split(r"([;,\t|])", keys[0]) if len(keys) == 1 and type(keys[0]) is str else []
+    if wanted in parts[::2] and len(parts) > 1:  # a row of `csv.DictReader`
+        written = repr(parts[1])
+        return {**facts, "about": "one_key", "known": shown(keys[0]), "separator": f"`delimiter={written}`"}
     if (near := nearest(wanted, keys[:_KEYS_MAX])) is not None:
         about = "key_differs" if difference(wanted, near[0]) else "key_similar"
         return {**facts, "about": about, **near_label(near)}

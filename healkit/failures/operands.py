@@ -139,17 +139,16 @@ def _summed(site: Site) -> Iterator[Proposal]:
     """Join the texts that `sum` was given, or convert them to numbers."""
     for call in site.nodes(ast.Call):
         if isinstance(call.func, ast.Name) and call.func.id == "sum" and len(call.args) == 1:
-            given = site.source.segment(call.args[0])
+            items, given = call.args[0], site.source.segment(call.args[0])
             for number, kind in enumerate(("int", "float")):
-                edits = site.source.replace(call.args[0], f"map({kind}, {given})")
+                edits = site.source.replace(items, f"map({kind}, {given})")
+                if isinstance(items, ast.GeneratorExp | ast.ListComp):
+                    edits = site.source.wrap(items.elt, f"{kind}(", ")")
                 yield Proposal(
                     "Convert the strings to numbers before you sum them.", edits, less=0.05 * number
                 )
-            yield Proposal(
-                "Join strings with `join`, not `sum`.",
-                site.source.replace(call, f'"".join({given})'),
-                less=0.1,
-            )
+            edits = site.source.replace(call, f'"".join({given})')
+            yield Proposal("Join strings with `join`, not `sum`.", edits, less=0.1, kind="assumes")
 
 
 def _other_sign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -225,7 +224,13 @@ def _repeated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             if side is None or type_of(other or side, site.values) in _NUMBERS:
                 continue
             if match["kind"] == "float":
-                yield from _wrapped(site, side, "int", less=0.1)
+                if (
+                    other is not None
+                    and not isinstance(other, ast.Constant)
+                    and not type_of(other, site.values)
+                ):
+                    yield from _wrapped(site, other, "float")  # which fails where it is no text of a number
+                yield from _wrapped(site, side, "int", less=0.1, kind="assumes")
             elif match["kind"] == "str" and isinstance(side, ast.Name | ast.Subscript | ast.Call):
                 if other is not None and type_of(other, site.values) == "str":
                     edits = [edit for one in (side, other) for edit in site.source.wrap(one, "int(", ")")]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from healkit.contracts.healing import Edit, EditKind
 from healkit.errors import near_misses
 from healkit.facts.tables import GONE
+from healkit.facts.values import is_number
 from healkit.failures.catalogue import told_edits
 from healkit.failures.formats import cleaned, mixed
 from healkit.failures.site import Proposal, Propose, Site
@@ -650,9 +651,14 @@ def _read_with(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name, source = told.partition("=")[0], site.source
     for call in site.all(ast.Call) if told else ():
         given = next((keyword for keyword in call.keywords if keyword.arg == name), None)
-        if called_name(call) == "read_csv":
+        if called_name(call) in ("read_csv", "DictReader"):
             edits = source.add_argument(call, told) if given is None else source.replace(given, told)
-            if given is not None and told == "header=0":  # as it is without
+            if given is not None and told in (
+                "header=0",
+                "has_header=True",
+                "sep=','",
+                "separator=','",
+            ):  # as it is without
                 edits = source.remove_argument(call, given)
             yield Proposal(reason, edits)
 
@@ -684,11 +690,48 @@ def _skip_lines(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(reason, site.source.add_argument(call, f"skiprows={line - 1}"))
 
 
+def _numbers_of_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Tell `loadtxt` the separator that a row of numbers has, or that the first row has names."""
+    text, source = match["text"].strip("'"), site.source
+    for call in _calls(site, "loadtxt"):
+        given = {keyword.arg: keyword for keyword in call.keywords}
+        for separator in (";", ",", "\t", "|"):
+            parts = text.split(separator)
+            if len(parts) > 1 and all(map(is_number, parts)):
+                told = f"delimiter={separator!r}"
+                old = given.get("delimiter")
+                edits = source.add_argument(call, told) if old is None else source.replace(old, told)
+                yield Proposal(f"The row has another separator: `{told}`.", edits)
+        if (
+            match["row"] == "0"
+            and not is_number(text)
+            and not re.search(r"\d", text)
+            and "skiprows" not in given
+        ):
+            yield Proposal(
+                "The first row has names: `skiprows=1`.", source.add_argument(call, "skiprows=1"), less=0.02
+            )
+
+
+#: Functions that put arrays together along one axis, and along the other.
+_STACKS = {"hstack": "vstack", "vstack": "hstack"}
+
+
 def _other_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use an axis that there is, or the one along which the arrays fit."""
     missing = "concatenation axis" not in match.string
     dimension = re.search(r"array of dimension (\d+)", match.string)
     for call in site.nodes(ast.Call)[:1]:
+        if (
+            (other := _STACKS.get(called_name(call), ""))
+            and not missing
+            and isinstance(call.func, ast.Attribute)
+        ):
+            text = f"{site.source.segment(call.func.value)}.{other}"
+            yield Proposal(
+                f"The arrays fit along the other axis: `{other}`.", site.source.replace(call.func, text)
+            )
+            return
         given = next((k for k in call.keywords if k.arg == "axis"), None)
         number = _number_of(given.value) if given is not None else 0
         if number is None or (given is None and missing):
@@ -702,7 +745,8 @@ def _other_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     else site.source.replace(given, text)
                 )
                 kind: EditKind = "assumes" if missing else "restructures"
-                yield Proposal(f"Along axis {axis}, it runs.", edits, less=0.01 * axis, kind=kind)
+                reason = f"There is an axis {axis}." if missing else f"The arrays fit along axis {axis}."
+                yield Proposal(reason, edits, less=0.01 * axis, kind=kind)
 
 
 def _number_of(node: ast.expr) -> int | None:
@@ -864,6 +908,7 @@ FIXES: dict[str, Propose] = {
     "header_above": _header_above,
     "skip_lines": _skip_lines,
     "other_axis": _other_axis,
+    "numbers_of_text": _numbers_of_text,
     "renamed_column": _renamed_column,
     "both_key_names": _both_key_names,
     "reshape_free": _reshape_free,
