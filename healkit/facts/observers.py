@@ -36,6 +36,9 @@ Observer = Callable[[Scene], Facts | None]
 #: Exception types (by their bare names; empty for any), a part of the message, and what reads the facts; the first that
 #: finds some.
 _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
+    ("TypeError", r"arg 2 must be|is not iterable|is not callable|attribute name must be|as an integer|^Population",
+     (standard.exchanged,)),
+    ("ValueError", r"^time data|^invalid mode", (standard.exchanged,)),
     ("KeyError", "", (tables.merge_key, tables.missing_label, values.key)),
     ("KeyError", "", (classes.enum_name, plots.word_near)),
     ("KeyError ColumnNotFoundError ArrowInvalid", r"not found|to find column|in schema|FieldRef|^\w+$",
@@ -63,8 +66,6 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
      (arrays.text_array,)),
     ("TimeoutError", "", (documents.timed_out,)),
     ("RecursionError", "", (classes.recursion,)),
-    ("TypeError", r"arg 2 must be|is not iterable|is not callable|attribute name must be|as an integer",
-     (standard.exchanged,)),
     ("TypeError", r"in 'await' expression|can't be awaited", (classes.awaited,)),
     ("TypeError", r"'async for' requires", (classes.async_loop,)),
     ("TypeError", r"awaitable is required", (classes.passed_function,)),

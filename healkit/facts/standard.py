@@ -723,6 +723,12 @@ _PLACES: dict[str, tuple[int, Callable[[Any], bool]]] = {
     **dict.fromkeys(("map", "filter", "reduce"), (0, callable)),
     **dict.fromkeys(("getattr", "hasattr", "delattr"), (1, lambda value: type(value) is str)),
     "enumerate": (1, lambda value: type(value) is int),
+    "insert": (0, lambda value: type(value) is int),
+    "split": (1, lambda value: type(value) is int),
+    "round": (1, lambda value: type(value) is int),
+    "sample": (0, lambda value: type(value) in (list, tuple, range)),
+    "strptime": (1, lambda value: type(value) is str and "%" in value),
+    "open": (1, lambda value: type(value) is str and re.fullmatch("[rwax][bt+]*", value) is not None),
 }
 
 

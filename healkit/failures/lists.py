@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.failures.site import Proposal, Propose, Site
-from healkit.pysource.nodes import called_name, type_of
+from healkit.pysource.nodes import called_name, type_of, value_of
 
 
 def _whole_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -354,9 +354,13 @@ def _pairs(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("Use `.items()` for the keys and values of a dict.", site.source.wrap(source, "", ".items()"),
                       less=0.0 if kind else 0.05)  # fmt: skip
         if kind != "dict":
-            yield Proposal(
-                "Use `enumerate` for the index and the item.", site.source.wrap(source, "enumerate(", ")")
-            )
+            # A list of texts has no pairs; one of lists may lack an item in one of them.
+            items = value_of(source, site.values)
+            texts = kind == "str" or (type(items) in (list, tuple) and all(type(one) is str for one in items))
+            unsure = "unpack (expected" in match.string and not texts
+            edits = site.source.wrap(source, "enumerate(", ")")
+            reason = "Use `enumerate` for the index and the item."
+            yield Proposal(reason, edits, kind="assumes" if unsure else "")
 
 
 def _unread_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -367,7 +371,8 @@ def _unread_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         unread = len(names) == len(target.elts) - count and all(len(site.uses(name)) == 1 for name in names)
         if isinstance(target.ctx, ast.Store) and unread and names and count > 1:
             edits = [Edit(source.span(target.elts[count - 1])[1], source.span(target.elts[-1])[1], "")]
-            yield Proposal(f"There are {count} values, and nothing reads `{'`, `'.join(names)}`.", edits)
+            reason = f"There are {count} values, and nothing reads `{'`, `'.join(names)}`."
+            yield Proposal(reason, edits, kind="assumes")  # a value may be missing instead
 
 
 def _changed_while_read(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

@@ -584,8 +584,8 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.nodes(ast.expr) if about in ("calculated_mixed", "operand_mixed") else ():
         if source.segment(node) == facts["owner"].strip("`"):
             for number, (reason, text) in enumerate(_cleaned_column(site, node, value)):
-                text, imported = _with_module(site, f"pd.to_numeric({text})")
-                edits = [*source.replace(node, text), *imported]
+                converted, imported = _with_module(site, f"pd.to_numeric({text})")
+                edits = [*source.replace(node, converted), *imported]
                 yield Proposal(reason, edits, less=0.03 * number + mixed(site))
 
 

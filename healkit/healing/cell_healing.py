@@ -365,9 +365,7 @@ class CellHealing:
         if self._advisors is not None:
             return self._advisors
         names = [name for name in self._hk.config.heal_advisors if name not in ("memory", "peers", "model")]
-        says = self._cell.failure.ename == "AssertionError" or re.search(
-            r"^\s*assert\b", self._cell.run.source, re.MULTILINE
-        )
+        says = re.search(r"^\s*assert\b", self._cell.run.source, re.MULTILINE)
         return names if says else [name for name in names if name != "search"]
 
     # The case.
