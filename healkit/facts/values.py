@@ -322,6 +322,12 @@ class Step(NamedTuple):
         return made
 
 
+#: Signs after a number that multiply it.
+_SCALES = frozenset(
+    ("k", "m", "b", "g", "t", "bn", "mn", "mio", "mrd", "tsd", "million", "billion", "thousand")
+)
+
+
 def cleanings(text: str) -> Iterator[tuple[str, tuple[Step, ...]]]:
     """Yield what makes a number of a text, each with the reason."""
     commas, point = Step("replace", ('","', '""')), Step("replace", ('","', '"."'))
@@ -335,7 +341,8 @@ def cleanings(text: str) -> Iterator[tuple[str, tuple[Step, ...]]]:
         yield "Remove the spaces between thousands.", (Step("replace", ('" "', '""')),)
     if match := re.fullmatch(r"([^\d\s.+-]+)\s*-?[\d.]+", text):
         yield f"Remove {match[1]!r} before the number.", (Step("lstrip", (repr(match[1]),)),)
-    if match := re.fullmatch(r"-?[\d.]+(\s*)([^\d\s.]+)", text):
+    match = re.fullmatch(r"-?[\d.]+(\s*)([^\d\s.]+)", text)
+    if match and match[2].casefold() not in _SCALES:
         yield f"Remove {match[2]!r} after the number.", (Step("rstrip", (repr(match[2]),)),)
     if match := re.fullmatch(r"([^\d\s.+-]+)\s*-?\d[\d,]*(\.\d+)?", text):
         steps = (Step("lstrip", (repr(match[1]),)), commas)
@@ -351,9 +358,8 @@ def cleaning_of(text: str, others: Iterable[object]) -> str:
     every = list(cleanings(text))
     for reason, steps in every:
         cleaned = (functools.reduce(lambda told, step: step.of(told), steps, one) for one in texts)
-        # `0,5` without its comma is a number as well, and another one.
-        alike = all(reason in dict(cleanings(one)) for one in texts if "," in one)
-        if alike and all(map(is_number, cleaned)):
+        # `0,5` without its comma, and `500 g` without `kg`, are numbers as well, and other ones.
+        if all(reason in dict(cleanings(one)) for one in texts) and all(map(is_number, cleaned)):
             return reason
     return "none" if every else ""
 

@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Literal
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.healing import Edit, EditKind
 from healkit.facts.values import cleanings
 from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import called_name
@@ -25,6 +26,14 @@ def mixed(site: Site) -> float:
     return 0.3 if _facts(site).get("cleaning") == "none" else 0.0
 
 
+def reading(site: Site, reason: str) -> EditKind | Literal[""]:
+    """Return `assumes` for a percent sign that is removed where nothing says what 100 % is."""
+    known = site.statement is not None and re.search(
+        r"\b(?:100|0\.01)\b", site.source.segment(site.statement)
+    )
+    return "assumes" if "'%'" in reason and not known else ""
+
+
 def _facts(site: Site) -> dict[str, str]:
     return site.failure.facts if site.failure is not None else {}
 
@@ -38,7 +47,8 @@ def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         # Digits after the point are lost in an integer, or were meant: that is for a person to say.
         whole = called_name(call) == "float" or not re.fullmatch(r"\s*-?\d+\.\d*[1-9]\d*\s*", text)
         for reason, new in cleaned(site, text, base, shown):
-            yield Proposal(reason, source.replace(given, new), mixed(site), kind="" if whole else "assumes")
+            kind: EditKind | Literal[""] = reading(site, reason) if whole else "assumes"
+            yield Proposal(reason, source.replace(given, new), mixed(site), kind=kind)
         if not whole:
             told = f"{text!r} has digits after its point: `float` keeps them."
             yield Proposal(told, source.replace(call.func, "float"), less=0.02, kind="assumes")

@@ -304,7 +304,7 @@ MOVED = {
     "collections.MutableMapping": "collections.abc.MutableMapping", "urllib.urlencode": "urllib.parse.urlencode",
     "urllib.quote": "urllib.parse.quote", "urllib.unquote": "urllib.parse.unquote",
     "asyncio.async": "asyncio.ensure_future", "functools.map": "map", "functools.filter": "filter",
-    "operator.div": "operator.truediv", "string.join": "str.join", "string.upper": "str.upper",
+    "operator.div": "operator.truediv", "string.upper": "str.upper",
     "string.lower": "str.lower", "string.split": "str.split", "string.strip": "str.strip",
     "string.replace": "str.replace", "datetime.now": "datetime.datetime.now",
     "base64.encodestring": "base64.encodebytes", "base64.decodestring": "base64.decodebytes",

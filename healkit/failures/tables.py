@@ -11,7 +11,7 @@ from healkit.errors import near_misses
 from healkit.facts.tables import GONE
 from healkit.facts.values import is_number
 from healkit.failures.catalogue import told_edits
-from healkit.failures.formats import cleaned, mixed
+from healkit.failures.formats import cleaned, mixed, reading
 from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import Function, called_name
 
@@ -572,7 +572,8 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         column = call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0]
         for number, (reason, text) in enumerate(_cleaned_column(site, column, value)):
-            yield Proposal(reason, source.replace(column, text), less=0.03 * number + mixed(site))
+            less, kind = 0.03 * number + mixed(site), reading(site, reason)
+            yield Proposal(reason, source.replace(column, text), less, kind=kind)
         reason = f"A value such as {value!r} counts as missing."
         if method:
             text, imported = _with_module(site, f"pd.to_numeric({source.segment(column)}, errors='coerce')")
@@ -586,7 +587,7 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             for number, (reason, text) in enumerate(_cleaned_column(site, node, value)):
                 converted, imported = _with_module(site, f"pd.to_numeric({text})")
                 edits = [*source.replace(node, converted), *imported]
-                yield Proposal(reason, edits, less=0.03 * number + mixed(site))
+                yield Proposal(reason, edits, 0.03 * number + mixed(site), kind=reading(site, reason))
 
 
 def _cleaned_column(site: Site, column: ast.expr, value: str) -> Iterator[tuple[str, str]]:

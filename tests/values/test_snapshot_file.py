@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import enum
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,22 @@ FRAME = pd.DataFrame(
         "maybe": pd.array([1, None, 3, 4], "Int64"),
     }
 )
+
+
+@dataclasses.dataclass
+class Point:
+    """Object of a class that no other process has."""
+
+    x: int
+    y: int
+
+
+class Colour(enum.Enum):
+    """Constants of such a class."""
+
+    RED = 1
+
+
 VALUES: dict[str, Any] = {
     "frame": FRAME,
     "indexed": FRAME.set_index("name")["n"],
@@ -59,6 +77,12 @@ def test_what_cannot_cross_is_named_by_its_place(tmp_path: Path) -> None:
     with pytest.raises(CannotCross) as caught:
         snapshot_file.write(tmp_path, {"frame": FRAME, "rows": [1, iter([])]})
     assert caught.value.path == "$.rows[1]"
+
+
+@pytest.mark.parametrize("value", [Point(1, 2), Colour.RED, [Point(1, 2)]])
+def test_what_would_arrive_as_another_type_is_refused(tmp_path: Path, value: object) -> None:
+    with pytest.raises(CannotCross, match=r"\$\.value.*arrives as"):
+        snapshot_file.write(tmp_path, {"value": value})
 
 
 @pytest.mark.parametrize(
