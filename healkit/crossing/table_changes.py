@@ -100,11 +100,13 @@ class Seen:
             return
         rows, kind = _length(after), _kind(value)
         for was, before, length in self._operands.values():
+            if length and not rows:
+                self._lost["No row is left." if was == kind else "No value is left."] = ("empty", "", "")
             if was != kind:
                 continue
             if length and not rows:
-                self._lost["No row is left."] = ("empty", "", "")
-            elif rows < length and kind != "array":
+                continue
+            if rows < length and kind != "array":
                 verb = "is" if length - rows == 1 else "are"
                 self._rows[f"{_count(length - rows, 'row')} of {length:,} {verb} left out."] = None
             for name, one, other in [(n, before[n], after[n]) for n in before if n in after]:

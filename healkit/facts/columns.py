@@ -414,12 +414,31 @@ def not_numeric(scene: Scene) -> Facts | None:
                         "instead": instead,
                     }
                 )
+            if other is None and facts["owner"]:
+                facts["columns"] = _number_columns(scene)
             if all(facts.values()):
                 return {**facts, **_cleaning(other or "", owner.tolist()[:_SCANNED_MAX])}
         if is_frame(owner) and owner.columns.is_unique and len(owner):
             keys = grouping.get("keys")
             left_out = keys if type(keys) is list else [keys]
             texts = [name for name in owner.columns if name not in left_out and _is_text(owner[name])]
+            named, texts_of = (
+                scene.name_of(owner),
+                [one for name in texts for one in owner[name].head(_SCANNED_MAX)],
+            )
+            if (
+                named
+                and len(texts) == len(owner.columns)
+                and all(type(t) is str and is_number(t) for t in texts_of)
+            ):
+                instead = f"`{named.strip('`')}.apply(pd.to_numeric)`"
+                facts = {
+                    "about": "text_table",
+                    "owner": named,
+                    "value": shown(texts_of[0]),
+                    "instead": instead,
+                }
+                return complete(facts)
             if texts and (names := listed(texts, len(texts))):
                 value = shown(owner[texts[0]].iloc[0])
                 facts = {
@@ -475,10 +494,34 @@ def operand_of_text(scene: Scene) -> Facts | None:
             found = [one for one in value.iloc[:_SCANNED_MAX].tolist() if type(one) is str]
             bad = next((one for one in found if not is_number(one)), None)
             if times or bad is None:
-                return complete({**facts, "about": "operand_dates"} if times else facts)
+                more = {} if times else {"columns": _number_columns(scene)}
+                return complete({**facts, **more, "about": "operand_dates"} if times else {**facts, **more})
             del facts["instead"]
             facts |= {"about": "operand_mixed", "value": shown(bad)}
             return complete({**facts, **_cleaning(bad, found)})
+    return None
+
+
+def _number_columns(scene: Scene) -> str:
+    """Return the columns in the failing statement whose text is numbers, as the code writes them, one on a line."""
+    found: dict[str, None] = {}
+    for node in scene.expressions():
+        column = scene.value(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else UNREAD
+        if is_series(column) and len(column) and _is_text(column) and (text := scene.text(node)):
+            texts = [one for one in column.iloc[:_SCANNED_MAX].tolist() if type(one) is str]
+            if all(map(is_number, texts)):
+                found[text.strip("`")] = None
+    return "\n".join(found)
+
+
+def calculated(scene: Scene) -> Facts | None:
+    """Say which column of text a calculation is given, where all of it is numbers."""
+    columns = _number_columns(scene)
+    for node in scene.expressions():
+        if columns and scene.text(node).strip("`") == columns.split("\n")[0]:
+            column = scene.value(node)
+            facts = {"about": "calculated_text", "owner": scene.text(node), "dtype": f"`{column.dtype}`"}
+            return complete({**facts, "value": shown(column.iloc[0]), "columns": columns})
     return None
 
 

@@ -164,6 +164,8 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("TypeError", r"cannot unpack|unhashable|unsupported operand|not supported between", (classes.inside_library,)),
     ("TypeError", r"can only concatenate|indices must", (classes.inside_library,)),
     ("ValueError", r"to unpack", (classes.inside_library,)),
+    ("TypeError ArrowNotImplementedError", r"\bstr(?:ing)? dtype|dtype[= ]'?str|large_string|of type str",
+     (columns.calculated,)),
     ("", "", (libraries.own_advice, libraries.other_name)),
 )  # fmt: skip
 

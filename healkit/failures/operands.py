@@ -24,6 +24,10 @@ _COLLECTIONS = frozenset((
 ))  # fmt: skip
 
 
+#: Calls that order texts by their letters, in which `10` comes before `9`.
+_BY_LETTERS = frozenset(("sort_values", "sort", "sorted", "max", "min", "nlargest", "nsmallest", "rank"))
+
+
 def _operations(site: Site, sign: str) -> list[tuple[ast.expr | None, ast.expr]]:
     """Return both sides of each operation that may be meant, the marked one first; `+=` has no left side."""
     kinds = _SIGNS.get(sign.removesuffix("=") if sign not in _SIGNS else sign, ())
@@ -38,9 +42,13 @@ def _operations(site: Site, sign: str) -> list[tuple[ast.expr | None, ast.expr]]
 def _wrapped(
     site: Site, node: ast.expr | None, function: str, less: float = 0.0, kind: EditKind | Literal[""] = ""
 ) -> Iterator[Proposal]:
-    if node is not None:
-        reason = f"Convert `{site.source.segment(node)}` with `{function}` first."
-        yield Proposal(reason, site.source.wrap(node, f"{function}(", ")"), less, kind=kind)
+    if node is None or (function in _NUMBERS and isinstance(node, ast.BinOp)):
+        return  # what an operator makes of texts is another text
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    if function in _NUMBERS and any(called_name(call) in _BY_LETTERS for call in calls):
+        kind = "assumes"
+    reason = f"Convert `{site.source.segment(node)}` with `{function}` first."
+    yield Proposal(reason, site.source.wrap(node, f"{function}(", ")"), less, kind=kind)
 
 
 def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -52,12 +60,18 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         text = site.source.segment(right)
         if kind == "str":
             # A text that holds a number may be meant as one, or the number as text.
-            is_number = not isinstance(left, ast.Constant) and _is_number(value_of(left, site.values))
+            held = value_of(left, site.values)
+            known = isinstance(left, ast.Constant | ast.JoinedStr | ast.BinOp) or (
+                left is not None and type_of(left, site.values) == "str"
+            )
+            is_number = not isinstance(left, ast.Constant) and (
+                _is_number(held) or (held is None and not known)
+            )
+            if called_name(left) in _JOINS:
+                yield from _summed_column(site, left)
             means: EditKind | Literal[""] = "assumes" if is_number and other in _NUMBERS else ""
             yield from _wrapped(site, right, "str", less=0.2 if is_number else 0.0, kind=means)
-            if other in _NUMBERS and called_name(left) in _JOINS:
-                yield from _summed_column(site, left)
-            elif (
+            if (
                 other in _NUMBERS
                 and left is not None
                 and not isinstance(left, ast.Constant | ast.BinOp | ast.JoinedStr)

@@ -590,6 +590,24 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(reason, edits, 0.03 * number + mixed(site), kind=reading(site, reason))
 
 
+def _columns_as_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Convert each column of numbers that are text, wherever the failing statement reads it."""
+    facts = site.failure.facts if site.failure else {}
+    columns, source = set(facts.get("columns", "").split("\n")) - {""}, site.source
+    nodes = [node for node in site.nodes(ast.expr, near=False) if source.segment(node) in columns]
+    inner = {part for node in nodes for part in ast.walk(node) if part is not node}
+    pandas = site.module_name("pandas")
+    around = (f"{pandas}.to_numeric(", ")") if pandas else ("", ".astype(float)")
+    read = [
+        one
+        for one in nodes
+        if one not in inner and isinstance(getattr(one, "ctx", None) or ast.Load(), ast.Load)
+    ]
+    edits = [edit for node in read for edit in source.wrap(node, *around)]
+    if edits:
+        yield Proposal(f"Convert {facts['owner']} first: `{around[0]}…{around[1]}`.", edits)
+
+
 def _cleaned_column(site: Site, column: ast.expr, value: str) -> Iterator[tuple[str, str]]:
     """Yield what removes from a column of text all that is not part of a number in such a value, with the reason."""
     for reason, text in cleaned(site, value, f"{site.source.atom(column)}.str", site.source.segment(column)):
@@ -909,6 +927,7 @@ FIXES: dict[str, Propose] = {
     "header_above": _header_above,
     "skip_lines": _skip_lines,
     "other_axis": _other_axis,
+    "columns_as_numbers": _columns_as_numbers,
     "numbers_of_text": _numbers_of_text,
     "renamed_column": _renamed_column,
     "both_key_names": _both_key_names,
