@@ -81,12 +81,12 @@ def test_short_runs_one_after_the_other_do_not_start_a_trial_server_each(healkit
 
 
 def test_a_trial_server_with_the_libraries_serves_whoever_asks_for_a_part_of_them(healkit: Healkit) -> None:
-    def ran(*preload: str) -> list[int]:
+    def ran(*preload: str) -> set[int]:
         config = dataclasses.replace(healkit.config, preload=preload)
         run = Trials(healkit.recorder, config).run([Trial("def f():\n    return 1\n", {}, "f")], None, None)
         assert [result.value for result in background.loop.wait_for(run)] == [1]
-        return [process.pid for process in trial_servers()]
+        return {process.pid for process in trial_servers()}
 
-    first = ran("xml.dom", "colorsys")
-    assert ran("xml.sax") == ran("xml.dom.minidom", "colorsys") == first
-    assert ran("wave") != first
+    known = ran("xml.dom", "colorsys")
+    assert ran("xml.sax") | ran("xml.dom.minidom", "colorsys") <= known
+    assert ran("wave") - known
