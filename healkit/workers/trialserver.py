@@ -208,12 +208,10 @@ class TrialServer:
             return False
 
     def serves(self, tier: Tier, config: Config, read: tuple[str, ...]) -> bool:
-        """Return whether it is what these settings ask for, with their libraries; a part of one is soon imported."""
-        own = (self.sandbox.tier, self.sandbox.scratch_mb, self.sandbox.grants.read)
-        libraries = [{name.partition(".")[0] for name in names} for names in (config.preload, self.preload)]
+        """Return whether it is what these settings ask for."""
+        own = (self.sandbox.tier, self.sandbox.scratch_mb, self.preload, self.sandbox.grants.read)
         # A file that was replaced is another one, which it does not see.
-        is_same = own == (tier, config.scratch_mb, read) and self._files == _inodes(read)
-        return is_same and libraries[0] <= libraries[1]
+        return own == (tier, config.scratch_mb, config.preload, read) and self._files == _inodes(read)
 
     async def close(self) -> None:
         """Kill it and remove its folder; safe to call twice."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 from trial_server_samples import end_trial_servers, trial_servers
 
 from healkit import Config, Healkit
-from healkit.runtime import background
-from healkit.runtime.trials import Trial, Trials
+from healkit.runtime.trials import Trial
 
 LOADED = "import sys\ndef f():\n    return sorted({'asyncio', 'logging', 'random', 'threading'} & {*sys.modules})\n"
 
@@ -78,15 +76,3 @@ def test_short_runs_one_after_the_other_do_not_start_a_trial_server_each(healkit
         results = healkit.trials([Trial("def f():\n    return 2\n", {}, "f")] * 3, parallel=2)
         assert [result.value for result in results] == [2, 2, 2]
     assert len(trial_servers()) <= 2
-
-
-def test_a_trial_server_with_the_libraries_serves_whoever_asks_for_a_part_of_them(healkit: Healkit) -> None:
-    def ran(*preload: str) -> set[int]:
-        config = dataclasses.replace(healkit.config, preload=preload)
-        run = Trials(healkit.recorder, config).run([Trial("def f():\n    return 1\n", {}, "f")], None, None)
-        assert [result.value for result in background.loop.wait_for(run)] == [1]
-        return {process.pid for process in trial_servers()}
-
-    known = ran("xml.dom", "colorsys")
-    assert ran("xml.sax") | ran("xml.dom.minidom", "colorsys") <= known
-    assert ran("wave") - known
