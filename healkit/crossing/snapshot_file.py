@@ -48,7 +48,8 @@ def write(folder: Path, named: Mapping[str, Any], limit_bytes: int | None = None
         contents = _Written(descriptor, str(folder / _CONTENTS))
         encoded, notes = values.encode(dict(named), contents, limit_bytes=limit_bytes)
         if notes:  # of another type, it would fail in another way
-            raise values.CannotCross(*notes[0].split(": ", 1))
+            path, _, why = notes[0].partition(": ")
+            raise values.CannotCross(path, why)
         os.ftruncate(descriptor, regions.size_of(contents.places))
     finally:
         os.close(descriptor)

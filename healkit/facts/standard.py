@@ -372,7 +372,7 @@ def _of_items(scene: Scene, value: Any, name: str, node: ast.Attribute, facts: F
     """Say that the items have the attribute, or that a comma has made a tuple of the value."""
     if not len(value) or (is_array(value) and value.dtype != object):
         return None if is_array(value) else _of_other_type(value, name, facts)
-    numbers = not is_array(value) and all(type(one) in {int, float} for one in value[:_ITEMS_MAX])
+    numbers = type(value) is list and all(type(one) in {int, float} for one in value[:_ITEMS_MAX])
     numpy = sys.modules.get("numpy")
     module = next((name for name, one in scene.frame.f_globals.items() if one is numpy), "")
     if numbers and numpy is not None and module and hasattr(numpy.ndarray, name):
@@ -870,8 +870,8 @@ def like_parameter(wanted: str, known: Iterable[str]) -> list[str]:
     begins = [name for name in names if len(name) > 2 and wanted.startswith(name)]
     begins = begins or [name for name in names if len(wanted) > 2 and name.startswith(wanted)]
     words = set(wanted.split("_"))
-    alike = [name for name in names if words & set(name.split("_")) and len(name) > 2]
-    return near or begins or (alike if len(alike) == 1 else [])
+    shares = [name for name in names if words & set(name.split("_")) and len(name) > 2]
+    return near or begins or (shares if len(shares) == 1 else [])
 
 
 def keyword_known(scene: Scene) -> Facts | None:

@@ -198,9 +198,9 @@ _POLARS = {
 #: Methods of polars, of SQL and of R, and what pandas calls them.
 _PANDAS = {other: name for name, other in _POLARS.items() if other not in ("sort", "select", "cast", "map_rows")} | {
     "order_by": "sort_values", "arrange": "sort_values", "cast": "astype", "unique": "drop_duplicates",
-    "mutate": "assign", "summarise": "agg", "summarize": "agg", "vstack": "concat", "is_null": "isna",
-    "write_excel": "to_excel", "write_json": "to_json", "to_dicts": "to_dict", "left_join": "merge",
-    "inner_join": "merge", "unnest": "explode", "to_list": "tolist",
+    "mutate": "assign", "summarise": "agg", "summarize": "agg", "is_null": "isna",
+    "write_excel": "to_excel", "write_json": "to_json", "left_join": "merge",
+    "inner_join": "merge",
 }  # fmt: skip
 
 

@@ -144,7 +144,9 @@ def _freed(fix: CellFix) -> set[str]:
 def _with_evidence(fix: CellFix, seen: Evidence, support: tuple[str, ...]) -> CellFix:
     """Return an edit with what was measured of it: a loss of data makes it an edit that discards."""
     is_spelling = fix.kind == "renames" and only_renames_attributes(fix.before, fix.code)
-    lost = () if is_spelling or has_same_words(fix.before, fix.code) else seen.lost
+    lost = seen.lost
+    if is_spelling or has_same_words(fix.before, fix.code):  # what it does to the data, its author wrote
+        lost, support = (), (*support, *seen.lost)
     if fix.kind == "migrates":  # what the successor fills in, the removed interface did
         lost = tuple(text for text in lost if not text.endswith("filled in."))
     kind = worse(fix.kind, "discards" if lost else "assumes" if seen.unsure else fix.kind)

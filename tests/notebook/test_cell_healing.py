@@ -622,6 +622,7 @@ def test_a_file_that_was_replaced_is_read_as_it_is_now(shell, tmp_path):
 def test_an_edit_that_keeps_the_meaning_is_a_fix(shell, cells, fixed):
     fix = fix_of(healed(shell, *cells))
     assert (fix.code, fix.lost) == (fixed, ())
+    assert "fill_na" not in cells[-1] or "1 missing value is filled in." in fix.support
 
 
 @pytest.mark.requirement("MEAN-1")
