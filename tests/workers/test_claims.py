@@ -66,7 +66,7 @@ def test_structure_behind_any_text_is_counted(unit: str, times: int) -> None:
         (b"1" * 5000, "out of range"),
         (b"1e999999", "out of range"),
         (b"NaN", "malformed"),
-        (b'"\xff\xfe"', "utf-8"),
+        (b'"\xff\xfe"', "(?i)utf-8"),  # msgspec 0.23 words it anew
         (b'"\\ud800 "', "DecodeError"),
         (b"", "truncated"),
         (b"[1,]", "malformed"),
