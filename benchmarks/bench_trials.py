@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from healkit import Config, Healkit
-from healkit.contracts.healing import Check, Edit
+from healkit.contracts.patches import Check, Edit
 from healkit.contracts.tools import EntryRef
 from healkit.healing.workbench import Bench
 from healkit.runtime import background

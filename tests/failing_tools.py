@@ -12,7 +12,7 @@ from typing import Any
 
 from healkit.contracts.execution import Grants
 from healkit.contracts.failure import Failure
-from healkit.contracts.healing import Check
+from healkit.contracts.patches import Check
 from healkit.contracts.tools import Tool
 from healkit.contracts.vault import VaultEntry
 from healkit.healing.advisor import Case

@@ -19,7 +19,7 @@ from heal.scoring import Judge
 from heal.world import TOOLS, World
 
 from healkit import Config, Healkit
-from healkit.contracts.healing import same_value
+from healkit.contracts.patches import same_value
 from healkit.crossing import values
 from healkit.errors import HealkitError
 from healkit.healing.questions import Answer

@@ -40,7 +40,8 @@ from heal.programs import Program
 from heal.scoring import Judge, hidden_examples, reference
 
 from healkit import Config, Healkit
-from healkit.contracts.healing import Patch, apply_edits
+from healkit.contracts.healing import Patch
+from healkit.contracts.patches import apply_edits
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.advisors.memory import tried_first
 from healkit.healing.advisors.search.edit_space import normalized_code

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 
 import typer
 
-from healkit import __version__
 from healkit.cli.command import GROUPS, HELP_OPTIONS, INTERRUPTED, error_json, group_of, refuse, register, say
 from healkit.commands.table import OK, Command
 from healkit.errors import HealkitError, UsageInvalid
+from healkit.package import VERSION
 
 #: What typer raises for a line that it cannot read, of the copy of click that it carries; it exports a subclass only.
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
@@ -82,7 +82,7 @@ def command_line(wanted: str = "") -> typer.Typer:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"healkit {__version__}")
+        typer.echo(f"healkit {VERSION}")
         raise typer.Exit
 
 

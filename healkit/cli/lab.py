@@ -9,20 +9,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
 
-import healkit
 from healkit.cli.command import say
 from healkit.commands.table import DB, Answer, Command, open_healkit, wrong
 from healkit.errors import near_misses
 from healkit.options import Option, word
+from healkit.package import FOLDER
 from healkit.plain_text import count
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
 
 #: Where the wheel has the lessons.
-_SHIPPED = Path(healkit.__file__).parent / "_notebooks"
+_SHIPPED = FOLDER / "_notebooks"
 #: Where a checkout has them.
-_CHECKOUT = Path(healkit.__file__).parent.parent / "notebooks"
+_CHECKOUT = FOLDER.parent / "notebooks"
 #: Sub-folder of your own folder that they are copied to.
 LESSONS = "healkit-lessons"
 _FIRST = "01_first_repair.ipynb"

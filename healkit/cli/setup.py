@@ -21,10 +21,10 @@ import warnings
 from pathlib import Path
 from typing import Annotated
 
-import healkit
 from healkit.commands.table import Answer, Command, wrong
 from healkit.errors import UsageInvalid
 from healkit.options import Option
+from healkit.package import FOLDER
 
 #: IPython runs what is in the folder in the order of the names.
 _FILE = "50-healkit.py"
@@ -52,7 +52,7 @@ del _healkit
 #: SHA-256 of the text that was written before installations were named; it loads whatever is called healkit.
 _UNNAMED = "a61872a861bbd4eb8801bf7a89cc3ee9fc54c16d6ef4b3d8ce27584c6aa1bf6a"
 #: This installation, as the file names it.
-_OWN = os.path.realpath(healkit.__file__)
+_OWN = os.path.realpath(FOLDER / "__init__.py")
 _WRITTEN = re.compile(re.escape(_TEXT).replace(r"\{\}", r"(\[.*\])"))
 
 

@@ -7,7 +7,8 @@ import difflib
 from typing import Literal
 
 from healkit.contracts.failure import Failure
-from healkit.contracts.healing import VERDICTS, EditKind, HealReportData, Verdict
+from healkit.contracts.healing import VERDICTS, HealReportData, Verdict
+from healkit.contracts.patches import EditKind
 
 #: `proposed`: there is a fix. `question`: there are edits that read the cell in different ways. `rerun`: other cells
 #: have to be run first. `not_cured`: nothing that was tried helps.

@@ -31,7 +31,7 @@ from healkit.contracts.encoding import (
     to_jsonable,
     type_only,
 )
-from healkit.contracts.healing import same_value
+from healkit.contracts.patches import same_value
 from healkit.crossing.codec import (
     EXPANDED_MAX_BYTES,
     FRAME,

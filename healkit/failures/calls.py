@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.patches import Edit
 from healkit.errors import near_misses
 from healkit.failures.attributes import TYPES
 from healkit.failures.names import renamed_variable, with_self

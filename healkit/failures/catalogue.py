@@ -32,7 +32,7 @@ import msgspec
 
 from healkit.config import ExplainLevel
 from healkit.contracts.failure import FACT_MAX_CHARS, Failure
-from healkit.contracts.healing import EditKind
+from healkit.contracts.patches import EditKind
 from healkit.contracts.tools import place_label
 from healkit.errors import is_refused
 from healkit.plain_text import count, visible

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
-from healkit.contracts.healing import EDIT_KINDS, EditKind
+from healkit.contracts.patches import EDIT_KINDS, EditKind
 from healkit.pysource.nodes import called_name
 
 #: From the one that keeps the meaning to the one that loses most.

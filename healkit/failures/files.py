@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from mimetypes import guess_type
 from pathlib import Path
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.patches import Edit
 from healkit.facts.scene import near_files
 from healkit.failures.keys import constants, quoted
 from healkit.failures.site import Proposal, Propose, Site

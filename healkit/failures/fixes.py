@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from difflib import SequenceMatcher
 
 from healkit.contracts.failure import Failure
-from healkit.contracts.healing import apply_edits
+from healkit.contracts.patches import apply_edits
 from healkit.failures import (
     attributes,
     calls,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Literal
 
-from healkit.contracts.healing import Edit, EditKind
+from healkit.contracts.patches import Edit, EditKind
 from healkit.facts.values import cleanings
 from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import called_name

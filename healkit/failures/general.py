@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.patches import Edit
 from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import called_name
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.patches import Edit
 from healkit.errors import near_misses
 from healkit.failures.imports import FOREIGN_NAMES
 from healkit.failures.site import Proposal, Propose, Site

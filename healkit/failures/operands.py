@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from healkit.contracts.healing import Edit, EditKind
+from healkit.contracts.patches import Edit, EditKind
 from healkit.failures.site import Proposal, Propose, Site
 from healkit.pysource.nodes import called_name, type_of, value_of
 

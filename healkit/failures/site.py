@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.healing import Check, Edit, EditKind
+from healkit.contracts.patches import Check, Edit, EditKind
 from healkit.crossing import values
 from healkit.errors import ToolShapeError, near_misses
 from healkit.pysource import shapes

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from healkit.contracts.healing import Edit, EditKind
+from healkit.contracts.patches import Edit, EditKind
 from healkit.errors import near_misses
 from healkit.facts.tables import GONE
 from healkit.facts.values import is_number

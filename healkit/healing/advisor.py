@@ -16,7 +16,8 @@ from typing import Any, Literal, Protocol
 
 from healkit.config import Config
 from healkit.contracts.failure import Failure, fingerprint
-from healkit.contracts.healing import Attempt, Check, CheckResult, Edit, Observed, Patch
+from healkit.contracts.healing import Attempt, Patch
+from healkit.contracts.patches import Check, CheckResult, Edit, Observed
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import ConfigError, HealkitError, did_you_mean
 from healkit.learning.memory import Recollection

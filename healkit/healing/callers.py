@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from healkit.contracts.healing import Check
+from healkit.contracts.patches import Check
 from healkit.contracts.vault import DEFAULT_PERSONA, VaultEntry
 from healkit.crossing import values
 from healkit.errors import HealkitError, is_refused

@@ -24,7 +24,7 @@ import msgspec
 
 from healkit.contracts.execution import SUMMARY_MAX_CHARS, Grants
 from healkit.contracts.failure import Failure
-from healkit.contracts.healing import Check, CheckResult
+from healkit.contracts.patches import Check, CheckResult
 from healkit.contracts.tools import revision_label
 from healkit.contracts.vault import DEFAULT_PERSONA, VaultEntry, checked_examples
 from healkit.crossing import values

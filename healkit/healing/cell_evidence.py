@@ -17,7 +17,8 @@ from healkit.cells.cell_program import CellProgram, free_names
 from healkit.cells.dataflow import dataflow_of, read_cell
 from healkit.cells.failing import FailingCell, prompt_of
 from healkit.cells.notebook_file import CellRun
-from healkit.contracts.healing import Check, Edit, Patch, apply_edits
+from healkit.contracts.healing import Patch
+from healkit.contracts.patches import Check, Edit, apply_edits
 from healkit.failures.edit_kinds import is_misspelling
 from healkit.healing.options import CellCase
 from healkit.pysource.nodes import called_name, read_names

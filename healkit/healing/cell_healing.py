@@ -41,7 +41,8 @@ from healkit.cells.failing import FailingCell, notebook_cells, prompt_of
 from healkit.cells.notebook_file import CellRun
 from healkit.contracts.cells import CellFix, CellOutcome, CellPlace
 from healkit.contracts.failure import Failure
-from healkit.contracts.healing import Attempt, Check, CheckResult, Observed, Patch
+from healkit.contracts.healing import Attempt, Patch
+from healkit.contracts.patches import Check, CheckResult, Observed
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import snapshot_file
 from healkit.crossing.values import CannotCross

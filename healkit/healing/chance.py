@@ -12,7 +12,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
-from healkit.contracts.healing import Check, CheckResult
+from healkit.contracts.patches import Check, CheckResult
 from healkit.contracts.vault import VaultEntry
 from healkit.healing.checks import describe
 from healkit.store.log_reader import Log

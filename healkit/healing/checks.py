@@ -21,7 +21,7 @@ import msgspec
 from healkit.config import Mode
 from healkit.contracts.cassette import LACKS, Tape, not_read
 from healkit.contracts.encoding import is_beyond_json, to_jsonable, type_outline
-from healkit.contracts.healing import Check, CheckResult
+from healkit.contracts.patches import Check, CheckResult
 from healkit.contracts.vault import NO_GRANTS, VaultEntry
 from healkit.crossing import values
 from healkit.errors import BudgetSpent, HealkitError

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from healkit.contracts.encoding import is_plain
-from healkit.contracts.healing import Check
+from healkit.contracts.patches import Check
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
 from healkit.errors import ArgumentsInvalid, SchemaInvalid

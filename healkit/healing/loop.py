@@ -19,16 +19,8 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from healkit.contracts.cassette import Tape
-from healkit.contracts.healing import (
-    VERDICTS,
-    Answered,
-    Attempt,
-    Check,
-    CheckResult,
-    Outcome,
-    Patch,
-    PatchRequest,
-)
+from healkit.contracts.healing import VERDICTS, Answered, Attempt, Outcome, Patch, PatchRequest
+from healkit.contracts.patches import Check, CheckResult
 from healkit.contracts.runs import ExecutionMode
 from healkit.contracts.tools import Withheld
 from healkit.contracts.vault import VaultEntry

@@ -15,7 +15,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from healkit.contracts.healing import Attempt, Check, CheckResult, difference
+from healkit.contracts.healing import Attempt
+from healkit.contracts.patches import Check, CheckResult, difference
 from healkit.crossing import values
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.inputs import (

@@ -13,7 +13,8 @@ from typing import Any
 from healkit.contracts.audit import AuditMetadata
 from healkit.contracts.execution import utc_now
 from healkit.contracts.failure import fingerprint
-from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult, Patch
+from healkit.contracts.healing import VERDICTS, Attempt, Patch
+from healkit.contracts.patches import Check, CheckResult
 from healkit.contracts.runs import (
     SCHEMA_VERSION,
     ActionSpec,

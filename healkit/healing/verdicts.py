@@ -28,7 +28,8 @@ from typing import Any
 import msgspec
 
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.healing import Attempt, Check, CheckResult, Patch, Verdict, difference, same_value
+from healkit.contracts.healing import Attempt, Patch, Verdict
+from healkit.contracts.patches import Check, CheckResult, difference, same_value
 from healkit.contracts.vault import VaultEntry, unified_diff
 from healkit.crossing import values
 from healkit.crossing.table_changes import Change, Seen

@@ -17,7 +17,7 @@ from concurrent.futures import Executor, Future
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from healkit.contracts.healing import Check, CheckResult, Edit, Observed
+from healkit.contracts.patches import Check, CheckResult, Edit, Observed
 from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
 from healkit.healing.checks import SLOW_TIMES, CheckLimits

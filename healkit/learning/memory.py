@@ -31,7 +31,7 @@ from sqlalchemy.orm import Session, aliased
 from sqlmodel import col, select
 
 from healkit.contracts.execution import utc_now
-from healkit.contracts.healing import Edit
+from healkit.contracts.patches import Edit
 from healkit.errors import UsageInvalid
 from healkit.learning.templates import BLOCK, FRESH, HOLE, Sites, Template, check_template, templates_of
 from healkit.pysource.source import Source

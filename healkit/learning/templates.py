@@ -16,7 +16,7 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.patches import Edit
 from healkit.pysource.nodes import BUILTINS, names_at, names_in, type_of
 from healkit.pysource.source import Source, parenthesized, required_precedence
 

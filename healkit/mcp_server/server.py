@@ -39,12 +39,12 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from healkit import __version__
 from healkit.config import Config
 from healkit.contracts.vault import DEFAULT_PERSONA, VaultEntry
 from healkit.errors import HealkitError, InternalError, PersonaNotFound, ToolNotFound, did_you_mean
 from healkit.mcp_server.clients import Client, Limits, OwnResults, client_of
 from healkit.mcp_server.transports import GONE
+from healkit.package import VERSION
 from healkit.plain_text import visible
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class AgentServer:
         self._listed = _Listed()
         self.protocol = HealkitServer(
             "healkit",
-            version=__version__,
+            version=VERSION,
             instructions=INSTRUCTIONS,
             lifespan=self._watched,
             on_list_tools=self._list_tools,

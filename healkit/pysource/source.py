@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.patches import Edit
 from healkit.pysource.nodes import Function, first_line
 
 N = TypeVar("N", bound=ast.AST)

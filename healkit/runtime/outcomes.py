@@ -31,7 +31,7 @@ from healkit.contracts.failure import (
     read_traceback,
     text_of,
 )
-from healkit.contracts.healing import Check, CheckOutcome, CheckResult, same_value
+from healkit.contracts.patches import Check, CheckOutcome, CheckResult, same_value
 from healkit.contracts.rpc import OUTLINE_MAX_CHARS, ExecutionComplete, Init
 from healkit.crossing import values
 from healkit.errors import CallNotOnRecord, HealkitError, InternalError

@@ -27,10 +27,11 @@ import msgspec
 
 from healkit.config import Config
 from healkit.contracts import claims
+from healkit.contracts.batches import DIED, NOT_RUN, Batch
 from healkit.contracts.claims import BadClaim
 from healkit.contracts.execution import new_trace_id
 from healkit.contracts.failure import Failure
-from healkit.contracts.healing import DIED, NOT_RUN, Batch, Edit
+from healkit.contracts.patches import Edit
 from healkit.contracts.rpc import REPORT_EXTRA_BYTES, Init
 from healkit.crossing import values
 from healkit.errors import (

@@ -22,6 +22,7 @@ import msgspec
 
 from healkit.config import MIB, Config
 from healkit.contracts import claims
+from healkit.contracts.batches import PASSED, Batch, BatchCheck
 from healkit.contracts.cassette import Cassette
 from healkit.contracts.claims import BadClaim
 from healkit.contracts.encoding import to_jsonable
@@ -34,7 +35,7 @@ from healkit.contracts.execution import (
     utc_now,
 )
 from healkit.contracts.failure import Failure
-from healkit.contracts.healing import PASSED, Batch, BatchCheck, Check, CheckResult, Observed
+from healkit.contracts.patches import Check, CheckResult, Observed
 from healkit.contracts.rpc import NO_CASSETTE, OUTLINE_MAX_CHARS, REPORT_EXTRA_BYTES, Init, raw
 from healkit.contracts.tools import EntryRef, Withheld
 from healkit.crossing import values

@@ -30,6 +30,7 @@ import msgspec
 from healkit.config import Config
 from healkit.contracts.traces import BranchDecision, ExecutionTrace, TaskResult
 from healkit.errors import ConfigError
+from healkit.package import VERSION
 from healkit.sanitizer.cleaner import Cleaner, cleaned_trace
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class OtelExporter:
             status=Status(StatusCode.ERROR, said) if failed else Status(),
             start_time=times[0],
             end_time=times[1],
-            instrumentation_scope=InstrumentationScope("healkit", _version(), _SCHEMA_URL),
+            instrumentation_scope=InstrumentationScope("healkit", VERSION, _SCHEMA_URL),
         )
 
     def _event(self, decision: BranchDecision, moment: int) -> Event:
@@ -290,12 +291,6 @@ def _resource() -> Resource:
     if str(resource.attributes.get("service.name", "")).startswith("unknown_service"):
         return resource.merge(Resource({"service.name": "healkit"}))
     return resource
-
-
-def _version() -> str:
-    from healkit import __version__
-
-    return __version__
 
 
 def _not_installed() -> ConfigError:

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import msgspec
 
-from healkit import __version__, plain_files
+from healkit import plain_files
 from healkit.config import Config
 from healkit.contracts.audit import AnchoredHead, AuditHead
 from healkit.contracts.encoding import to_jsonable
@@ -46,6 +46,7 @@ from healkit.contracts.runs import (
     empty_evidence,
 )
 from healkit.errors import RunExists, RunFolderError, RunLocked, RunNotFound, did_you_mean, named
+from healkit.package import FOLDER, VERSION
 from healkit.sanitizer.cleaner import Cleaner
 
 #: Place of folders that have not begun, and the age at which one is left over from a dead process.
@@ -315,10 +316,10 @@ def app_version() -> str:
     The commit is read once a process. Changes that are not committed are not seen.
     """
     try:
-        commit = _installed_commit() or _checked_out_commit(Path(__file__).parents[2])
+        commit = _installed_commit() or _checked_out_commit(FOLDER.parent)
     except (OSError, ValueError):
         commit = ""
-    return f"{__version__}+g{commit[:_COMMIT_DIGITS]}" if commit else __version__
+    return f"{VERSION}+g{commit[:_COMMIT_DIGITS]}" if commit else VERSION
 
 
 def _installed_commit() -> str:

@@ -35,8 +35,8 @@ import msgspec
 
 from healkit.config import Config
 from healkit.contracts import claims
+from healkit.contracts.batches import Batch
 from healkit.contracts.execution import Grants
-from healkit.contracts.healing import Batch
 from healkit.contracts.rpc import Init
 from healkit.errors import WorkerError
 from healkit.workers.inside.cleanup import children_of

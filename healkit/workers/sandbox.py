@@ -32,10 +32,10 @@ from typing import Literal
 
 import msgspec
 
-import healkit
 from healkit.config import MIB
 from healkit.contracts.execution import Grants, host_identity, process_start_ticks
 from healkit.errors import ConfigError, WorkerUnusable
+from healkit.package import FOLDER
 from healkit.plain_files import new_temporary_folder, temporary_folder
 from healkit.workers.inside.cleanup import remove_tree
 from healkit.workers.inside.lockdown import RESTRICTIONS_VARIABLE, Restrictions
@@ -99,7 +99,7 @@ class Sandbox:
             )
         code = self.folder.create().code
         code.mkdir(mode=0o700, exist_ok=True)
-        (code / "healkit").symlink_to(Path(healkit.__file__).parent)
+        (code / "healkit").symlink_to(FOLDER)
 
     def check_paths(self) -> None:
         """Refuse a grant whose path leads elsewhere by now; raises `WorkerUnusable`.
@@ -214,7 +214,7 @@ class ForkServerSandbox(Sandbox):
 @functools.cache
 def checkout_path() -> str | None:
     """Return this package's place when it is not an installed one, which is all that a worker finds by itself."""
-    parent = str(Path(healkit.__file__).parent.parent)
+    parent = str(FOLDER.parent)
     return None if parent in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")} else parent
 
 
@@ -480,7 +480,7 @@ def _check_path(name: str, path: str) -> None:
 def _check_code(path: str, python: str | None) -> None:
     """Refuse write access to the code that a tool is restricted by."""
     found = [interpreter_of(None), *([interpreter_of(python)] if python is not None else [])]
-    own = [str(Path(healkit.__file__).parent)]
+    own = [str(FOLDER)]
     for interpreter in found:
         executable, settings = Path(interpreter.executable), Path(interpreter.prefix) / "pyvenv.cfg"
         own += [str(executable.parent), str(executable.resolve().parent), str(settings)]

@@ -26,19 +26,19 @@ import msgspec
 
 from healkit.config import Config
 from healkit.contracts import claims, rpc
-from healkit.contracts.execution import Grants
-from healkit.contracts.healing import (
+from healkit.contracts.batches import (
     DIED,
     LETTERS,
     NOT_RUN,
     SHARE_MAX,
     SHARE_OUTCOMES_MAX,
     Batch,
-    Edit,
     Outcomes,
     Share,
     ShareDone,
-)  # fmt: skip
+)
+from healkit.contracts.execution import Grants
+from healkit.contracts.patches import Edit  # fmt: skip
 from healkit.errors import WorkerError, WorkerNotRestricted, WorkerStartFailed
 from healkit.workers.inside.trialserver_main import PRELOAD_VARIABLE, TrialDone, Unsealed
 from healkit.workers.process import ONE_THREAD, Process, off_loop, spawn

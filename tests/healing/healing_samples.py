@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Literal
 
-from healkit.contracts.healing import Attempt, Check, CheckResult, Patch, Verdict
+from healkit.contracts.healing import Attempt, Patch, Verdict
+from healkit.contracts.patches import Check, CheckResult
 from healkit.contracts.vault import VaultEntry
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.report import HealReport

@@ -8,7 +8,8 @@ import pytest
 from healing_samples import PASSED, RAISED, verdict_on
 from healing_samples import WRONG_RESULT as WRONG
 
-from healkit.contracts.healing import Check, CheckResult, Patch, same_value
+from healkit.contracts.healing import Patch
+from healkit.contracts.patches import Check, CheckResult, same_value
 from healkit.healing.checks import why_not
 
 BEFORE = "def f(x):\n    return 1 / x\n"

@@ -10,7 +10,8 @@ import pytest
 from healing_samples import PASSED, RAISED, Idea, verdict_on
 
 from healkit import Healkit
-from healkit.contracts.healing import Attempt, Check, CheckResult, Patch
+from healkit.contracts.healing import Attempt, Patch
+from healkit.contracts.patches import Check, CheckResult
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values
 from healkit.healing.advisor import Case

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from healkit import Healkit
-from healkit.contracts.healing import Check
+from healkit.contracts.patches import Check
 from healkit.healing.case import checks_of
 
 CODE = "def double(n):\n    return n * 2\n"

@@ -20,7 +20,8 @@ from model_server import SECRET_KEY, Budget, ModelServer, says
 from healkit import Healkit
 from healkit.config import Config
 from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.healing import Attempt, Check, CheckResult, Observed, Patch
+from healkit.contracts.healing import Attempt, Patch
+from healkit.contracts.patches import Check, CheckResult, Observed
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import PostMortemGone

@@ -8,7 +8,7 @@ import pytest
 from healing_samples import Idea
 
 from healkit import Healkit
-from healkit.contracts.healing import difference
+from healkit.contracts.patches import difference
 from healkit.healing.verdicts import returned_types
 from healkit.healing.workbench import Bench
 from healkit.runtime.trials import Searches

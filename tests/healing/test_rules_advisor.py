@@ -9,7 +9,8 @@ import pytest
 from failing_tools import case_of, declared, entry_of, run
 
 from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.healing import Attempt, Check
+from healkit.contracts.healing import Attempt
+from healkit.contracts.patches import Check
 from healkit.crossing import values
 from healkit.failures.site import holds
 from healkit.gallery import LESSONS

@@ -10,7 +10,8 @@ import pytest
 from trial_server_samples import children_of_trial_servers
 
 from healkit import Healkit
-from healkit.contracts.healing import Check, Edit, Patch
+from healkit.contracts.healing import Patch
+from healkit.contracts.patches import Check, Edit
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Advisor, Case, Peer

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from healkit.contracts.healing import Check, apply_edits
+from healkit.contracts.patches import Check, apply_edits
 from healkit.healing.advisors.search.edit_space import Candidate, EditSpace, Suspicion
 from healkit.healing.advisors.search.operators.definition import Operator
 from healkit.healing.advisors.search.operators.table import TABLE

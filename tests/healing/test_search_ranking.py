@@ -9,7 +9,8 @@ from collections.abc import Generator, Sequence
 import pytest
 
 from healkit import Healkit
-from healkit.contracts.healing import Attempt, Check, Patch, Verdict, difference
+from healkit.contracts.healing import Attempt, Patch, Verdict
+from healkit.contracts.patches import Check, difference
 from healkit.contracts.vault import VaultEntry
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.search.edit_space import Candidate

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from healkit import Healkit
-from healkit.contracts.healing import Check, difference
+from healkit.contracts.patches import Check, difference
 from healkit.contracts.tools import EntryRef
 from healkit.healing.advisors.search.edit_space import Candidate
 from healkit.healing.advisors.search.strategy import CandidateEvaluator, Evaluated, StopCriterion

@@ -7,7 +7,7 @@ import threading
 from trial_server_samples import children_of_trial_servers
 
 from healkit import Healkit
-from healkit.contracts.healing import Check, Edit
+from healkit.contracts.patches import Check, Edit
 from healkit.contracts.tools import EntryRef
 from healkit.healing.advisor import Workbench
 from healkit.healing.checks import LIMIT_LEAST_S

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from healkit.contracts.healing import apply_edits
+from healkit.contracts.patches import apply_edits
 from healkit.healing.advisors.search.program import Program
 from healkit.pysource.source import Source, parenthesized, text_precedence
 

@@ -26,7 +26,8 @@ from healkit.contracts.doctor import DoctorCheck as Tried
 from healkit.contracts.doctor import DoctorReport, Status
 from healkit.contracts.execution import DecisionRecord, Grants, GroupInfo, ToolSummary
 from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.healing import Answered, Attempt, Check, Patch, PatchRequest
+from healkit.contracts.healing import Answered, Attempt, Patch, PatchRequest
+from healkit.contracts.patches import Check
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.contracts.runs import Problem, Run
 from healkit.contracts.traces import OutboxState

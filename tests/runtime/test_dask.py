@@ -14,7 +14,7 @@ import pytest
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.healing import Check, Edit
+from healkit.contracts.patches import Check, Edit
 from healkit.contracts.tools import EntryRef
 from healkit.errors import ConfigError
 from healkit.healing.workbench import Bench

@@ -16,7 +16,7 @@ from trial_server_samples import children_of_trial_servers, trial_servers
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.healing import Check, Edit
+from healkit.contracts.patches import Check, Edit
 from healkit.contracts.tools import EntryRef
 from healkit.runtime import background
 from healkit.runtime.trials import Held, Score, Searches

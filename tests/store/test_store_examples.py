@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.healing import same_value
+from healkit.contracts.patches import same_value
 from healkit.contracts.vault import checked_examples
 from healkit.errors import ExamplesInvalid
 from healkit.pysource import shapes

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from healkit.config import Config
-from healkit.contracts.healing import Batch, BatchCheck
+from healkit.contracts.batches import Batch, BatchCheck
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
 from healkit.crossing import values

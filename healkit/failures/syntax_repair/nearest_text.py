@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import NamedTuple
 
-from healkit.contracts.healing import apply_edits
+from healkit.contracts.patches import apply_edits
 from healkit.errors import near_misses
 from healkit.failures.catalogue import spared
 from healkit.failures.imports import import_for

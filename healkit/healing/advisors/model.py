@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from healkit.config import Config
 from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.healing import VERDICTS, Attempt, Check, Patch
+from healkit.contracts.healing import VERDICTS, Attempt, Patch
+from healkit.contracts.patches import Check
 from healkit.contracts.post_mortem import KeptFrame, Local, type_name
 from healkit.contracts.vault import VaultEntry
 from healkit.crossing import values

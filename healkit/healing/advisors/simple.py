@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Literal
 
-from healkit.contracts.healing import Attempt, Edit, EditKind, Patch, apply_edits
+from healkit.contracts.healing import Attempt, Patch
+from healkit.contracts.patches import Edit, EditKind, apply_edits
 from healkit.contracts.vault import VaultEntry
 from healkit.errors import ToolShapeError, near_misses
 from healkit.failures.fixes import proposals

@@ -34,9 +34,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from healkit.contracts.cassette import Tape
-from healkit.contracts.encoding import ValueTooLarge, is_beyond_json, to_jsonable, type_outline
-from healkit.contracts.healing import (
+from healkit.contracts.batches import (
     DIED,
     LETTERS,
     NOT_ON_RECORD,
@@ -47,13 +45,13 @@ from healkit.contracts.healing import (
     WRONG,
     Batch,
     BatchCheck,
-    Edit,
     Outcomes,
     Share,
     ShareDone,
-    apply_edits,
-    same_value,
 )
+from healkit.contracts.cassette import Tape
+from healkit.contracts.encoding import ValueTooLarge, is_beyond_json, to_jsonable, type_outline
+from healkit.contracts.patches import Edit, apply_edits, same_value
 from healkit.contracts.tools import Withheld
 from healkit.crossing import values
 from healkit.errors import HealkitError

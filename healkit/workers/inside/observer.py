@@ -28,7 +28,7 @@ class Observer:
         self._looked: Counter[CodeType] = Counter()
 
     def seen(self) -> dict[str, Any]:
-        """`lines`, `failed_lines` and `types` as `contracts.healing.Observed` has them."""
+        """`lines`, `failed_lines` and `types` as `contracts.patches.Observed` has them."""
         return {
             "lines": sorted(self._lines)[:_LINES_MAX],
             "failed_lines": list(self._failed)[-_LINES_MAX:],

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, NoReturn
 import msgspec
 
 from healkit.contracts import rpc
-from healkit.contracts.healing import Batch, Share
+from healkit.contracts.batches import Batch, Share
 from healkit.contracts.tools import EntryRef
 from healkit.workers.inside import lockdown, seccomp
 from healkit.workers.inside.capture import TOOL_MODULE, PlainStream

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts.healing import Check, Edit, Observed, apply_edits, difference
+from healkit.contracts.patches import Check, Edit, Observed, apply_edits, difference
 from healkit.crossing import values
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.advisors.search.operators.definition import Operator

@@ -25,7 +25,8 @@ from itertools import compress
 
 import msgspec
 
-from healkit.contracts.healing import Check, CheckResult, Edit, Patch, difference
+from healkit.contracts.healing import Patch
+from healkit.contracts.patches import Check, CheckResult, Edit, difference
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.advisors.search.edit_space import Baseline, Candidate
 from healkit.healing.advisors.search.program import Program

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from healkit.contracts.healing import Check, Edit
+from healkit.contracts.patches import Check, Edit
 from healkit.crossing import values
 from healkit.healing.verdicts import annotated_types
 from healkit.pysource.nodes import (

@@ -16,17 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Literal
 
-from healkit.contracts.healing import (
-    NOT_ON_RECORD,
-    NOT_RUN,
-    PASSED,
-    Attempt,
-    Check,
-    Edit,
-    Patch,
-    apply_edits,
-    difference,
-)
+from healkit.contracts.batches import NOT_ON_RECORD, NOT_RUN, PASSED
+from healkit.contracts.healing import Attempt, Patch
+from healkit.contracts.patches import Check, Edit, apply_edits, difference
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.advisors.search.edit_space import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.patches import Edit
 from healkit.healing.advisors.search.operators.definition import Changes, operator
 from healkit.healing.advisors.search.program import (
     COLLECTIONS,

@@ -7,7 +7,7 @@ import difflib
 import itertools
 import re
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.patches import Edit
 from healkit.healing.advisors.search.operators.definition import Changes, operator
 from healkit.healing.advisors.search.program import (
     NUMBERS,

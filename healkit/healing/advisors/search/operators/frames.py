@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.patches import Edit
 from healkit.healing.advisors.search.operators.definition import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 from healkit.pysource.source import ATOM

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.patches import Edit
 from healkit.failures.wrong_results import stored
 from healkit.healing.advisors.search.operators.definition import Changes, operator
 from healkit.healing.advisors.search.program import (

@@ -6,7 +6,7 @@ import ast
 import itertools
 import re
 
-from healkit.contracts.healing import Edit
+from healkit.contracts.patches import Edit
 from healkit.healing.advisors.search.operators.definition import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 from healkit.pysource.nodes import free_names

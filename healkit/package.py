@@ -1,0 +1,9 @@
+"""healkit's version, and the folder that it is installed in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+VERSION = "0.1.0"
+#: Folder of the package `healkit`, an absolute path.
+FOLDER = Path(__file__).absolute().parent
