@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from healkit import own_imports
+from healkit import own_imports, package
 from healkit.lazy import lazy_names
-from healkit.package import VERSION as __version__
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from healkit.notebook.ipython_extension import load_ipython_extension, unload_ipython_extension
     from healkit.runtime.execution import Execution
     from healkit.sanitizer.sanitizer import sanitize
+
+__version__ = package.VERSION
 
 _HOMES = {
     "Config": "config",
