@@ -3,7 +3,7 @@
 python seed_db.py [--reset] [--db URL_OR_PATH] [--debug-tools-only]
 """
 
-from healkit.seeding import main
+from healkit.parts.teach.seeding import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -22,16 +22,16 @@ from typing import Any
 import msgspec
 
 from healkit.config import Config
-from healkit.contracts.execution import CallRecord, Grants, new_trace_id
-from healkit.contracts.rpc import Init
-from healkit.contracts.tools import EntryRef
-from healkit.runtime.calls import CallContext, CallRouter
-from healkit.runtime.providers import HostFunctions
-from healkit.runtime.recording import Recorder
-from healkit.store.database import Database
-from healkit.workers.kernel import KernelWorker
-from healkit.workers.sandbox import RunFolder, Sandbox
-from healkit.workers.tiers import achieved_tier
+from healkit.core.contracts.execution import CallRecord, Grants, new_trace_id
+from healkit.core.contracts.rpc import Init
+from healkit.core.contracts.tools import EntryRef
+from healkit.core.runtime.calls import CallContext, CallRouter
+from healkit.core.runtime.providers import HostFunctions
+from healkit.core.runtime.recording import Recorder
+from healkit.core.store.database import Database
+from healkit.core.workers.kernel import KernelWorker
+from healkit.core.workers.sandbox import RunFolder, Sandbox
+from healkit.core.workers.tiers import achieved_tier
 
 CALLS, WARM_UP = 5000, 500
 TOOL = f"""

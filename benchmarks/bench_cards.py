@@ -25,9 +25,9 @@ from typing import Any
 from jupyter_client.manager import start_new_kernel
 
 from healkit import Healkit
-from healkit.failures.catalogue import explain
-from healkit.notebook import cards
-from healkit.runtime.own_cells import FailedCells
+from healkit.faces.notebook import cards
+from healkit.parts.cells.own_cells import FailedCells
+from healkit.parts.explain.catalogue import explain
 
 ROUNDS = 100
 LOADS = 9

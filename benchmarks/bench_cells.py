@@ -19,9 +19,9 @@ import time
 from collections import Counter
 from typing import Any
 
-from healkit.cells.advice import CellAdvice, CellCase, advise
-from healkit.cells.dataflow import dataflow_of
-from healkit.cells.notebook_file import CellRun, NotebookCell, NotebookFile
+from healkit.parts.cells.advice import CellAdvice, CellCase, advise
+from healkit.parts.cells.dataflow import dataflow_of
+from healkit.parts.cells.notebook_file import CellRun, NotebookCell, NotebookFile
 
 SEEDS, RUNS, ROUNDS = 150, 40, 20
 KINDS = [

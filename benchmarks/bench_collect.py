@@ -23,13 +23,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from healkit.collector.service import Ingest
 from healkit.config import Config
-from healkit.contracts.execution import new_trace_id, utc_now
-from healkit.sanitizer.cleaner import Verbatim
-from healkit.sanitizer.sanitizer import Sanitizer
-from healkit.store.database import Database
-from healkit.store.traces import CollectedTraces
+from healkit.core.contracts.execution import new_trace_id, utc_now
+from healkit.core.sanitizer.cleaner import Verbatim
+from healkit.core.sanitizer.sanitizer import Sanitizer
+from healkit.core.store.database import Database
+from healkit.parts.collect.service import Ingest
+from healkit.parts.traces.outbox import CollectedTraces
 
 BATCH, BATCHES, CLIENTS = 100, 20, 4
 TOKEN = "a-token-of-the-benchmark"

@@ -31,11 +31,11 @@ import pyarrow as pa
 
 from healkit import Healkit
 from healkit.config import Config
-from healkit.decisions import Turn
-from healkit.decisions.telling import KnownNames, counts_of, facts_of, values_among
-from healkit.runtime.runner import Runner
-from healkit.runtime.views import Views
-from healkit.sanitizer.sanitizer import Sanitizer
+from healkit.core.runtime.runner import Runner
+from healkit.core.sanitizer.sanitizer import Sanitizer
+from healkit.parts.decide import Turn
+from healkit.parts.decide.telling import KnownNames, counts_of, facts_of, values_among
+from healkit.parts.views.views import Views
 
 STEP_ROWS, STEPS, ROUNDS = 100_000, 20, 3
 TOOL = """import pandas as pd

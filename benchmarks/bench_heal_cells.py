@@ -33,8 +33,8 @@ PARTS = ("cells", "public", "speed", "memory")
 EXPLAIN = """
 def _asked():
     import json, re
-    from healkit.cells.failing import notebook_cells
-    from healkit.failures.catalogue import explain
+    from healkit.parts.cells.failing import notebook_cells
+    from healkit.parts.explain.catalogue import explain
     cell = notebook_cells.find(None)
     said = explain(cell.failure)
     steps = ("what", "why", "hint", "fix", "code")

@@ -34,8 +34,8 @@ from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from healkit import Healkit
 from healkit.errors import ToolExecutionError
-from healkit.gallery import LESSONS
-from healkit.notebook.cards import of_tool
+from healkit.faces.notebook.cards import of_tool
+from healkit.parts.teach.gallery import LESSONS
 
 ROUNDS = 25
 ROOT = Path(__file__).parents[1]

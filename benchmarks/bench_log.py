@@ -23,11 +23,18 @@ from pathlib import Path
 
 import msgspec
 
-from healkit.contracts.execution import CallRecord, Finished, Started, host_identity, new_trace_id, utc_now
-from healkit.contracts.failure import Failure, Frame, fingerprint, format_frames
-from healkit.store.database import Database
-from healkit.store.log_writer import LogWriter
-from healkit.store.statements import finished_values, started_values
+from healkit.core.contracts.execution import (
+    CallRecord,
+    Finished,
+    Started,
+    host_identity,
+    new_trace_id,
+    utc_now,
+)
+from healkit.core.contracts.failure import Failure, Frame, fingerprint, format_frames
+from healkit.core.store.database import Database
+from healkit.core.store.log_writer import LogWriter
+from healkit.core.store.statements import finished_values, started_values
 
 ROUNDS = 3000
 

@@ -26,10 +26,10 @@ from typing import Any
 from log_samples import BASE, SPAN, crowd, long_log
 
 from healkit import Healkit
-from healkit.contracts.execution import utc_now
+from healkit.core.contracts.execution import utc_now
+from healkit.core.store.database import Database
+from healkit.core.store.log_reader import Log
 from healkit.errors import UsageInvalid
-from healkit.store.database import Database
-from healkit.store.log_reader import Log
 
 SMALL, BIG, LARGE = 10_000, 1_000_000, 10_000_000
 ROUNDS, RATIO_MAX = 41, 2.0

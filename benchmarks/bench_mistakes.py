@@ -54,7 +54,7 @@ CONFIG = "c = get_config()\nc.HistoryManager.enabled = False\n"
 RESET = """
 def _again():
     import os, sys
-    from healkit.notebook import ipython_extension
+    from healkit.faces.notebook import ipython_extension
     shell = get_ipython()
     ipython_extension.take_out(shell)
     if "matplotlib.pyplot" in sys.modules:

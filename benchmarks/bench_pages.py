@@ -18,7 +18,7 @@ from pathlib import Path
 from log_samples import long_log
 
 from healkit import Healkit
-from healkit.contracts.audit import AuditStep
+from healkit.parts.runs.audit_records import AuditStep
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from healkit import Config, Healkit
-from healkit.contracts.runs import PolicyDefaults
+from healkit.parts.runs.contract import PolicyDefaults
 
 ROUNDS = 300
 ARGUMENTS = {"n": 3, "text": "a few words of an argument " * 8}

@@ -26,8 +26,8 @@ from collections.abc import Iterator
 from keyword import iskeyword
 from pathlib import Path
 
-from healkit.failures.syntax_repair.draft import compiler_message
-from healkit.failures.syntax_repair.nearest_text import nearest
+from healkit.parts.explain.syntax_repair.draft import compiler_message
+from healkit.parts.explain.syntax_repair.nearest_text import nearest
 
 MODULES = [
     "argparse",

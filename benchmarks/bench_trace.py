@@ -20,7 +20,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import (
+from healkit.core.contracts.execution import (
     CallRecord,
     Finished,
     Started,
@@ -28,10 +28,10 @@ from healkit.contracts.execution import (
     new_trace_id,
     utc_now,
 )
-from healkit.sanitizer.sanitizer import Sanitizer
-from healkit.store.database import Database
-from healkit.store.log_writer import LogWriter
-from healkit.tracing.trace_collector import Tracer
+from healkit.core.sanitizer.sanitizer import Sanitizer
+from healkit.core.store.database import Database
+from healkit.core.store.log_writer import LogWriter
+from healkit.parts.traces.trace_collector import Tracer
 
 ROUNDS, WARM_UP, PART_ROUNDS = 100, 10, 1500
 #: What the next spare worker takes to be ready; without it, a worker's start is what is measured.

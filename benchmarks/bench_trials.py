@@ -18,12 +18,12 @@ import time
 from pathlib import Path
 
 from healkit import Config, Healkit
-from healkit.contracts.patches import Check, Edit
-from healkit.contracts.tools import EntryRef
-from healkit.healing.workbench import Bench
-from healkit.runtime import background
-from healkit.runtime.trials import Searches
-from healkit.workers.tiers import achieved_tier
+from healkit.core.contracts.patches import Check, Edit
+from healkit.core.contracts.tools import EntryRef
+from healkit.core.runtime import background
+from healkit.core.workers.tiers import achieved_tier
+from healkit.parts.heal.workbench import Bench
+from healkit.parts.trials.trials import Searches
 
 CODE = "def trivial(n: int):\n    return n + 1\n"
 CANDIDATES, CHECKS = 500, 5

@@ -24,13 +24,13 @@ import psutil
 from jupyter_client.manager import KernelManager
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import Grants
-from healkit.runtime import background
-from healkit.workers.kernel import KernelWorker
-from healkit.workers.process import ForkServer
-from healkit.workers.sandbox import RunFolders, Sandbox
-from healkit.workers.tiers import achieved_tier
-from healkit.workers.worker import GRACE_S
+from healkit.core.contracts.execution import Grants
+from healkit.core.runtime import background
+from healkit.core.workers.kernel import KernelWorker
+from healkit.core.workers.process import ForkServer
+from healkit.core.workers.sandbox import RunFolders, Sandbox
+from healkit.core.workers.tiers import achieved_tier
+from healkit.core.workers.worker import GRACE_S
 
 TOOL = "def trivial(n: int):\n    return n + 1\n"
 PAUSE_S = 0.15
@@ -73,8 +73,8 @@ def cold_kernel() -> None:
 
 async def fresh_workers(config: Config, rounds: int) -> tuple[list[float], float]:
     """Fork to the end of a first run, and what a waiting worker adds in private memory (MiB)."""
-    from healkit.contracts.rpc import Init, raw
-    from healkit.contracts.tools import EntryRef
+    from healkit.core.contracts.rpc import Init, raw
+    from healkit.core.contracts.tools import EntryRef
 
     class NoCalls:
         def handle(self, call: object) -> object:

@@ -36,11 +36,11 @@ import pandas as pd
 import pyarrow as pa
 
 from healkit import Healkit
-from healkit.contracts.runs import PolicyDefaults
-from healkit.decisions import Turn, told
-from healkit.decisions.decision import Decision
-from healkit.decisions.operations import install
-from healkit.tracing.reader import read_run
+from healkit.parts.decide import Turn, told
+from healkit.parts.decide.decision import Decision
+from healkit.parts.decide.operations import install
+from healkit.parts.runs.contract import PolicyDefaults
+from healkit.parts.runs.reader import read_run
 
 PIECE = 6
 LETTERS = "bcdfghjkmpqvwxz"  # no vowels: no word of ours holds six of them

@@ -29,19 +29,19 @@ from typing import Any
 import msgspec
 from jupyter_client.session import Session
 
-from healkit.contracts import claims, post_mortem, rpc
-from healkit.contracts.execution import Grants, new_trace_id
-from healkit.contracts.rpc import Init
-from healkit.contracts.tools import EntryRef
-from healkit.runtime.calls import CallContext, CallRouter
-from healkit.runtime.outcomes import conclude
-from healkit.runtime.providers import HostFunctions
-from healkit.runtime.trials import _seen
-from healkit.workers import process as processes
-from healkit.workers import trialserver
-from healkit.workers.inside.trialserver_main import TrialDone
-from healkit.workers.kernel import OutputCollector, _decoded
-from healkit.workers.worker import Outcome
+from healkit.core.contracts import claims, post_mortem, rpc
+from healkit.core.contracts.execution import Grants, new_trace_id
+from healkit.core.contracts.rpc import Init
+from healkit.core.contracts.tools import EntryRef
+from healkit.core.runtime.calls import CallContext, CallRouter
+from healkit.core.runtime.outcomes import conclude
+from healkit.core.runtime.providers import HostFunctions
+from healkit.core.workers import process as processes
+from healkit.core.workers.kernel import OutputCollector, _decoded
+from healkit.core.workers.worker import Outcome
+from healkit.parts.trials import trialserver
+from healkit.parts.trials.trials import _seen
+from healkit.parts.trials.trialserver_main import TrialDone
 
 #: Calls that one router answers before the next takes its place, as one execution's budget would end.
 CALLS_A_ROUTER = 500

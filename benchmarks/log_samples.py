@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from healkit.store.database import Database
+from healkit.core.store.database import Database
 
 BASE = datetime(2026, 1, 1, tzinfo=UTC)
 SPAN = timedelta(days=30)
@@ -32,8 +32,8 @@ _COLUMNS = (
 _CROWD = """
 import json, sys, time
 from bench_log import finished, started
-from healkit.store.database import Database
-from healkit.store.log_writer import LogWriter
+from healkit.core.store.database import Database
+from healkit.core.store.log_writer import LogWriter
 path, count, rate = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 writer, waits, errors = LogWriter(Database(path)), [], 0
 print("ready", flush=True)

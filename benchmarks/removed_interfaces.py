@@ -1,7 +1,7 @@
 """Interfaces that libraries removed, as a table.
 
     python benchmarks/removed_interfaces.py --folder DIR
-    python benchmarks/removed_interfaces.py --folder DIR --write healkit/facts/removed.toml
+    python benchmarks/removed_interfaces.py --folder DIR --write healkit/parts/explain/facts/removed.toml
 
 Each old version is downloaded into a folder of its own with pip, the new one is what is installed here. Both are
 imported in a process of their own and asked for their public names, with those that classes inherit, and for the

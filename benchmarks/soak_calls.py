@@ -24,9 +24,9 @@ from heal.programs import Program, written
 from heal.world import World
 
 from healkit import Config, Healkit
-from healkit.contracts.healing import Patch
-from healkit.crossing import values
+from healkit.core.crossing import values
 from healkit.errors import HealkitError
+from healkit.parts.heal.records import Patch
 
 _BUDGET_S = 3.0
 

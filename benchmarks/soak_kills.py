@@ -32,7 +32,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from healkit.store.spool import Spool
+from healkit.core.store.spool import Spool
 
 HERE = Path(__file__).resolve().parent
 
@@ -119,8 +119,8 @@ def audited_host(url: str, first: str) -> None:
     import pandas as pd
 
     from healkit import Config, Healkit
-    from healkit.decisions import loop as _
-    from healkit.healing import loop as _  # noqa: F401, F811 - as above
+    from healkit.parts.decide import loop as _
+    from healkit.parts.heal import loop as _  # noqa: F401, F811 - as above
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     frame = pd.DataFrame({"region": ["North", "South"] * 200, "sales": range(400)})
@@ -171,8 +171,8 @@ def audited_findings(url: str) -> dict[str, Any]:
     from healkit import Healkit
     from healkit.app import steps_of
     from healkit.errors import UsageInvalid
-    from healkit.tracing.reader import read_run
-    from healkit.tracing.run_folders import run_folders
+    from healkit.parts.runs.reader import read_run
+    from healkit.parts.runs.run_folders import run_folders
 
     problems: dict[str, list[str]] = {
         "missing": [],
@@ -325,7 +325,7 @@ def killed(url: str, notes: Path, rng: random.Random, env: dict[str, str]) -> bo
 
 def lock_now_and_then(url: str, rng: random.Random, over: threading.Event) -> None:
     """Keep all others from writing for a moment, again and again, so that their records go to the spool."""
-    from healkit.store.database import Database
+    from healkit.core.store.database import Database
 
     with contextlib.closing(Database(url, wait_s=60)) as database:
         lock = "LOCK TABLE executionlog, executioncall IN EXCLUSIVE MODE"

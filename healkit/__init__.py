@@ -1,38 +1,39 @@
 """Public names of healkit, loaded when they are first used.
 
-So `healkit.workers.inside` can be imported in a worker without the database, pandas or the widgets.
+So `healkit.core.workers.inside` can be imported in a worker without the database, pandas or the widgets.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from healkit import own_imports, package
-from healkit.lazy import lazy_names
+from healkit import package
+from healkit.core import own_imports
+from healkit.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.config import Config
-    from healkit.contracts.tools import Tool
-    from healkit.defaults import execute_tool
+    from healkit.core.contracts.tools import Tool
+    from healkit.core.runtime.execution import Execution
+    from healkit.core.sanitizer.sanitizer import sanitize
     from healkit.errors import HealkitError, ToolExecutionError
-    from healkit.notebook.ipython_extension import load_ipython_extension, unload_ipython_extension
-    from healkit.runtime.execution import Execution
-    from healkit.sanitizer.sanitizer import sanitize
+    from healkit.faces.defaults import execute_tool
+    from healkit.faces.notebook.ipython_extension import load_ipython_extension, unload_ipython_extension
 
 __version__ = package.VERSION
 
 _HOMES = {
     "Config": "config",
-    "Execution": "runtime.execution",
+    "Execution": "core.runtime.execution",
     "Healkit": "app",
     "HealkitError": "errors",
-    "Tool": "contracts.tools",
+    "Tool": "core.contracts.tools",
     "ToolExecutionError": "errors",
-    "execute_tool": "defaults",
-    "load_ipython_extension": "notebook.ipython_extension",
-    "sanitize": "sanitizer.sanitizer",
-    "unload_ipython_extension": "notebook.ipython_extension",
+    "execute_tool": "faces.defaults",
+    "load_ipython_extension": "faces.notebook.ipython_extension",
+    "sanitize": "core.sanitizer.sanitizer",
+    "unload_ipython_extension": "faces.notebook.ipython_extension",
 }
 
 __all__ = [
@@ -57,7 +58,7 @@ _load = lazy_names(__name__, _HOMES)
 def __getattr__(name: str) -> Any:
     value = _load(name)
     if name == "Healkit":
-        import healkit.notebook.widgets.kinds  # noqa: F401 - hands the live panels to the app, which cannot import them
+        import healkit.faces.notebook.widgets.kinds  # noqa: F401 - hands the live panels to the app, which cannot import them
     return value
 
 

@@ -1,6 +1,6 @@
 """`python -m healkit`: the command line without its script."""
 
-from healkit.cli import main
+from healkit.faces.cli import main
 
 if __name__ == "__main__":
     main()

@@ -22,50 +22,51 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 import msgspec
 
 from healkit.config import Config
-from healkit.contracts.execution import Grants
-from healkit.contracts.vault import NO_GRANTS, UNTRUSTED_GRANTS
-from healkit.decisions.service import DecideService
+from healkit.core.contracts.execution import Grants
+from healkit.core.contracts.vault import NO_GRANTS, UNTRUSTED_GRANTS
+from healkit.core.runtime import background
+from healkit.core.runtime.auto_retention import AutoRetention
+from healkit.core.runtime.executor import Executor
+from healkit.core.runtime.history import History, NewestRows
+from healkit.core.runtime.providers import HostFunctions, LogTools, VaultTools
+from healkit.core.runtime.recording import Recorder
+from healkit.core.runtime.runner import Runner
+from healkit.core.store.database import Database, resolve_url
+from healkit.core.store.entries import EntryLookup, keep_records_apart, make_grants
+from healkit.core.store.locations import views_folder
+from healkit.core.store.spool import Spool
+from healkit.core.store.trust import NO_AUTHORITY, trusted_folder
+from healkit.core.workers.sandbox import check_grants
 from healkit.errors import HealkitError
-from healkit.healing.run_policy import RunPolicy
-from healkit.healing.service import HealService
-from healkit.learning.thread import ConsumerThread
-from healkit.runtime import background, run_audit
-from healkit.runtime.auto_retention import AutoRetention
-from healkit.runtime.executor import Executor
-from healkit.runtime.history import History, NewestRows
-from healkit.runtime.mcp_servers import MCPServers
-from healkit.runtime.panels import Panels
-from healkit.runtime.providers import HostFunctions, LogTools, VaultTools
-from healkit.runtime.recording import Recorder
-from healkit.runtime.runner import Runner
-from healkit.runtime.runs import Runs
-from healkit.runtime.traces import Traces
-from healkit.runtime.trials import Trials
-from healkit.runtime.views import ViewKeeper
-from healkit.store.database import Database, resolve_url
-from healkit.store.entries import EntryLookup, keep_records_apart, make_grants
-from healkit.store.locations import views_folder
-from healkit.store.spool import Spool
-from healkit.store.trust import NO_AUTHORITY, trusted_folder
-from healkit.tracing.run_folders import runs_folder
-from healkit.workers.sandbox import check_grants
+from healkit.faces.notebook.panels import Panels
+from healkit.parts.decide.service import DecideService
+from healkit.parts.heal.run_policy import RunPolicy
+from healkit.parts.heal.service import HealService
+from healkit.parts.learn.thread import ConsumerThread
+from healkit.parts.mcp_client.mcp_servers import MCPServers
+from healkit.parts.runs import run_audit
+from healkit.parts.runs.run_folders import runs_folder
+from healkit.parts.runs.runs import Runs
+from healkit.parts.traces.traces import Traces
+from healkit.parts.trials.trials import Trials
+from healkit.parts.views.views import ViewKeeper
 
 if TYPE_CHECKING:
-    from healkit.contracts.doctor import DoctorReport, Status
-    from healkit.contracts.runs import RunManifest
-    from healkit.contracts.vault import VaultEntry
-    from healkit.learning.regress import RegressReport
-    from healkit.learning.service import LearningService
-    from healkit.learning.suggest import Suggester, Suggestions
-    from healkit.learning.tool_graph import ToolGraph
-    from healkit.rendering.summaries import ShownFrameSummary, ShownTextSummary
-    from healkit.runtime.run_audit import StepOf
-    from healkit.runtime.views import Views
-    from healkit.seeding import SeedReport
-    from healkit.store.audit import Audit
-    from healkit.store.log_reader import Log
-    from healkit.store.requests import Requests
-    from healkit.store.vault import Vault
+    from healkit.core.contracts.doctor import DoctorReport, Status
+    from healkit.core.contracts.vault import VaultEntry
+    from healkit.core.store.log_reader import Log
+    from healkit.core.store.vault import Vault
+    from healkit.parts.decide.render_summaries import ShownFrameSummary, ShownTextSummary
+    from healkit.parts.heal.requests import Requests
+    from healkit.parts.learn.regress import RegressReport
+    from healkit.parts.learn.service import LearningService
+    from healkit.parts.learn.suggest import Suggester, Suggestions
+    from healkit.parts.learn.tool_graph import ToolGraph
+    from healkit.parts.runs.audit import Audit
+    from healkit.parts.runs.contract import RunManifest
+    from healkit.parts.runs.run_audit import StepOf
+    from healkit.parts.teach.seeding import SeedReport
+    from healkit.parts.views.views import Views
 
 
 P = ParamSpec("P")
@@ -161,15 +162,15 @@ class Healkit:
     @functools.cached_property
     def vault(self) -> Vault:
         """Tools and their revisions."""
-        from healkit.rendering.listings import ShownVaultEntry
-        from healkit.store.vault import Vault
+        from healkit.core.rendering.listings import ShownVaultEntry
+        from healkit.core.store.vault import Vault
 
         return Vault(self.database, self._check_grants, ShownVaultEntry)
 
     @functools.cached_property
     def log(self) -> Log:
         """Every execution on record."""
-        from healkit.store.log_reader import Log
+        from healkit.core.store.log_reader import Log
 
         return Log(
             self.database,
@@ -181,16 +182,16 @@ class Healkit:
     @functools.cached_property
     def requests(self) -> Requests:
         """Patches waiting for approval: `.pending()`, `.get(id)`, `.accept(id)`, `.decline(id, reason)`."""
-        from healkit.store.requests import Requests
+        from healkit.parts.heal.requests import Requests
 
         return Requests(self.database, self.audit)
 
     @functools.cached_property
     def audit(self) -> Audit:
         """Decisions in a hash-chained table: `.get(execution_id)`, `.summary()`, `.verify()`, `.append(…)`."""
-        from healkit.runtime.run_audit import KeptFiles
-        from healkit.store.audit import Audit
-        from healkit.tracing.run_folders import anchored_heads
+        from healkit.parts.runs.audit import Audit
+        from healkit.parts.runs.run_audit import KeptFiles
+        from healkit.parts.runs.run_folders import anchored_heads
 
         kept = KeptFiles(
             self.runs.runs_dir,
@@ -208,28 +209,28 @@ class Healkit:
     @functools.cached_property
     def views(self) -> Views:
         """Data that tools were given or returned: `.list()`, `.load(name)`, `.put(frame, name)`, `.to_pandas(name)`."""
-        from healkit.runtime.views import Views
+        from healkit.parts.views.views import Views
 
         return Views(self.view_keeper, self.recorder.secret_columns)
 
     @functools.cached_property
     def learning(self) -> LearningService:
         """Learning from the traces: `.sample(n)`, `.surprising()`, `.report()`, `.rebuild()`."""
-        from healkit.learning.service import LearningService
+        from healkit.parts.learn.service import LearningService
 
         return LearningService(self.database)
 
     @functools.cached_property
     def graph(self) -> ToolGraph:
         """Tools that go together: `.neighbours(tool)`, `.path(a, b)`, `.to_networkx()`, `.to_pandas()`."""
-        from healkit.learning.tool_graph import ToolGraph
+        from healkit.parts.learn.tool_graph import ToolGraph
 
         return ToolGraph(self.database, self.learning.catch_up)
 
     @functools.cached_property
     def suggester(self) -> Suggester:
         """Source of the suggestions."""
-        from healkit.learning.suggest import Suggester
+        from healkit.parts.learn.suggest import Suggester
 
         return Suggester(
             self.database,
@@ -276,7 +277,7 @@ class Healkit:
         """File of the database, or None where it is on a server."""
         return self.database.path
 
-    # Running tools, in runtime/runner.py
+    # Running tools, in core/runtime/runner.py
     execute = method_of("runner", Runner.execute)
     aexecute = method_of("runner", Runner.aexecute)
     execute_tool = method_of("runner", Runner.execute_tool)
@@ -287,7 +288,7 @@ class Healkit:
     trials = method_of("runner", Runner.trials)
     run = method_of("runner", Runner.run)
 
-    # What is on record, in runtime/history.py
+    # What is on record, in core/runtime/history.py
     last_error = method_of("history", History.last_error)
     last_error_report = method_of("history", History.last_error_report)
     execution = method_of("history", History.execution)
@@ -295,17 +296,17 @@ class Healkit:
     replay_of = method_of("history", History.replay_of)
     plot = method_of("history", History.plot)
 
-    # Healing, in healing/service.py
+    # Healing, in parts/heal/service.py
     heal = method_of("healing", HealService.heal)
     aheal = method_of("healing", HealService.aheal)
     heal_cell = method_of("healing", HealService.heal_cell)
     check_notebook = method_of("healing", HealService.check_notebook)
 
-    # Decisions, in decisions/service.py
+    # Decisions, in parts/decide/service.py
     decide = method_of("decisions", DecideService.decide)
     adecide = method_of("decisions", DecideService.adecide)
 
-    # What tools can call on the host, in runtime/providers.py and runtime/mcp_servers.py
+    # What tools can call on the host, in core/runtime/providers.py and parts/mcp_client/mcp_servers.py
     provide = method_of("host", HostFunctions.provide)
     withdraw = method_of("host", HostFunctions.withdraw)
     connect = method_of("mcp", MCPServers.connect)
@@ -313,7 +314,7 @@ class Healkit:
     disconnect = method_of("mcp", MCPServers.disconnect)
     servers = method_of("mcp", MCPServers.servers)
 
-    # Live panels, in runtime/panels.py
+    # Live panels, in faces/notebook/panels.py
     browse = method_of("panels", Panels.browse)
     patch_editor = method_of("panels", Panels.patch_editor)
     heal_panel = method_of("panels", Panels.heal_panel)
@@ -334,7 +335,7 @@ class Healkit:
         Raises `UsageInvalid` where there is no such row, `ArgumentsInvalid` where the log does not hold the arguments
         whole, and `LogFileError` where the file cannot be written.
         """
-        from healkit.runtime.cassette import reproduction_of, write_reproduction
+        from healkit.parts.trials.cassette import reproduction_of, write_reproduction
 
         found = reproduction_of(self.log, self.vault, log_id, self.executor.providers)
         return write_reproduction(found, path, self.traces.tracer.sanitizer, overwrite=overwrite)
@@ -356,7 +357,7 @@ class Healkit:
 
         Raises `ConfigError` for a budget that is none, as `vault.lookup` does, and as `try_code` does for the code.
         """
-        from healkit.learning.regress import Regression
+        from healkit.parts.learn.regress import Regression
 
         entry = self.vault.lookup(tool, persona)
         named = tuple(map(str, files))
@@ -374,7 +375,7 @@ class Healkit:
 
     def seed(self, *, reset: bool = False, debug_tools_only: bool = False) -> SeedReport:
         """Put the debug tools, the samples and the gallery into the vault; twice changes nothing."""
-        from healkit.seeding import seed
+        from healkit.parts.teach.seeding import seed
 
         return seed(self.database, self.vault, reset=reset, debug_tools_only=debug_tools_only)
 
@@ -384,13 +385,13 @@ class Healkit:
         top: the number of entries in each list at most. What the sanitiser hides is left out. Raises `UsageInvalid` for
         a value of another kind.
         """
-        from healkit.summaries import summarize
+        from healkit.parts.decide.summaries import summarize
 
         return summarize(value, self.traces.tracer.sanitizer, top=top)
 
     def status(self) -> Status:
         """Report where the database is, what is in it, the isolation in force, and problems."""
-        from healkit.doctor import status_of
+        from healkit.core.doctor import status_of
 
         tools, traces = len(self.vault.names()), self.traces.state()
         found = status_of(
@@ -409,7 +410,7 @@ class Healkit:
 
     def doctor(self) -> DoctorReport:
         """Try what this machine can enforce, and report it."""
-        from healkit.doctor import examine
+        from healkit.core.doctor import examine
 
         return examine(self.config)
 
@@ -436,9 +437,9 @@ class Healkit:
         """Show the state as a card; called by IPython's display formatter."""
         if self.closed:
             return {"text/plain": repr(self)}
-        from healkit.rendering import listings
-        from healkit.rendering.to_html import html_of
-        from healkit.rendering.to_text import text_of
+        from healkit.core.rendering import listings
+        from healkit.core.rendering.to_html import html_of
+        from healkit.core.rendering.to_text import text_of
 
         card = listings.status(self.status())
         return {"text/plain": text_of(card), "text/html": html_of(card)}
@@ -490,11 +491,11 @@ def steps_of(manifest: RunManifest) -> StepOf | None:
     is_clean = manifest.redaction_policy.payload == "sanitised"
     profile = manifest.execution_profile
     if profile.name == "decide":
-        from healkit.decisions.record import decide_steps
+        from healkit.parts.decide.record import decide_steps
 
         return decide_steps(is_clean=is_clean)
     if profile.name == "heal":
-        from healkit.healing.record import heal_steps
+        from healkit.parts.heal.record import heal_steps
 
         contents = profile.parameters.get("logged") is True
         return heal_steps(manifest.allowlist[0], contents=contents, is_clean=is_clean)

@@ -89,7 +89,7 @@ from typing import TYPE_CHECKING, Any
 from healkit.plain_text import untick, visible
 
 if TYPE_CHECKING:
-    from healkit.contracts.failure import Failure
+    from healkit.core.contracts.failure import Failure
 
 
 class HealkitError(Exception):

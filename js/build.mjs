@@ -1,7 +1,7 @@
 // Builds all that the browser runs, with the licences of what is in it; `node build.mjs [FOLDER OF THE PACKAGE]`.
 //
-// src/main.js   → notebook/widgets/static/  the panels, for a page without the extension
-// src/web.js    → server/static/            the stand-alone page
+// src/main.js   → faces/notebook/widgets/static/  the panels, for a page without the extension
+// src/web.js    → faces/server/static/            the stand-alone page
 // lab/src/      → labextension/             JupyterLab's extension: bundled by esbuild, wrapped by @jupyterlab/builder
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
@@ -61,10 +61,10 @@ async function lab(hash) {
 const refused = problems();
 if (refused.length) throw new Error(refused.join("\n"));
 
-const widgets = join(out, "notebook", "widgets", "static");
+const widgets = join(out, "faces", "notebook", "widgets", "static");
 const panels = await bundle("src/main.js", widgets, "panels.js");
 await build({ ...common, entryPoints: ["src/loader.js"], outfile: join(widgets, "loader.js") });
-const page = join(out, "server", "static");
+const page = join(out, "faces", "server", "static");
 await bundle("src/web.js", page, "web.js");
 await build({ ...common, entryPoints: ["src/web.css"], outfile: join(page, "web.css") });
 cpSync(join(here, "src", "index.html"), join(page, "index.html"));

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from healkit.cli import main
+from healkit.faces.cli import main
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ os.environ["XDG_DATA_HOME"] = os.environ.setdefault(
 from trusted import trusted_copy
 
 from healkit import Healkit
-from healkit.store.database import Database
+from healkit.core.store.database import Database
 
 if TYPE_CHECKING:
     from notebook_kernel import NotebookKernel
@@ -145,7 +145,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     end_fork_server()
     if hasattr(session.config, "workerinput"):  # shares its processes with the other workers of this run
         return
-    if (background := sys.modules.get("healkit.runtime.background")) is not None:
+    if (background := sys.modules.get("healkit.core.runtime.background")) is not None:
         background.shutdown()  # as at the interpreter's exit, which is yet to come
     shutil.rmtree(os.environ["HEALKIT_TESTS_DATA"], ignore_errors=True)
     if left := leftovers():

@@ -10,16 +10,16 @@ import types
 import warnings
 from typing import Any
 
-from healkit.contracts.execution import Grants
-from healkit.contracts.failure import Failure
-from healkit.contracts.patches import Check
-from healkit.contracts.tools import Tool
-from healkit.contracts.vault import VaultEntry
-from healkit.healing.advisor import Case
-from healkit.healing.case import merged
-from healkit.pysource import shapes
-from healkit.store.entries import code_hash
-from healkit.workers.inside import capture
+from healkit.core.contracts.execution import Grants
+from healkit.core.contracts.failure import Failure
+from healkit.core.contracts.patches import Check
+from healkit.core.contracts.tools import Tool
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.pysource import shapes
+from healkit.core.store.entries import code_hash
+from healkit.core.workers.inside import capture
+from healkit.parts.heal.advisor import Case
+from healkit.parts.heal.case import merged
 
 
 def entry_of(code: str, name: str = "tool", **more: Any) -> VaultEntry:

@@ -19,7 +19,7 @@ from typing import Any
 
 from healkit.config import Config
 from healkit.errors import WorkerStartFailed
-from healkit.language_models import client
+from healkit.parts.models import client
 
 client.BACKOFF_S = 0.01  # pauses that a test can wait for
 

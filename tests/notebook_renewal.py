@@ -59,14 +59,14 @@ def renew(environment: Mapping[str, str], folder: str) -> None:
 
 def _end_healkit(shell: Any) -> None:
     """Take the extension out as `%unload_ext` does, and close what has a database open, but end no worker."""
-    if (sessions := sys.modules.get("healkit.notebook.widgets.heal_panel")) is not None:
+    if (sessions := sys.modules.get("healkit.faces.notebook.widgets.heal_panel")) is not None:
         sessions.end_all()
-    if (extension := sys.modules.get("healkit.notebook.ipython_extension")) is not None and hasattr(
+    if (extension := sys.modules.get("healkit.faces.notebook.ipython_extension")) is not None and hasattr(
         shell, extension._ADDED
     ):
         extension.take_out(shell)
     shell.extension_manager.loaded.discard("healkit")
-    if (panels := sys.modules.get("healkit.notebook.widgets.panel")) is not None:
+    if (panels := sys.modules.get("healkit.faces.notebook.widgets.panel")) is not None:
         panels.close_all()
     if (app := sys.modules.get("healkit.app")) is not None:
         for healkit in list(app.open_healkits):

@@ -20,9 +20,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from healkit.core.store import trust
+from healkit.core.store.database import Database
 from healkit.plain_text import shown_url
-from healkit.store import trust
-from healkit.store.database import Database
 
 _ROLE = "healkit"
 

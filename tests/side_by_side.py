@@ -34,14 +34,14 @@ _FORKING.set_forkserver_preload(
         "httpx",
         "mcp.server.mcpserver",
         "uvicorn",
-        "healkit.cli.collect",
+        "healkit.faces.cli.collect",
         "healkit.app",
-        "healkit.runtime.recording",
-        "healkit.collector.service",
-        "healkit.collector.standalone",
-        "healkit.store.requests",
-        "healkit.sanitizer.sanitizer",
-        "healkit.tracing.delivery",
+        "healkit.core.runtime.recording",
+        "healkit.parts.collect.service",
+        "healkit.parts.collect.standalone",
+        "healkit.parts.heal.requests",
+        "healkit.core.sanitizer.sanitizer",
+        "healkit.parts.traces.delivery",
     ]
 )
 
@@ -138,7 +138,7 @@ def _answer(channel: Connection, function: Callable[..., object], arguments: tup
 
 
 def _main(told: Connection, words: tuple[str, ...]) -> None:
-    from healkit.cli import main
+    from healkit.faces.cli import main
 
     os.dup2(told.fileno(), 2)
     told.close()

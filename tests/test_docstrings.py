@@ -12,7 +12,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("healkit", "tests", "benchmarks")
 #: Codes that are kept or tested as data, and tools whose docstrings an MCP client is sent.
-DATA = ("healkit/gallery/broken", "healkit/gallery/healthy", "tests/gallery/fixes", "tests/mcp/servers")
+DATA = (
+    "healkit/parts/teach/gallery/broken",
+    "healkit/parts/teach/gallery/healthy",
+    "tests/gallery/fixes",
+    "tests/mcp/servers",
+)
 FIRST_LINE_MAX = 60
 
 

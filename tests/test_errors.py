@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from healkit import errors
-from healkit.contracts.failure import Failure
+from healkit.core.contracts.failure import Failure
 
 _ERRORS = {
     kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.HealkitError)

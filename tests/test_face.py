@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from healkit import Healkit
-from healkit.runtime.runner import Runner
+from healkit.core.runtime.runner import Runner
 
 PARTS = {
     "runner": (

@@ -140,11 +140,11 @@ def test_an_import_for_the_type_checker_that_closes_a_circle_says_why() -> None:
 @pytest.mark.parametrize(
     ("part", "line", "wrong"),
     [
-        ("runtime", 'import_module("healkit.notebook.widgets")', True),
-        ("cli", 'LAZY = {"panel": "healkit.notebook.widgets"}', True),
-        ("notebook", 'sys.modules.get("healkit.notebook.widgets")', False),
+        ("runtime", 'import_module("healkit.faces.notebook.widgets")', True),
+        ("cli", 'LAZY = {"panel": "healkit.faces.notebook.widgets"}', True),
+        ("notebook", 'sys.modules.get("healkit.faces.notebook.widgets")', False),
         ("notebook", 'sys.modules.get("healkit.app")', False),
-        ("runtime", '"""healkit.notebook"""', False),
+        ("runtime", '"""healkit.faces.notebook"""', False),
         ("store", 'open("healkit.db")', False),
     ],
 )
@@ -159,13 +159,13 @@ def test_a_string_that_points_upward_is_found(part: str, line: str, wrong: bool)
         ("from healkit import app", True),
         ("import healkit.app", True),
         ("from healkit.app import Healkit  # a Protocol of its 12 members would only repeat it", False),
-        ("from healkit.contracts.runs import Run", False),
+        ("from healkit.parts.runs.contract import Run", False),
     ],
 )
 def test_a_circle_through_the_type_checker_is_found(line: str, wrong: bool) -> None:
     runner = f"if TYPE_CHECKING:\n    {line}"
     texts = {
-        "app": "def make():\n    from healkit.runtime.runner import Runner",
+        "app": "def make():\n    from healkit.core.runtime.runner import Runner",
         "runtime.runner": runner,
         "contracts.runs": "",
     }

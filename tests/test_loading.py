@@ -29,7 +29,7 @@ atexit.register(lambda: Path(sys.argv[-1]).write_text(json.dumps(sorted(sys.modu
 RUN = """
 file = sys.argv.pop()
 atexit.register(lambda: sys.argv.append(file))
-from healkit.cli import main
+from healkit.faces.cli import main
 main()
 """
 #: What a run has a use for: the kernel protocol, the command line, JSON.
@@ -74,8 +74,8 @@ def test_the_package_itself_loads_nothing_but_the_standard_library(tmp_path: Pat
     assert packages(with_healkit - alone) - set(sys.stdlib_module_names) == {"healkit"}
     assert {name for name in with_healkit if name.startswith("healkit")} == {
         "healkit",
-        "healkit.lazy",
-        "healkit.own_imports",
+        "healkit.core.lazy",
+        "healkit.core.own_imports",
     }
 
 
@@ -104,7 +104,9 @@ def test_a_run_loads_no_part_of_healkit_that_it_has_no_use_for(of_a_run: set[str
 )
 def test_what_explains_a_failure_is_loaded_with_the_first_failure(tmp_path: Path, module: str) -> None:
     modules = loaded(tmp_path, f"import healkit.{module}")
-    assert [name for name in modules if name.startswith(("healkit.facts", "healkit.failures"))] == []
+    assert [
+        name for name in modules if name.startswith(("healkit.parts.explain.facts", "healkit.parts.explain"))
+    ] == []
 
 
 @pytest.mark.parametrize("file", sorted(BENCHMARKS.rglob("*.py")), ids=lambda file: file.stem)

@@ -34,14 +34,14 @@ from nbclient import NotebookClient
 
 import healkit
 from healkit import Healkit
-from healkit import cli as command_line
-from healkit.cli.command import GROUPS
-from healkit.commands.table import Command, row_of
+from healkit.core.options import Option
+from healkit.core.runtime.execution import Execution
 from healkit.errors import HealkitError, ToolExecutionError
-from healkit.notebook.magic_parsers import PARSERS
-from healkit.options import Option
-from healkit.pages.side_panel import SidePanelPages
-from healkit.runtime.execution import Execution
+from healkit.faces import cli as command_line
+from healkit.faces.cli.command import GROUPS
+from healkit.faces.commands.table import Command, row_of
+from healkit.faces.notebook.magic_parsers import PARSERS
+from healkit.parts.pages.side_panel import SidePanelPages
 
 pytestmark = [pytest.mark.requirement("TRUST-4"), pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -559,7 +559,7 @@ def test_no_cell_of_a_notebook_shows_a_secret(home: Path) -> None:
         *CELLS,
         "%trace_last_error",
         "%heal",
-        "import healkit\nhealkit.defaults.default_healkit().last_error('login')",
+        "import healkit\nhealkit.faces.defaults.default_healkit().last_error('login')",
     ]
     magics = {word.removeprefix("%").split()[0] for word in sources if word.startswith("%")}
     new = (
@@ -587,9 +587,9 @@ def test_no_face_reads_what_is_not_cleaned() -> None:
     faces = [file for name in FACES for file in (package / name).rglob("*.py")]
     assert len(faces) > 60
     used = {str(one.relative_to(package)) for one in faces if ".uncleaned" in one.read_text()}
-    assert used == set(COUNTED), "A face shows what it gets; see healkit/runtime/execution.py."
+    assert used == set(COUNTED), "A face shows what it gets; see healkit/core/runtime/execution.py."
 
 
 FACES = ("cli", "commands", "mcp_server", "notebook", "pages", "rendering", "server")
 #: Faces that compare or edit what was recorded, and show what `cleaning` gives them.
-COUNTED = ("notebook/widgets/patch_editor.py", "pages/page_data.py", "rendering/cleaning.py")
+COUNTED = ("faces/notebook/widgets/patch_editor.py", "parts/pages/page_data.py", "core/rendering/cleaning.py")

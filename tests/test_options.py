@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import pytest
 import typer
 
-from healkit import options
-from healkit.cli import command_line
-from healkit.notebook.magic_parsers import PARSERS
-from healkit.options import Option
+from healkit.core import options
+from healkit.core.options import Option
+from healkit.faces.cli import command_line
+from healkit.faces.notebook.magic_parsers import PARSERS
 
 ROWS = {
     name: row

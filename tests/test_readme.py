@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from healkit.notebook.magic_parsers import PARSERS
+from healkit.faces.notebook.magic_parsers import PARSERS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

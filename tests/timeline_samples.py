@@ -9,8 +9,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from healkit.contracts.execution import utc_now
-from healkit.contracts.runs import (
+from healkit.core.contracts.execution import utc_now
+from healkit.core.sanitizer.cleaner import Verbatim
+from healkit.parts.runs.contract import (
     SCHEMA_VERSION,
     ExecutionProfile,
     PolicyDefaults,
@@ -18,8 +19,7 @@ from healkit.contracts.runs import (
     RunManifest,
     error_object,
 )
-from healkit.sanitizer.cleaner import Verbatim
-from healkit.tracing.writer import RunWriter
+from healkit.parts.runs.writer import RunWriter
 
 BROKEN = '''\
 def average_delay(delays: dict, line: str) -> float:

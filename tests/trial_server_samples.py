@@ -6,7 +6,7 @@ import contextlib
 
 import psutil
 
-from healkit.runtime import background
+from healkit.core.runtime import background
 
 
 def trial_servers() -> list[psutil.Process]:
@@ -15,7 +15,7 @@ def trial_servers() -> list[psutil.Process]:
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
             named = (
-                process.cmdline()[-1:] == ["healkit.workers.inside.trialserver_main"]
+                process.cmdline()[-1:] == ["healkit.parts.trials.trialserver_main"]
                 and process.name() != "bwrap"
             )
             if named and process.status() != psutil.STATUS_ZOMBIE:
@@ -49,6 +49,6 @@ def worker_processes() -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            if "healkit.workers" in " ".join(child.cmdline()):
+            if "healkit.core.workers" in " ".join(child.cmdline()):
                 found.append(child)
     return found

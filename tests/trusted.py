@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from healkit.store.database import Database
+from healkit.core.store.database import Database
 
 
 def trusted_copy(database: Path | str, to: Path | str) -> str:

@@ -39,7 +39,7 @@ TIMEOUT_S = 120
 #: The report on the newest failing cell as data, and as it is shown; run where no name of the notebook's is.
 ASK = """
 import dataclasses, json
-from healkit.defaults import default_healkit
+from healkit.faces.defaults import default_healkit
 told = default_healkit().heal_cell(advisors=ADVISORS)
 data = {f.name: getattr(told, f.name) for f in dataclasses.fields(told) if f.name != "report"}
 plain = lambda value: {**dataclasses.asdict(value), "said": getattr(value, "said", "")}

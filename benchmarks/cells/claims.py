@@ -131,7 +131,7 @@ def anew(kernel: Kernel, row: str, example: str) -> Iterator[Claim]:
 
 def examples() -> dict[str, str]:
     """Return the examples of the catalogue's rows; not of those that end a process, or that Python cannot read."""
-    from healkit.failures.catalogue import subjects
+    from healkit.parts.explain.catalogue import subjects
 
     left_out = ("endings", "syntax", "imports", "general")
     patterns = [

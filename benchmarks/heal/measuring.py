@@ -19,10 +19,10 @@ from heal.scoring import Judge
 from heal.world import TOOLS, World
 
 from healkit import Config, Healkit
-from healkit.contracts.patches import same_value
-from healkit.crossing import values
+from healkit.core.contracts.patches import same_value
+from healkit.core.crossing import values
 from healkit.errors import HealkitError
-from healkit.healing.questions import Answer
+from healkit.parts.heal.questions import Answer
 
 #: Of the patches that are said to pass, so many are scored.
 _SCORED = 25

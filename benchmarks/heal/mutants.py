@@ -18,8 +18,8 @@ from collections.abc import Callable
 from heal.programs import Example, Program, own, written
 from heal.scoring import Judge, hidden_examples, met, reference
 
+from healkit.core.pysource.shapes import read_shape
 from healkit.errors import ToolShapeError
-from healkit.pysource.shapes import read_shape
 
 #: How many of the mutants get a second corruption.
 _TWO_BUGS = 0.2

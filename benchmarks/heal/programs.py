@@ -16,8 +16,8 @@ from typing import Any
 from heal.notation import made
 from heal.world import FILES
 
-from healkit.crossing import values
-from healkit.gallery import LESSONS
+from healkit.core.crossing import values
+from healkit.parts.teach.gallery import LESSONS
 
 #: The sets that were written for this purpose. No healer is tuned to `fresh`, `held_out`, `sealed` or `blind`; the last
 #: three are for one measurement. `frames` belongs to `own`: its tools take frames, series and arrays. The tools of
@@ -26,7 +26,7 @@ WRITTEN = ("own", "frames", "reported", "dev", "fresh", "held_out", "sealed", "b
 #: What a healer may see of each.
 _SETS = Path(__file__).parent / "sets"
 #: `{"arguments": {…}, "result": …}` or `{"call": "…", "result": …}`: for this, that is right. Values are in their kept
-#: form (`healkit.crossing.values`).
+#: form (`healkit.core.crossing.values`).
 Example = dict[str, Any]
 
 

@@ -17,13 +17,13 @@ from heal.world import World
 
 import healkit
 from healkit import Config, Healkit
-from healkit.crossing import values
+from healkit.core.crossing import values
+from healkit.core.runtime.execution import Execution
 from healkit.errors import HealkitError
-from healkit.runtime.execution import Execution
-from healkit.runtime.trials import Trial, TrialResult
+from healkit.parts.trials.trials import Trial, TrialResult
 
 _HIDDEN = Path(__file__).parent / "hidden"
-_HIDDEN_OF_GALLERY = Path(healkit.__file__).parent / "gallery" / "hidden_examples.json"
+_HIDDEN_OF_GALLERY = Path(healkit.__file__).parent / "parts" / "teach" / "gallery" / "hidden_examples.json"
 
 #: `call` examples are run as a script of this name, which no program has.
 _SCRIPT = "scored_call"

@@ -18,7 +18,7 @@ import random
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 
-from healkit.learning.priority import LEAST_PRIORITY
+from healkit.parts.learn.priority import LEAST_PRIORITY
 
 STEP, LEARNED, LEVELS, COLD = 0.25, 1e-3, 100, 0.5
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from sqlalchemy import insert
 
 from healkit import Healkit
-from healkit.contracts.traces import ExecutionTrace, TaskResult, capability_id_of, encode_trace
-from healkit.store.models import TRACES
+from healkit.core.store.models import TRACES
+from healkit.parts.traces.contract import ExecutionTrace, TaskResult, capability_id_of, encode_trace
 
 _CHUNK = 5000
 _START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from logs import Question, bfcl_live
 
-from healkit.learning.ranking import SIGNALS, START, Ranker, words_of
+from healkit.parts.learn.ranking import SIGNALS, START, Ranker, words_of
 
 SEED, FOLDS, BOUND = 7, 10, 0.05
 BM25 = SIGNALS.index("description")

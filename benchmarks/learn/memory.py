@@ -40,14 +40,14 @@ from heal.programs import Program
 from heal.scoring import Judge, hidden_examples, reference
 
 from healkit import Config, Healkit
-from healkit.contracts.healing import Patch
-from healkit.contracts.patches import apply_edits
-from healkit.healing.advisor import Case, Workbench
-from healkit.healing.advisors.memory import tried_first
-from healkit.healing.advisors.search.edit_space import normalized_code
-from healkit.healing.advisors.search.strategy import start_search
-from healkit.learning.memory import Fix, Recollection
-from healkit.pysource.source import Source
+from healkit.core.contracts.patches import apply_edits
+from healkit.core.pysource.source import Source
+from healkit.parts.heal.advisor import Case, Workbench
+from healkit.parts.heal.advisors.memory import tried_first
+from healkit.parts.heal.advisors.search.edit_space import normalized_code
+from healkit.parts.heal.advisors.search.strategy import start_search
+from healkit.parts.heal.records import Patch
+from healkit.parts.learn.memory import Fix, Recollection
 
 _MOST = 4000
 _BUDGET_S = 25.0

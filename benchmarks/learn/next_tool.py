@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from logs import Call, Conversation, Log, bfcl_multi_turn, tau_bench
 
-from healkit.learning.ranking import START, Ranker, habit_of, words_of
+from healkit.parts.learn.ranking import START, Ranker, habit_of, words_of
 
 #: Tool → score, for what comes after these calls.
 Scores = Mapping[str, float]

@@ -35,8 +35,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from heal.programs import own
 from heal.scoring import hidden_examples, reference
 
-from healkit.crossing import values
-from healkit.learning.order import Recorded, order
+from healkit.core.crossing import values
+from healkit.parts.learn.order import Recorded, order
 
 RUNS, MUTANTS, SESSION, TIMEOUT_S, MEMORY_BYTES = 200, 60, 8, 0.02, 2 * 2**30
 #: How many runs may hang until a mutant is left out, and how many random orders are averaged.

@@ -18,15 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from healkit.learning.success import (
-    Played,
-    Run,
-    SuccessRow,
-    brier,
-    calibration_error,
-    play,
-    row_of,
-)
+from healkit.parts.learn.success import Played, Run, SuccessRow, brier, calibration_error, play, row_of
 
 Draw = Callable[[random.Random, int], tuple[dict[str, Any], float, str]]
 DAYS = 30

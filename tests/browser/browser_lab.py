@@ -67,7 +67,7 @@ NO_EXTENSION = "() => { globalThis.__hidden ??= globalThis.__healkitLab; delete 
 EXTENSION = "() => { globalThis.__healkitLab ??= globalThis.__hidden; }"
 
 #: What the notebook's newest panel remembers, as its kernel writes it.
-MEMORY = "__import__('healkit.notebook.widgets.panel', fromlist=['_open'])._open[-1]._memory"
+MEMORY = "__import__('healkit.faces.notebook.widgets.panel', fromlist=['_open'])._open[-1]._memory"
 ASK = """
 (expression) => {
   const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
@@ -81,12 +81,12 @@ EMPTY = """
 import os, sys
 def empty():
     shell = get_ipython()
-    if (panels := sys.modules.get("healkit.notebook.widgets.panel")) is not None:
+    if (panels := sys.modules.get("healkit.faces.notebook.widgets.panel")) is not None:
         panels.close_all()
     if (app := sys.modules.get("healkit.app")) is not None:
         for opened in list(app.open_healkits):
             opened.close()
-    extension = sys.modules.get("healkit.notebook.ipython_extension")
+    extension = sys.modules.get("healkit.faces.notebook.ipython_extension")
     if extension is not None and hasattr(shell, extension._ADDED):
         extension.take_out(shell)  # unloading would end the fork server
     shell.extension_manager.loaded.discard("healkit")

@@ -34,7 +34,7 @@ LOOK = "(at) => __healkitFixes.get(jupyterapp.shell.currentWidget.content.widget
 SHOW_FIX = """
 ([at, prompt]) => {
   const { content, sessionContext } = jupyterapp.shell.currentWidget;
-  const code = `from healkit.notebook.fixing import show_fix; show_fix(${prompt})`;
+  const code = `from healkit.faces.notebook.fixing import show_fix; show_fix(${prompt})`;
   const future = sessionContext.session.kernel.requestExecute({ code, store_history: false });
   future.onIOPub = ({ header, content: data }) => {
     if (header.msg_type === "display_data") content.model.cells.get(at).outputs.add({ output_type: "display_data", ...data });
@@ -46,7 +46,7 @@ SHOW_FIX = """
 BEGUN = """
 () => jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({
   code: "", silent: true, store_history: false,
-  user_expressions: { it: "__import__('healkit.notebook.widgets.panel', fromlist=['_open'])._open[-1]._about()['begun']" },
+  user_expressions: { it: "__import__('healkit.faces.notebook.widgets.panel', fromlist=['_open'])._open[-1]._about()['begun']" },
 }).done.then(({ content }) => content.user_expressions.it.data["text/plain"] === "True")
 """
 #: JupyterLab's setting for one list of undo steps for all cells.

@@ -20,8 +20,8 @@ from browser_lab import ASK, CLOSE, SLOW_MS, Lab, Notebook, SharedKernel
 from browser_panels import LOAD, Open
 from playwright.sync_api import Locator, expect
 
-from healkit.notebook.cell_output import text_hash
-from healkit.notebook.widgets.panel import bundle_hash, static
+from healkit.faces.notebook.cell_output import text_hash
+from healkit.faces.notebook.widgets.panel import bundle_hash, static
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.requirement("TRUST-1")]
 
@@ -114,7 +114,7 @@ def widget(state: Json, **metadata: Any) -> Json:
             "state": {
                 "_model_module": "anywidget", "_model_name": "AnyModel", "_model_module_version": version,
                 "_view_module": "anywidget", "_view_name": "AnyView", "_view_module_version": version,
-                "_anywidget_id": "healkit.notebook.widgets.panel.Panel", "_esm": static("loader.js").decode(),
+                "_anywidget_id": "healkit.faces.notebook.widgets.panel.Panel", "_esm": static("loader.js").decode(),
                 "bundle": bundle_hash(), "layout": "IPY_MODEL_layout", **state,
             },
         },

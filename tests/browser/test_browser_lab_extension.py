@@ -10,7 +10,7 @@ from browser_lab import ACTIVATE, ASK, LAB, NOTEBOOK_7, SLOW_MS, WHOLE_LAB, Lab,
 from browser_panels import LOAD, Open
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from healkit.notebook.widgets.panel import bundle_hash
+from healkit.faces.notebook.widgets.panel import bundle_hash
 
 pytestmark = pytest.mark.timeout(300)
 

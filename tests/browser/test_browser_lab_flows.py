@@ -19,7 +19,7 @@ SLOW_SUM = f"import time\ntime.sleep(2)\n{SUM}"
 BEGUN = """
 () => jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({
   code: "", silent: true, store_history: false,
-  user_expressions: { it: "__import__('healkit.notebook.widgets.panel', fromlist=['_open'])._open[-1]._about()['begun']" },
+  user_expressions: { it: "__import__('healkit.faces.notebook.widgets.panel', fromlist=['_open'])._open[-1]._about()['begun']" },
 }).done.then(({ content }) => content.user_expressions.it.data["text/plain"] === "True")
 """
 #: Press the button in the first frame that has it.

@@ -10,7 +10,7 @@ from browser_lab import SLOW_MS, WHOLE_LAB, Lab
 from playwright.sync_api import BrowserContext, expect
 
 from healkit import Healkit
-from healkit.store.database import Database
+from healkit.core.store.database import Database
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.requirement("TRUST-2")]
 

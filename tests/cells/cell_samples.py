@@ -7,9 +7,9 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from healkit.cells.advice import CellAdvice, CellCase, advise
-from healkit.cells.dataflow import read_cell
-from healkit.cells.notebook_file import CellRun, NotebookCell, NotebookFile
+from healkit.parts.cells.advice import CellAdvice, CellCase, advise
+from healkit.parts.cells.dataflow import read_cell
+from healkit.parts.cells.notebook_file import CellRun, NotebookCell, NotebookFile
 
 #: A cell of the file by its number from 1; that cell with another text than the file's; or a text that is in no file.
 Step = int | tuple[int, str] | str

@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 from cell_samples import Notebook, Step
 
-from healkit.cells.advice import advise
-from healkit.cells.cell_program import made_by, where_made
-from healkit.cells.notebook_file import CellRun, NotebookFile
+from healkit.parts.cells.advice import advise
+from healkit.parts.cells.cell_program import made_by, where_made
+from healkit.parts.cells.notebook_file import CellRun, NotebookFile
 
 LOAD, USE = "prices = [3, 4]", "total = sum(prices)"
 

@@ -18,11 +18,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from healkit.cells.function_extraction import extract_function
-from healkit.contracts.vault import VaultEntry
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.pysource.shapes import input_schema, read_shape
+from healkit.core.store.arguments import pack_arguments, validate_arguments
 from healkit.errors import UsageInvalid
-from healkit.pysource.shapes import input_schema, read_shape
-from healkit.store.arguments import pack_arguments, validate_arguments
+from healkit.parts.cells.function_extraction import extract_function
 
 
 @dataclasses.dataclass

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from healkit.cells.notebook_file import CellRun, find_notebook
+from healkit.parts.cells.notebook_file import CellRun, find_notebook
 
 IMPORT, SUM, PLOT = "import pandas as pd", "total = sum(prices)", "total.plot()"
 

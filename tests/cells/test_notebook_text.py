@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.cells.notebook_file import NotebookCell
-from healkit.cells.notebook_text import NotebookText
-from healkit.cells.order import order_remarks
+from healkit.parts.cells.notebook_file import NotebookCell
+from healkit.parts.cells.notebook_text import NotebookText
+from healkit.parts.cells.order import order_remarks
 
 ROOT = Path(__file__).parents[2]
 #: Ways in which programs write the same notebook.

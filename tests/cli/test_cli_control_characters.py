@@ -8,9 +8,9 @@ import re
 import pytest
 from trusted import trusted_copy
 
+from healkit.core.rendering.outputs import safe_output
 from healkit.errors import HealkitError
 from healkit.plain_text import drawn
-from healkit.rendering.outputs import safe_output
 
 #: What a terminal obeys, apart from a new line and a tab: C0, DEL, C1, and what reorders a line.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")

@@ -13,8 +13,8 @@ import pytest
 from waiting import WITHIN_S, wait_until
 
 from healkit import Healkit
-from healkit.cli import lab
-from healkit.cli.lab import seeded
+from healkit.faces.cli import lab
+from healkit.faces.cli.lab import seeded
 
 
 def test_an_empty_vault_gets_the_lessons_and_one_with_tools_does_not(healkit: Healkit) -> None:
@@ -60,9 +60,7 @@ def test_your_own_folder_is_opened_with_the_lessons_below_it(shipped: Path, own:
 
 
 def test_jupyter_reads_your_configuration_first_and_ours_is_for_this_start_alone(own: Path) -> None:
-    script = (
-        "import os, healkit.cli.lab as lab; lab.start_lab('sqlite:///x.db', [sys.executable, '-c', asked])"
-    )
+    script = "import os, healkit.faces.cli.lab as lab; lab.start_lab('sqlite:///x.db', [sys.executable, '-c', asked])"
     asked = (
         "from jupyterlab_server.config import get_page_config; print(get_page_config([])['healkitSidePanel'])"
     )

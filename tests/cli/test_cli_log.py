@@ -12,10 +12,10 @@ import pytest
 from cli_samples import Done
 
 from healkit import Healkit
-from healkit.contracts.execution import Finished, Started, host_identity, new_trace_id, utc_now
-from healkit.contracts.failure import Failure, Frame, fingerprint
-from healkit.store.database import Database
-from healkit.store.log_writer import LogWriter
+from healkit.core.contracts.execution import Finished, Started, host_identity, new_trace_id, utc_now
+from healkit.core.contracts.failure import Failure, Frame, fingerprint
+from healkit.core.store.database import Database
+from healkit.core.store.log_writer import LogWriter
 
 DAY = timedelta(days=1)
 Cli = Callable[..., Done]

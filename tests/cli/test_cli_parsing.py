@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from healkit.core.parsing import parse_arguments, parse_since, split_label, split_words, unquote
 from healkit.errors import ArgumentsInvalid, HealkitError, UsageInvalid
-from healkit.parsing import parse_arguments, parse_since, split_label, split_words, unquote
 
 NOW = dt.datetime(2025, 3, 1, 12, tzinfo=dt.UTC)
 

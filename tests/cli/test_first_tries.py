@@ -20,7 +20,7 @@ from trusted import trusted_copy
 from typed_lines import PARSER, PYTHON, split, typed_in
 
 from healkit import Healkit
-from healkit.cli import command_line
+from healkit.faces.cli import command_line
 
 #: Commands that do not end, or take a minute; their own tests start them (test_cli_commands, test_collector_alone,
 #: test_gallery_demo, test_agents_docs). Here they are only typed wrongly.

@@ -21,8 +21,8 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
 from mcp import Client, StdioServerParameters
 
-from healkit.cli import _HOMES
-from healkit.notebook.cell_output import text_hash
+from healkit.faces.cli import _HOMES
+from healkit.faces.notebook.cell_output import text_hash
 
 WITHIN_S = 240
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from healkit import Healkit
-from healkit.decisions import Turn
-from healkit.decisions.decision import Decision
+from healkit.parts.decide import Turn
+from healkit.parts.decide.decision import Decision
 
 #: The tools of `deciding`, and its usual data.
 ALL = ["pick", "totals", "spread", "regions", "as_numbers", "to_csv"]

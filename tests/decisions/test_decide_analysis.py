@@ -11,14 +11,14 @@ from decide_samples import SALES
 from model_server import SECRET_KEY, ModelServer, fails, says
 
 from healkit import Healkit
-from healkit.contracts.decisions import ANALYSIS_LABEL
-from healkit.decisions import Turn
-from healkit.decisions.analysis import ModelAnalyst
-from healkit.decisions.choosers import told
-from healkit.decisions.decision import Decision
+from healkit.core.rendering.to_text import text_of
 from healkit.errors import UsageInvalid
-from healkit.rendering.to_text import text_of
-from healkit.tracing.reader import in_order, read_run, validate_run
+from healkit.parts.decide import Turn
+from healkit.parts.decide.analysis import ModelAnalyst
+from healkit.parts.decide.choosers import told
+from healkit.parts.decide.decision import Decision
+from healkit.parts.decide.records import ANALYSIS_LABEL
+from healkit.parts.runs.reader import in_order, read_run, validate_run
 
 OP = {"type": "execute_data_op", "tool": "totals", "params": {"df": "sales"}, "viewName": "by_region"}
 END = {"type": "finalize", "finalViewName": "by_region"}

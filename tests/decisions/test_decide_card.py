@@ -7,8 +7,8 @@ import pytest
 from decide_samples import SALES
 
 from healkit import Healkit
-from healkit.rendering.to_html import html_of
-from healkit.rendering.to_text import text_of
+from healkit.core.rendering.to_html import html_of
+from healkit.core.rendering.to_text import text_of
 
 
 @pytest.mark.requirement("DECIDE-5", "DECIDE-6")

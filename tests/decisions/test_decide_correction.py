@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 from healkit import Healkit
-from healkit.contracts.decisions import EntityQuestion, Intended
-from healkit.decisions import told
-from healkit.decisions.correction import gap_of
-from healkit.decisions.decision import Decision
-from healkit.decisions.telling import KnownNames
-from healkit.sanitizer.cleaner import Verbatim
+from healkit.core.sanitizer.cleaner import Verbatim
+from healkit.parts.decide import told
+from healkit.parts.decide.correction import gap_of
+from healkit.parts.decide.decision import Decision
+from healkit.parts.decide.records import EntityQuestion, Intended
+from healkit.parts.decide.telling import KnownNames
 
 STOCKS = pd.DataFrame(
     {

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from healkit import Config, Healkit
-from healkit.decisions import Turn
+from healkit.parts.decide import Turn
 
 SOAK = Path(__file__).parents[2] / "benchmarks" / "soak_kills.py"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from healkit.decisions.operations import OPERATIONS
+from healkit.parts.decide.operations import OPERATIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [

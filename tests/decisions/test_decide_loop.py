@@ -13,11 +13,11 @@ import pytest
 from decide_samples import ALL, SALES, Choice, Scripted, decide, end, look
 
 from healkit import Healkit
-from healkit.contracts.runs import PolicyDefaults
-from healkit.decisions import Turn, told
-from healkit.decisions.telling import THREADS_FROM_ROWS, counts_of
 from healkit.errors import ModelUnavailable, UsageInvalid
-from healkit.tracing.reader import in_order, read_run, validate_run
+from healkit.parts.decide import Turn, told
+from healkit.parts.decide.telling import THREADS_FROM_ROWS, counts_of
+from healkit.parts.runs.contract import PolicyDefaults
+from healkit.parts.runs.reader import in_order, read_run, validate_run
 
 
 def op(tool: str, view: str, **params: Any) -> Choice:

@@ -14,7 +14,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from healkit.decisions import told
+from healkit.parts.decide import told
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 pytestmark = [

@@ -26,10 +26,10 @@ from model_server import (
 from tiers import slow_but
 
 from healkit import Healkit
-from healkit.decisions import ModelChooser
-from healkit.decisions.choosers import told
-from healkit.decisions.decision import Decision
 from healkit.errors import UsageInvalid
+from healkit.parts.decide import ModelChooser
+from healkit.parts.decide.choosers import told
+from healkit.parts.decide.decision import Decision
 
 PROVIDERS = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 LOOK = {"type": "gather_info", "tool": "regions", "params": {"df": "sales"}}

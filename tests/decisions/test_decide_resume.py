@@ -16,10 +16,10 @@ import pytest
 from cli_samples import call
 
 from healkit import Healkit
-from healkit.decisions import Turn
-from healkit.decisions.decision import Decision
 from healkit.errors import RunLocked, RunNotFound, UsageInvalid, ViewChanged, ViewNotFound
-from healkit.tracing.run_folders import run_folders
+from healkit.parts.decide import Turn
+from healkit.parts.decide.decision import Decision
+from healkit.parts.runs.run_folders import run_folders
 
 pytestmark = pytest.mark.requirement("DECIDE-1", "DECIDE-3")
 
@@ -45,8 +45,8 @@ TOOLS = ["pick", "totals", "regions", "to_csv"]
 KILLED = """
 import json, os, signal, sys
 from healkit import Healkit
-from healkit.decisions.choosers import Plan
-from healkit.decisions.record import DecideRecord
+from healkit.parts.decide.choosers import Plan
+from healkit.parts.decide.record import DecideRecord
 sys.path.insert(0, sys.argv[3])
 from test_decide_resume import DATA, PLAN, TOOLS
 

@@ -10,14 +10,14 @@ import pytest
 from decide_samples import Scripted, end, look, op
 
 from healkit import Healkit
-from healkit.contracts.decisions import Candidate, FoundEntities
-from healkit.contracts.execution import Grants
-from healkit.decisions import told
-from healkit.decisions.choosers import Plan
-from healkit.decisions.decision import Decision
-from healkit.decisions.operations import install
-from healkit.decisions.telling import rounded
+from healkit.core.contracts.execution import Grants
 from healkit.errors import UsageInvalid, ViewNotFound
+from healkit.parts.decide import told
+from healkit.parts.decide.choosers import Plan
+from healkit.parts.decide.decision import Decision
+from healkit.parts.decide.operations import install
+from healkit.parts.decide.records import Candidate, FoundEntities
+from healkit.parts.decide.telling import rounded
 
 pytestmark = pytest.mark.requirement("DECIDE-1")
 

@@ -20,10 +20,10 @@ from tiers import slow_but
 from trusted import trusted_copy
 
 from healkit import Healkit
-from healkit.contracts.audit import AuditEntry
-from healkit.decisions.choosers import told
-from healkit.decisions.decision import Decision
-from healkit.decisions.operations import install
+from healkit.parts.decide.choosers import told
+from healkit.parts.decide.decision import Decision
+from healkit.parts.decide.operations import install
+from healkit.parts.runs.audit_records import AuditEntry
 
 QUICK = {"share_of_the_year", "small_states_by_sql"}
 BY_NAME = {task["name"]: task for task in TASKS}

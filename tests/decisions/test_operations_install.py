@@ -10,13 +10,13 @@ import pytest
 from test_operations_tasks import in_process
 
 from healkit import Healkit
-from healkit.decisions.operations import GROUP, OPERATIONS, InstallReport, examples_of, install, operation
+from healkit.parts.decide.operations import GROUP, OPERATIONS, InstallReport, examples_of, install, operation
 
 NAMES = tuple(one.name for one in OPERATIONS)
 
 
 def test_each_public_function_of_the_tools_is_an_operation() -> None:
-    files = (Path(__file__).parents[2] / "healkit" / "decisions" / "tools").glob("*.py")
+    files = (Path(__file__).parents[2] / "healkit" / "parts" / "decide" / "tools").glob("*.py")
     bodies = [node for file in files for node in ast.parse(file.read_text()).body]
     functions = [node.name for node in bodies if isinstance(node, ast.FunctionDef)]
     assert sorted(NAMES) == sorted(name for name in functions if not name.startswith("_"))

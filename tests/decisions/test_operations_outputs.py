@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from test_operations_tasks import in_process
 
-from healkit.decisions.operations import write_output
 from healkit.errors import UsageInvalid
+from healkit.parts.decide.operations import write_output
 
 
 def test_text_and_bytes_are_written_for_the_user_alone(tmp_path: Path) -> None:

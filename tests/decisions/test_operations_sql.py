@@ -11,8 +11,8 @@ import pytest
 from test_operations_tasks import in_process
 
 from healkit import Healkit
-from healkit.decisions.operations import install
 from healkit.errors import ArgumentsInvalid
+from healkit.parts.decide.operations import install
 
 SALES = pd.DataFrame({"city": ["Bern", "Basel", None], "sold": [3, 1, 4]})
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from test_operations_tasks import in_process
 
-from healkit.decisions.operations import OPERATIONS
+from healkit.parts.decide.operations import OPERATIONS
 
 LONG = "x" * 2000
 WIDE = pd.DataFrame(np.arange(4_000.0).reshape(2, 2_000), columns=[f"c{at}" for at in range(2_000)])

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from decide_tasks import TASKS, load
 
-from healkit.decisions.operations import OPERATIONS, operation
+from healkit.parts.decide.operations import OPERATIONS, operation
 
 
 def in_process(name: str) -> Callable[..., Any]:

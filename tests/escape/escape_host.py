@@ -29,10 +29,10 @@ import probes
 from escape_runs import RUNS, Run
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import Grants
-from healkit.crossing import values
+from healkit.core.contracts.execution import Grants
+from healkit.core.crossing import values
+from healkit.core.workers.inside import seccomp
 from healkit.errors import HealkitError
-from healkit.workers.inside import seccomp
 
 #: Calls that the filter leaves alone or looks into; the others' numbers are in its own tables.
 _NUMBERS = {

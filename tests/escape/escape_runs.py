@@ -12,7 +12,7 @@ from typing import Any
 
 from forging import PRELUDE
 
-from healkit.contracts.execution import Grants
+from healkit.core.contracts.execution import Grants
 
 NAMESPACES, LANDLOCK = "namespaces", "landlock"
 

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from scratch_ways import LIMIT_MB, WAYS, source_of
 
 from healkit import Config, Healkit
+from healkit.core.runtime import background
 from healkit.errors import HealkitError
-from healkit.runtime import background
 
 
 def main() -> None:

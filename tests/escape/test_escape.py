@@ -16,8 +16,8 @@ import pytest
 from escape_runs import RUNS
 from probes import OPEN, PROBES
 
-from healkit.rendering.outputs import safe_output
-from healkit.workers.tiers import NOT_STOPPED
+from healkit.core.rendering.outputs import safe_output
+from healkit.core.workers.tiers import NOT_STOPPED
 
 #: Six hosts share what cores there are; the first of these tests waits for its own.
 pytestmark = pytest.mark.timeout(600)

@@ -14,11 +14,11 @@ import pytest
 from cli_samples import call
 
 from healkit import Config, Healkit
-from healkit.rendering import execution_card as rendered
-from healkit.rendering import listings
-from healkit.rendering.to_html import html_of
-from healkit.rendering.to_text import text_of
-from healkit.tracing.otel import OtelExporter
+from healkit.core.rendering import execution_card as rendered
+from healkit.core.rendering import listings
+from healkit.core.rendering.to_html import html_of
+from healkit.core.rendering.to_text import text_of
+from healkit.parts.traces.otel import OtelExporter
 
 TRACE_2 = pytest.mark.requirement("TRACE-2")
 #: Field → the secret that is planted there. No two have a word in common.

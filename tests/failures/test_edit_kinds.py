@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from healkit.failures.edit_kinds import has_same_words, is_misspelling, kind_of, may_be_a_fix
+from healkit.parts.explain.edit_kinds import has_same_words, is_misspelling, kind_of, may_be_a_fix
 
 pytestmark = pytest.mark.requirement("MEAN-1")
 

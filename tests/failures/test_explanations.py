@@ -9,15 +9,15 @@ import msgspec
 import pytest
 from library_failures import run_code
 
-from healkit.contracts.failure import Failure, Frame
+from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.pysource.source import Source
 from healkit.errors import TOOL_CODES
 from healkit.errors import catalogue as error_codes
-from healkit.facts.observers import suggestions
-from healkit.failures import catalogue
-from healkit.failures.catalogue import LEVELS, FailurePattern, explain, patterns, subjects
-from healkit.failures.fixes import explained, proposals, told_change
-from healkit.failures.site import Site
-from healkit.pysource.source import Source
+from healkit.parts.explain import catalogue
+from healkit.parts.explain.catalogue import LEVELS, FailurePattern, explain, patterns, subjects
+from healkit.parts.explain.facts.observers import suggestions
+from healkit.parts.explain.fixes import explained, proposals, told_change
+from healkit.parts.explain.site import Site
 
 #: What a worker must stop from outside, and what no pure Python code can be made to do.
 STOPPED = {"timeout", "memory"}

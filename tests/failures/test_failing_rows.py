@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from healkit.contracts.failure import Failure
-from healkit.failures import catalogue
-from healkit.failures.catalogue import (
+from healkit.core.contracts.failure import Failure
+from healkit.core.pysource.source import Source
+from healkit.parts.explain import catalogue
+from healkit.parts.explain.catalogue import (
     ExplanationText,
     FailurePattern,
     Fix,
@@ -19,11 +20,10 @@ from healkit.failures.catalogue import (
     kind_of,
     no_fix,
 )
-from healkit.failures.fixes import FIXES, ROWS, proposals
-from healkit.failures.site import Proposal, Site
-from healkit.failures.syntax_repair import nearest_text
-from healkit.failures.syntax_repair.nearest_text import repairs
-from healkit.pysource.source import Source
+from healkit.parts.explain.fixes import FIXES, ROWS, proposals
+from healkit.parts.explain.site import Proposal, Site
+from healkit.parts.explain.syntax_repair import nearest_text
+from healkit.parts.explain.syntax_repair.nearest_text import repairs
 
 FAILURE = Failure("TOOL_EXCEPTION", "NameError", "name 'totl' is not defined", "", near=["total"])
 CODE = "def f(total):\n    return totl\n"

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from failing_tools import case_of, declared, run
 
-from healkit.failures.catalogue import (
+from healkit.parts.explain.catalogue import (
     NO_EXCEPTION,
     FixExample,
     bare,
@@ -23,9 +23,9 @@ from healkit.failures.catalogue import (
     told_edits,
     told_fixes,
 )
-from healkit.failures.fixes import FIXES, ROWS, fixes_for, proposals_of
-from healkit.healing.advisor import Case
-from healkit.healing.advisors.simple import PATCHES_MAX, RulesAdvisor, site_of
+from healkit.parts.explain.fixes import FIXES, ROWS, fixes_for, proposals_of
+from healkit.parts.heal.advisor import Case
+from healkit.parts.heal.advisors.simple import PATCHES_MAX, RulesAdvisor, site_of
 
 #: Those that are for tools that return a wrong result.
 QUIET = {name for pattern in patterns() if NO_EXCEPTION in pattern.raises for name in pattern.fixes}

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from library_failures import Example, run
 
-from healkit.facts.scene import near_files
-from healkit.failures.catalogue import explain, told_edits
-from healkit.failures.fixes import explained, proposals
-from healkit.failures.site import Site
-from healkit.pysource.source import Source
+from healkit.core.pysource.source import Source
+from healkit.parts.explain.catalogue import explain, told_edits
+from healkit.parts.explain.facts.scene import near_files
+from healkit.parts.explain.fixes import explained, proposals
+from healkit.parts.explain.site import Site
 
 FRAME = 'import pandas as pd\nrivers = pd.DataFrame({"name": ["Elbe"], "km": [1094]})\n'
 

@@ -13,10 +13,10 @@ import pytest
 from library_failures import Example, Ran, examples, is_regenerating, run, run_code
 from truth import runs, untrue
 
-from healkit.failures.catalogue import explain, patterns, subjects
-from healkit.failures.fixes import explained, told_change
-from healkit.gallery import LESSONS, Lesson
-from healkit.pysource.shapes import parse, read_shape
+from healkit.core.pysource.shapes import parse, read_shape
+from healkit.parts.explain.catalogue import explain, patterns, subjects
+from healkit.parts.explain.fixes import explained, told_change
+from healkit.parts.teach.gallery import LESSONS, Lesson
 
 PAGE = Path(__file__).parents[2] / "docs" / "library_failures.md"
 EXAMPLES = {example.name: example for example in examples()}

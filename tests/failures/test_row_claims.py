@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from library_failures import run_code
 
-from healkit.contracts.failure import Failure
-from healkit.failures.catalogue import explain, holds, patterns
+from healkit.core.contracts.failure import Failure
+from healkit.parts.explain.catalogue import explain, holds, patterns
 
 TEXTS = [text for pattern in patterns() for text in pattern.texts]
 #: Rows that take something for granted beyond their message.

@@ -9,12 +9,12 @@ import sys
 import pytest
 from failing_tools import entry_of, run
 
-from healkit.contracts.failure import Failure
-from healkit.failures.syntax_repair import readings
-from healkit.failures.syntax_repair.draft import compiler_message, tokens
-from healkit.failures.syntax_repair.nearest_text import nearest, repairs
-from healkit.healing.advisor import Case
-from healkit.healing.advisors.simple import RulesAdvisor
+from healkit.core.contracts.failure import Failure
+from healkit.parts.explain.syntax_repair import readings
+from healkit.parts.explain.syntax_repair.draft import compiler_message, tokens
+from healkit.parts.explain.syntax_repair.nearest_text import nearest, repairs
+from healkit.parts.heal.advisor import Case
+from healkit.parts.heal.advisors.simple import RulesAdvisor
 
 BODY = "def tool(a):\n{0}    return a\n"
 GOOD = 'def tool(items):\n    """Add up."""\n    total = 0  # none yet\n    for item in items:\n        total += item["n"]\n    return round(total, 2)\n'

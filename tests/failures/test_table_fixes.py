@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from failing_tools import case_of, declared, run
 
-from healkit.crossing import values
-from healkit.healing.advisors.simple import RulesAdvisor
-from healkit.pysource.reach import added_reach
+from healkit.core.crossing import values
+from healkit.core.pysource.reach import added_reach
+from healkit.parts.heal.advisors.simple import RulesAdvisor
 
 df = pd.DataFrame
 #: What fails, its argument, the code, the mistake in it, and what is right.

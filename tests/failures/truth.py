@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute
 import sklearn.metrics
 
-from healkit.facts.values import PACKAGES
+from healkit.parts.explain.facts.values import PACKAGES
 
 #: Words of libraries that may stand in an explanation as such: parameters, types, functions.
 _WORDS = {

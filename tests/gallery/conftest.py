@@ -14,5 +14,5 @@ import healkit
 @pytest.fixture(scope="session")
 def hidden_examples() -> dict[str, list[dict[str, Any]]]:
     """Examples of what is right that no search may see, by the lesson's name."""
-    path = Path(healkit.__file__).parent / "gallery" / "hidden_examples.json"
+    path = Path(healkit.__file__).parent / "parts" / "teach" / "gallery" / "hidden_examples.json"
     return json.loads(path.read_text())

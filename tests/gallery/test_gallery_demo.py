@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from healkit import Healkit
-from healkit.cli.demo import run_demo
-from healkit.store.database import Database
-from healkit.store.vault import Vault
+from healkit.core.store.database import Database
+from healkit.core.store.vault import Vault
+from healkit.faces.cli.demo import run_demo
 
 
 def tell(path) -> tuple[bool, str]:

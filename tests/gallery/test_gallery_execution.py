@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from healkit import Healkit
-from healkit.gallery import LESSONS, SAMPLES, Lesson, Sample
-from healkit.pysource.shapes import parse, read_shape
+from healkit.core.pysource.shapes import parse, read_shape
+from healkit.parts.teach.gallery import LESSONS, SAMPLES, Lesson, Sample
 
 FIXES = Path(__file__).parent / "fixes"
 #: One of each kind of tool, with an exception and with a wrong result; the others are run in this process.

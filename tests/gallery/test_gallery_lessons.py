@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import healkit
-from healkit.gallery import LESSONS, SAMPLES, Lesson
+from healkit.parts.teach.gallery import LESSONS, SAMPLES, Lesson
 
 PACKAGE = Path(healkit.__file__).parent
-GALLERY = PACKAGE / "gallery"
+GALLERY = PACKAGE / "parts" / "teach" / "gallery"
 FIXES = Path(__file__).parent / "fixes"
 
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)

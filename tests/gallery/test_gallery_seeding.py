@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from healkit.gallery import LESSONS, SAMPLE_TABLES, SAMPLES, lesson
-from healkit.runtime.providers import BUILTIN_TOOLS
-from healkit.seeding import SeedReport, main, seed
-from healkit.store.database import Database
-from healkit.store.vault import Vault
+from healkit.core.runtime.providers import BUILTIN_TOOLS
+from healkit.core.store.database import Database
+from healkit.core.store.vault import Vault
+from healkit.parts.teach.gallery import LESSONS, SAMPLE_TABLES, SAMPLES, lesson
+from healkit.parts.teach.seeding import SeedReport, main, seed
 
 SEED_DB = Path(__file__).parents[2] / "seed_db.py"
 DEBUG_TOOLS = {tool.name for tool in BUILTIN_TOOLS}

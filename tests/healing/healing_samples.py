@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Literal
 
-from healkit.contracts.healing import Attempt, Patch, Verdict
-from healkit.contracts.patches import Check, CheckResult
-from healkit.contracts.vault import VaultEntry
-from healkit.healing.advisor import Case, Workbench
-from healkit.healing.report import HealReport
-from healkit.healing.verdicts import judged
-from healkit.tracing.reader import read_run
+from healkit.core.contracts.patches import Check, CheckResult
+from healkit.core.contracts.vault import VaultEntry
+from healkit.parts.heal.advisor import Case, Workbench
+from healkit.parts.heal.records import Attempt, Patch, Verdict
+from healkit.parts.heal.report import HealReport
+from healkit.parts.heal.verdicts import judged
+from healkit.parts.runs.reader import read_run
 
 BROKEN = "def ratio(a, b):\n    return a / b  # how many times\n"
 FIXED = "def ratio(a, b):\n    return a / b if b else 0.0  # how many times\n"

@@ -13,7 +13,7 @@ from healing_samples import Idea
 
 from healkit import Healkit
 from healkit.errors import HealkitError, LogFileError
-from healkit.healing.report import HealReport
+from healkit.parts.heal.report import HealReport
 
 HEAL_7 = pytest.mark.requirement("HEAL-7")
 PRICES = {"tea": 4.0, "coffee": 3.0, "cocoa": 5.0}

@@ -9,7 +9,7 @@ import pytest
 from healing_samples import Idea
 
 from healkit import Healkit
-from healkit.healing.chance import SET_ORDER, chance_in
+from healkit.parts.heal.chance import SET_ORDER, chance_in
 
 FLAKY = "import random\ndef tool(n: int) -> int:\n    if random.random() < 0.5:\n        raise ValueError('bad luck')\n"
 FLAKY += "    return n\n"

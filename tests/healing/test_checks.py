@@ -8,9 +8,9 @@ import pytest
 from healing_samples import PASSED, RAISED, verdict_on
 from healing_samples import WRONG_RESULT as WRONG
 
-from healkit.contracts.healing import Patch
-from healkit.contracts.patches import Check, CheckResult, same_value
-from healkit.healing.checks import why_not
+from healkit.core.contracts.patches import Check, CheckResult, same_value
+from healkit.parts.heal.checks import why_not
+from healkit.parts.heal.records import Patch
 
 BEFORE = "def f(x):\n    return 1 / x\n"
 AFTER = "def f(x):\n    return 1 / (x + 1)\n"

@@ -8,8 +8,8 @@ from typing import Any, get_args
 import pytest
 
 from healkit.config import Config
-from healkit.contracts.healing import RequestAuthor, Verdict
-from healkit.healing.consent import decide, denied
+from healkit.parts.heal.consent import decide, denied
+from healkit.parts.heal.records import RequestAuthor, Verdict
 
 HEAL_4 = pytest.mark.requirement("HEAL-4")
 VERDICTS: tuple[Any, ...] = ("", *get_args(Verdict))

@@ -8,10 +8,10 @@ import pytest
 from failing_tools import declared, entry_of, run
 
 from healkit import Healkit
-from healkit.contracts.failure import Failure
+from healkit.core.contracts.failure import Failure
 from healkit.errors import ArgumentsInvalid, catalogue
-from healkit.gallery import LESSONS
-from healkit.healing.case import diagnose, gather
+from healkit.parts.heal.case import diagnose, gather
+from healkit.parts.teach.gallery import LESSONS
 
 HEAD = "def tool(x=0):\n"
 #: Code, the kind of its failure, the line, and a part of the sentence.

@@ -9,12 +9,12 @@ import pytest
 from healing_samples import Idea
 
 from healkit import Healkit
-from healkit.contracts.execution import Grants
-from healkit.contracts.vault import VaultEntry
-from healkit.healing.inputs import neighbour_files
-from healkit.healing.verdicts import place_of
-from healkit.healing.workbench import Bench
-from healkit.runtime.trials import Searches
+from healkit.core.contracts.execution import Grants
+from healkit.core.contracts.vault import VaultEntry
+from healkit.parts.heal.inputs import neighbour_files
+from healkit.parts.heal.verdicts import place_of
+from healkit.parts.heal.workbench import Bench
+from healkit.parts.trials.trials import Searches
 
 HEAL_10 = pytest.mark.requirement("HEAL-10")
 HALF = '''def half(n: int) -> float:

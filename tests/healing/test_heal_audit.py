@@ -14,8 +14,8 @@ from trusted import trusted_copy
 
 from healkit import Config, Healkit
 from healkit.errors import RevisionConflict
-from healkit.healing.report import HealReport
-from healkit.tracing.reader import in_order, read_run, validate_run
+from healkit.parts.heal.report import HealReport
+from healkit.parts.runs.reader import in_order, read_run, validate_run
 
 DECIDE_3 = pytest.mark.requirement("DECIDE-3")
 

@@ -15,7 +15,7 @@ import pytest
 from trusted import trusted_copy
 
 from healkit import Healkit
-from healkit.healing.report import HealReport
+from healkit.parts.heal.report import HealReport
 
 #: One mistake, `abs` left out, and examples that show it.
 BROKEN = """def furthest(numbers):

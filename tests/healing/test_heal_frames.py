@@ -10,16 +10,16 @@ import pytest
 from healing_samples import PASSED, RAISED, Idea, verdict_on
 
 from healkit import Healkit
-from healkit.contracts.healing import Attempt, Patch
-from healkit.contracts.patches import Check, CheckResult
-from healkit.contracts.vault import VaultEntry
-from healkit.crossing import values
-from healkit.healing.advisor import Case
-from healkit.healing.case import checks_of, gather
-from healkit.healing.inputs import accepted, frame_variants
-from healkit.healing.questions import Answer, Choice, Question
-from healkit.healing.verdicts import judged
-from healkit.rendering.healing import meaning, question_text
+from healkit.core.contracts.patches import Check, CheckResult
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.crossing import values
+from healkit.parts.heal.advisor import Case
+from healkit.parts.heal.case import checks_of, gather
+from healkit.parts.heal.inputs import accepted, frame_variants
+from healkit.parts.heal.questions import Answer, Choice, Question
+from healkit.parts.heal.records import Attempt, Patch
+from healkit.parts.heal.render import meaning, question_text
+from healkit.parts.heal.verdicts import judged
 
 SALES = pd.DataFrame({"city": ["Bern", "Basel", "Bern"], "units": [1, 2, 3], "sales": [1.5, 2.0, 3.0]})
 RIGHT = pd.DataFrame({"city": ["Basel", "Bern"], "sales": [2.0, 4.5]})

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from healkit.crossing import values
-from healkit.runtime.trials import Trial
+from healkit.core.crossing import values
+from healkit.parts.trials.trials import Trial
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from healkit import Healkit
-from healkit.contracts.patches import Check
-from healkit.healing.case import checks_of
+from healkit.core.contracts.patches import Check
+from healkit.parts.heal.case import checks_of
 
 CODE = "def double(n):\n    return n * 2\n"
 

@@ -10,11 +10,12 @@ from healing_samples import Idea
 from model_server import SECRET_KEY, ModelServer, says
 
 from healkit import Healkit
-from healkit.healing.report import HealReport
-from healkit.pysource.reach import added_reach
-from healkit.rendering import healing, listings
-from healkit.rendering.to_html import html_of
-from healkit.rendering.to_text import text_of
+from healkit.core.pysource.reach import added_reach
+from healkit.core.rendering import listings
+from healkit.core.rendering.to_html import html_of
+from healkit.core.rendering.to_text import text_of
+from healkit.parts.heal import render as healing
+from healkit.parts.heal.report import HealReport
 
 pytestmark = pytest.mark.requirement("HEAL-8")
 PRICES = {"tea": 4.0, "coffee": 3.0, "cocoa": 5.0}

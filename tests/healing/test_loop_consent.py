@@ -14,8 +14,8 @@ import pytest
 from healing_samples import BROKEN, FIXED, SILENT, TREACHEROUS, Idea, events
 
 from healkit import Healkit
-from healkit.contracts.healing import Attempt
-from healkit.tracing.reader import read_run
+from healkit.parts.heal.records import Attempt
+from healkit.parts.runs.reader import read_run
 
 
 @pytest.mark.requirement("HEAL-4")

@@ -16,11 +16,11 @@ from trial_server_samples import children_of_trial_servers, trial_servers
 from waiting import wait_until
 
 from healkit import Healkit
-from healkit.contracts.healing import Attempt, Patch
-from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import ConfigError, HealError
-from healkit.healing.advisor import Case, Workbench
-from healkit.tracing.reader import read_run
+from healkit.parts.heal.advisor import Case, Workbench
+from healkit.parts.heal.records import Attempt, Patch
+from healkit.parts.runs.contract import PolicyDefaults
+from healkit.parts.runs.reader import read_run
 
 
 def test_a_healthy_tool_is_left_alone(healing: Healkit) -> None:

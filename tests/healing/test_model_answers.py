@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from healkit.contracts.vault import VaultEntry
-from healkit.healing.advisors.model import NO_REASON, UnusableAnswer, read_answer, same_code, split_blocks
+from healkit.core.contracts.vault import VaultEntry
+from healkit.parts.heal.advisors.model import NO_REASON, UnusableAnswer, read_answer, same_code, split_blocks
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 RIGHT = "def halve(n):\n    return n / 2\n"

@@ -35,7 +35,7 @@ from model_server import (
 from waiting import WITHIN_S
 
 from healkit.config import Config
-from healkit.contracts.vault import VaultEntry
+from healkit.core.contracts.vault import VaultEntry
 from healkit.errors import (
     BudgetSpent,
     ConfigError,
@@ -47,12 +47,12 @@ from healkit.errors import (
     ModelUnavailable,
     is_retryable,
 )
-from healkit.healing.advisor import Case
-from healkit.healing.advisors.model import ModelAdvisor, Progress
-from healkit.language_models import client
-from healkit.language_models.client import event_data
-from healkit.language_models.model_endpoint import find_endpoint
-from healkit.language_models.protocols import AnthropicMessages, OpenAIChat, Prompt
+from healkit.parts.heal.advisor import Case
+from healkit.parts.heal.advisors.model import ModelAdvisor, Progress
+from healkit.parts.models import client
+from healkit.parts.models.client import event_data
+from healkit.parts.models.model_endpoint import find_endpoint
+from healkit.parts.models.protocols import AnthropicMessages, OpenAIChat, Prompt
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 ANSWER = "It divided by zero.\n```python\ndef halve(n):\n    return n / 2\n```\n"

@@ -13,7 +13,7 @@ from model_server import SECRET_KEY, model_server, says
 
 from healkit import errors
 from healkit.config import Config
-from healkit.language_models.model_endpoint import find_endpoint
+from healkit.parts.models.model_endpoint import find_endpoint
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)

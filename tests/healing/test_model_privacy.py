@@ -19,16 +19,16 @@ from model_server import SECRET_KEY, Budget, ModelServer, says
 
 from healkit import Healkit
 from healkit.config import Config
-from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.healing import Attempt, Patch
-from healkit.contracts.patches import Check, CheckResult, Observed
-from healkit.contracts.post_mortem import KeptFrame, Local
-from healkit.contracts.vault import VaultEntry
+from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.contracts.patches import Check, CheckResult, Observed
+from healkit.core.contracts.post_mortem import KeptFrame, Local
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.sanitizer.rule import expand
 from healkit.errors import PostMortemGone
-from healkit.healing.advisor import Case, Peer
-from healkit.healing.advisors.model import ModelAdvisor
-from healkit.language_models.model_endpoint import ApiKey, find_endpoint
-from healkit.sanitizer.rule import expand
+from healkit.parts.heal.advisor import Case, Peer
+from healkit.parts.heal.advisors.model import ModelAdvisor
+from healkit.parts.heal.records import Attempt, Patch
+from healkit.parts.models.model_endpoint import ApiKey, find_endpoint
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 ANSWER = "It divided by zero.\n```python\ndef halve(n):\n    return n / 2\n```\n"
@@ -63,7 +63,7 @@ def told(server: ModelServer, of: Case, bench: Budget | None = None, **more: Any
 @pytest.mark.slow
 def test_without_a_model_no_http_client_is_loaded() -> None:
     code = (
-        "import sys; from healkit.config import Config; from healkit.healing.advisors.model import ModelAdvisor\n"
+        "import sys; from healkit.config import Config; from healkit.parts.heal.advisors.model import ModelAdvisor\n"
         "assert not ModelAdvisor(Config()).available(); print(sorted({'httpx', 'keyring'} & set(sys.modules)))"
     )
     done = subprocess.run(

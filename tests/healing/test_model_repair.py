@@ -13,11 +13,11 @@ from model_server import SECRET_KEY, Budget, ModelServer, drips, says
 from waiting import WITHIN_S
 
 from healkit import Healkit
-from healkit.contracts.healing import Attempt
-from healkit.contracts.vault import VaultEntry
-from healkit.gallery import lesson
-from healkit.healing.advisor import Case
-from healkit.healing.advisors.model import ModelAdvisor
+from healkit.core.contracts.vault import VaultEntry
+from healkit.parts.heal.advisor import Case
+from healkit.parts.heal.advisors.model import ModelAdvisor
+from healkit.parts.heal.records import Attempt
+from healkit.parts.teach.gallery import lesson
 
 FIXES = Path(__file__).parents[1] / "gallery" / "fixes"
 RIGHT = (FIXES / "fibonacci.py").read_text()

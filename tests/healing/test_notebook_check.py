@@ -11,7 +11,7 @@ import pytest
 from healkit import Healkit
 from healkit.config import Config
 from healkit.errors import HealError, UsageInvalid
-from healkit.healing.notebook_check import NotebookReport, written_by
+from healkit.parts.heal.notebook_check import NotebookReport, written_by
 
 FRAME = "import pandas as pd\norders = pd.DataFrame({'region': ['a', 'b'], 'revenue': [1.5, 2.5]})"
 

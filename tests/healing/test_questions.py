@@ -9,8 +9,8 @@ import pytest
 from healing_samples import STEP, STEP_EXAMPLES, Idea
 
 from healkit import Healkit
-from healkit.healing.inputs import variants
-from healkit.healing.questions import Answer, Choice, Question, answer_of
+from healkit.parts.heal.inputs import variants
+from healkit.parts.heal.questions import Answer, Choice, Question, answer_of
 
 
 @pytest.mark.requirement("HEAL-1")

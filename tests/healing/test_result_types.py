@@ -8,11 +8,11 @@ import pytest
 from healing_samples import Idea
 
 from healkit import Healkit
-from healkit.contracts.patches import difference
-from healkit.healing.verdicts import returned_types
-from healkit.healing.workbench import Bench
-from healkit.runtime.trials import Searches
-from healkit.workers.inside.capture import describe
+from healkit.core.contracts.patches import difference
+from healkit.core.workers.inside.capture import describe
+from healkit.parts.heal.verdicts import returned_types
+from healkit.parts.heal.workbench import Bench
+from healkit.parts.trials.trials import Searches
 
 LETTERS = "def letters(text):\n    return sorted(set(text[1:]))\n"
 EXAMPLES = [

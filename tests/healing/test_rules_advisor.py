@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from failing_tools import case_of, declared, entry_of, run
 
-from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.healing import Attempt
-from healkit.contracts.patches import Check
-from healkit.crossing import values
-from healkit.failures.site import holds
-from healkit.gallery import LESSONS
-from healkit.healing.advisor import Case
-from healkit.healing.advisors.simple import RulesAdvisor
-from healkit.pysource.reach import added_reach
+from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.contracts.patches import Check
+from healkit.core.crossing import values
+from healkit.core.pysource.reach import added_reach
+from healkit.parts.explain.site import holds
+from healkit.parts.heal.advisor import Case
+from healkit.parts.heal.advisors.simple import RulesAdvisor
+from healkit.parts.heal.records import Attempt
+from healkit.parts.teach.gallery import LESSONS
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 COUNT = "def tool(a):\n    found = {}\n    for n in a:\n        found[n] += 1\n    return found\n"

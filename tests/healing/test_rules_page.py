@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from healkit.failures.catalogue import subjects
+from healkit.parts.explain.catalogue import subjects
 
 PATH = Path(__file__).parents[2] / "docs" / "rules.md"
 

@@ -19,10 +19,10 @@ from trusted import trusted_copy
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.runs import EVENT_TYPES, PolicyDefaults
 from healkit.errors import ArgumentsInvalid, CodeDoesNotParse, PolicyHalted, RunNotAllowed
-from healkit.healing.questions import Answer, Question
-from healkit.tracing.reader import validate_run
+from healkit.parts.heal.questions import Answer, Question
+from healkit.parts.runs.contract import EVENT_TYPES, PolicyDefaults
+from healkit.parts.runs.reader import validate_run
 
 DOCS = Path(__file__).parents[2] / "docs" / "run_folder.md"
 RULES = '[[rule]]\nid = "acme-token"\npattern = "ACME-[0-9]{8}"\ncaught = ["ACME-12345678"]\n'

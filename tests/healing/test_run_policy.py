@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.contracts.runs import Observation, PolicyDefaults
 from healkit.errors import RETRYABLE, catalogue
-from healkit.healing.run_policy import HEAL_CAPS, RunPolicy
+from healkit.parts.heal.run_policy import HEAL_CAPS, RunPolicy
+from healkit.parts.runs.contract import Observation, PolicyDefaults
 
 STATES = st.sampled_from("abcd")
 ASKED = st.one_of(

@@ -10,15 +10,15 @@ import pytest
 from trial_server_samples import children_of_trial_servers
 
 from healkit import Healkit
-from healkit.contracts.healing import Patch
-from healkit.contracts.patches import Check, Edit
-from healkit.contracts.vault import VaultEntry
+from healkit.core.contracts.patches import Check, Edit
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.store.entries import code_hash
 from healkit.errors import BudgetSpent
-from healkit.healing.advisor import Advisor, Case, Peer
-from healkit.healing.advisors.search.strategy import SearchAdvisor
-from healkit.healing.workbench import Bench
-from healkit.runtime.trials import Searches
-from healkit.store.entries import code_hash
+from healkit.parts.heal.advisor import Advisor, Case, Peer
+from healkit.parts.heal.advisors.search.strategy import SearchAdvisor
+from healkit.parts.heal.records import Patch
+from healkit.parts.heal.workbench import Bench
+from healkit.parts.trials.trials import Searches
 
 
 def entry_of(code: str, name: str = "tool", **more: Any) -> VaultEntry:

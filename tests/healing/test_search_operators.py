@@ -6,11 +6,11 @@ import ast
 
 import pytest
 
-from healkit.contracts.patches import Check, apply_edits
-from healkit.healing.advisors.search.edit_space import Candidate, EditSpace, Suspicion
-from healkit.healing.advisors.search.operators.definition import Operator
-from healkit.healing.advisors.search.operators.table import TABLE
-from healkit.healing.advisors.search.program import Hints, Program, constants
+from healkit.core.contracts.patches import Check, apply_edits
+from healkit.parts.heal.advisors.search.edit_space import Candidate, EditSpace, Suspicion
+from healkit.parts.heal.advisors.search.operators.definition import Operator
+from healkit.parts.heal.advisors.search.operators.table import TABLE
+from healkit.parts.heal.advisors.search.program import Hints, Program, constants
 
 NAMES = [row.name for row in TABLE]
 

@@ -9,12 +9,12 @@ from collections.abc import Generator, Sequence
 import pytest
 
 from healkit import Healkit
-from healkit.contracts.healing import Attempt, Patch, Verdict
-from healkit.contracts.patches import Check, difference
-from healkit.contracts.vault import VaultEntry
-from healkit.healing.advisor import Case
-from healkit.healing.advisors.search.edit_space import Candidate
-from healkit.healing.advisors.search.patch_ranking import (
+from healkit.core.contracts.patches import Check, difference
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.store.entries import code_hash
+from healkit.parts.heal.advisor import Case
+from healkit.parts.heal.advisors.search.edit_space import Candidate
+from healkit.parts.heal.advisors.search.patch_ranking import (
     OVERTAKEN,
     TWIN,
     PlausiblePatch,
@@ -22,10 +22,10 @@ from healkit.healing.advisors.search.patch_ranking import (
     patch_features,
     reason_for_doubt,
 )
-from healkit.healing.advisors.search.strategy import start_search
-from healkit.healing.workbench import Bench
-from healkit.runtime.trials import Searches
-from healkit.store.entries import code_hash
+from healkit.parts.heal.advisors.search.strategy import start_search
+from healkit.parts.heal.records import Attempt, Patch, Verdict
+from healkit.parts.heal.workbench import Bench
+from healkit.parts.trials.trials import Searches
 
 CODE = "def f(n):\n    while True:\n        if n > 3:\n            return n + 1\n        n += 1\n"
 

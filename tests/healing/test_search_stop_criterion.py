@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from healkit import Healkit
-from healkit.contracts.patches import Check, difference
-from healkit.contracts.tools import EntryRef
-from healkit.healing.advisors.search.edit_space import Candidate
-from healkit.healing.advisors.search.strategy import CandidateEvaluator, Evaluated, StopCriterion
-from healkit.healing.workbench import Bench
-from healkit.runtime.trials import Searches
+from healkit.core.contracts.patches import Check, difference
+from healkit.core.contracts.tools import EntryRef
+from healkit.parts.heal.advisors.search.edit_space import Candidate
+from healkit.parts.heal.advisors.search.strategy import CandidateEvaluator, Evaluated, StopCriterion
+from healkit.parts.heal.workbench import Bench
+from healkit.parts.trials.trials import Searches
 
 pytestmark = pytest.mark.requirement("HEAL-2")
 #: Longer than is looked on in any case after a success, and than is waited for at the end.

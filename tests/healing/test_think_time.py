@@ -10,15 +10,15 @@ import pytest
 from healing_samples import FIXED, STEP, STEP_EXAMPLES, Idea
 
 from healkit import Healkit
-from healkit.cli.heal import report_json
-from healkit.contracts.healing import Attempt, Patch
-from healkit.healing.advisor import Case, Workbench
-from healkit.healing.advisors.simple import PersonAdvisor
-from healkit.healing.questions import Answer, Question
-from healkit.healing.report import HealReport
-from healkit.rendering.healing import report_facts
-from healkit.rendering.timeline import story_of
-from healkit.tracing.reader import read_run
+from healkit.faces.cli.heal import report_json
+from healkit.parts.heal.advisor import Case, Workbench
+from healkit.parts.heal.advisors.simple import PersonAdvisor
+from healkit.parts.heal.questions import Answer, Question
+from healkit.parts.heal.records import Attempt, Patch
+from healkit.parts.heal.render import report_facts
+from healkit.parts.heal.report import HealReport
+from healkit.parts.runs.reader import read_run
+from healkit.parts.runs.timeline import story_of
 
 #: How long the people of these tests think, at least.
 THOUGHT_S = 1.05

@@ -14,7 +14,7 @@ from model_server import SECRET_KEY, ModelServer, says
 
 from healkit import Healkit
 from healkit.errors import ToolNotFound
-from healkit.healing.report import HealReport
+from healkit.parts.heal.report import HealReport
 
 pytestmark = pytest.mark.requirement("TRUST-3")
 

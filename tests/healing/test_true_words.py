@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from healkit import Healkit
-from healkit.tracing.reader import validate_run
+from healkit.parts.runs.reader import validate_run
 
 #: Tool, code, arguments, the advisors that may be asked, and what the ending says.
 OUTSIDE = [

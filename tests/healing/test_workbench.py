@@ -7,12 +7,12 @@ import threading
 from trial_server_samples import children_of_trial_servers
 
 from healkit import Healkit
-from healkit.contracts.patches import Check, Edit
-from healkit.contracts.tools import EntryRef
-from healkit.healing.advisor import Workbench
-from healkit.healing.checks import LIMIT_LEAST_S
-from healkit.healing.workbench import Bench
-from healkit.runtime.trials import Searches
+from healkit.core.contracts.patches import Check, Edit
+from healkit.core.contracts.tools import EntryRef
+from healkit.parts.heal.advisor import Workbench
+from healkit.parts.heal.checks import LIMIT_LEAST_S
+from healkit.parts.heal.workbench import Bench
+from healkit.parts.trials.trials import Searches
 
 ENTRY = EntryRef("f", "default", 0, "")
 CODE = "def f(n):\n    return n + 0\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from kernelspec_samples import Notebook, wait_until_nothing_is_left_of
 
-from healkit.workers import kernelspec
-from healkit.workers.tiers import probe
+from healkit.core.workers.tiers import probe
+from healkit.parts.kernels import kernelspec
 
 
 @pytest.fixture(autouse=True)

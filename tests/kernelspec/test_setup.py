@@ -94,9 +94,9 @@ def test_each_environment_is_named_by_its_own_setup_and_no_other_is_loaded(
 ) -> None:
     other, gone = tmp_path / "other.py", tmp_path / "gone.py"
     other.touch()
-    monkeypatch.setattr("healkit.cli.setup._OWN", str(gone))
+    monkeypatch.setattr("healkit.faces.cli.setup._OWN", str(gone))
     setup()
-    monkeypatch.setattr("healkit.cli.setup._OWN", str(other))
+    monkeypatch.setattr("healkit.faces.cli.setup._OWN", str(other))
     setup()
     assert str(gone) not in file.read_text()
     assert printed(LOADED) == "False\n"

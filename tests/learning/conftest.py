@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from healkit.store.database import Database
+from healkit.core.store.database import Database
 
 
 @pytest.fixture

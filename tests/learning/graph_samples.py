@@ -10,14 +10,14 @@ from typing import Any
 
 from sqlalchemy import select
 
-from healkit.collector.service import Ingest
-from healkit.contracts.traces import read_trace
-from healkit.learning.facts import Learned, learned_of
-from healkit.learning.graph import GraphLearner
-from healkit.sanitizer.cleaner import Verbatim
-from healkit.store.database import Database
-from healkit.store.models import COLLECTED, TOOL_EDGES, TOOL_NODES, TOOL_SEQUENCES, TOOL_WORDS, TRACES
-from healkit.store.traces import CollectedTraces
+from healkit.core.sanitizer.cleaner import Verbatim
+from healkit.core.store.database import Database
+from healkit.core.store.models import COLLECTED, TOOL_EDGES, TOOL_NODES, TOOL_SEQUENCES, TOOL_WORDS, TRACES
+from healkit.parts.collect.service import Ingest
+from healkit.parts.learn.facts import Learned, learned_of
+from healkit.parts.learn.graph import GraphLearner
+from healkit.parts.traces.contract import read_trace
+from healkit.parts.traces.outbox import CollectedTraces
 
 BEGAN = datetime(2026, 1, 5, 9, tzinfo=UTC)
 TABLES = (TOOL_NODES, TOOL_EDGES, TOOL_SEQUENCES, TOOL_WORDS)

@@ -10,11 +10,11 @@ from typing import Any
 
 from sqlalchemy import Table, insert, select
 
-from healkit.contracts.traces import ExecutionTrace, TaskResult, capability_id_of, encode_trace
-from healkit.learning.consumer import Consumer
-from healkit.learning.service import consumer_of
-from healkit.store.database import Database
-from healkit.store.models import LEARNED, PRIORITIES, TRACES, VALUES
+from healkit.core.store.database import Database
+from healkit.core.store.models import LEARNED, PRIORITIES, TRACES, VALUES
+from healkit.parts.learn.consumer import Consumer
+from healkit.parts.learn.service import consumer_of
+from healkit.parts.traces.contract import ExecutionTrace, TaskResult, capability_id_of, encode_trace
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 #: Code's hash, which a capability's name ends in.

@@ -19,15 +19,15 @@ from sqlalchemy import select
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.failure import Failure
-from healkit.contracts.traces import encode_trace
-from healkit.learning import priority
-from healkit.learning.consumer import Consumer
-from healkit.learning.service import LearningService, consumer_of
-from healkit.learning.thread import ConsumerThread
-from healkit.store.database import Database
-from healkit.store.log_files import Retention
-from healkit.store.models import LEARNING, TRACES
+from healkit.core.contracts.failure import Failure
+from healkit.core.store.database import Database
+from healkit.core.store.log_files import Retention
+from healkit.core.store.models import LEARNING, TRACES
+from healkit.parts.learn import priority
+from healkit.parts.learn.consumer import Consumer
+from healkit.parts.learn.service import LearningService, consumer_of
+from healkit.parts.learn.thread import ConsumerThread
+from healkit.parts.traces.contract import encode_trace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tracing"))

@@ -10,8 +10,8 @@ import pytest
 
 from healkit import Healkit
 from healkit.errors import UsageInvalid
-from healkit.healing.report import HealReport
-from healkit.learning.memory import FixMemory
+from healkit.parts.heal.report import HealReport
+from healkit.parts.learn.memory import FixMemory
 
 PRICES = """
 def load_prices(rows):

@@ -7,12 +7,12 @@ from learning_samples import NEW, call, learn, learned, store, trace
 from sqlalchemy import insert
 
 from healkit import Healkit
+from healkit.core.store.database import Database
+from healkit.core.store.log_files import Retention
+from healkit.core.store.models import VALUES
 from healkit.errors import ArgumentsInvalid, UsageInvalid
-from healkit.learning import priority
-from healkit.learning.service import LearningService
-from healkit.store.database import Database
-from healkit.store.log_files import Retention
-from healkit.store.models import VALUES
+from healkit.parts.learn import priority
+from healkit.parts.learn.service import LearningService
 
 LEARN_1 = pytest.mark.requirement("LEARN-1")
 
@@ -188,8 +188,8 @@ def test_numbers_of_another_way_of_counting_are_made_anew(
 ) -> None:
     learn(database, *[trace("f", n % 3 > 0) for n in range(20)])
     before = learned(database)
-    monkeypatch.setattr("healkit.learning.consumer.MODEL_VERSION", 3)
-    monkeypatch.setattr("healkit.learning.priority.MODEL_VERSION", 3)
+    monkeypatch.setattr("healkit.parts.learn.consumer.MODEL_VERSION", 3)
+    monkeypatch.setattr("healkit.parts.learn.priority.MODEL_VERSION", 3)
     assert LearningService(database).catch_up() == 20
     after = learned(database)
     assert after["learnedvalue"] == before["learnedvalue"]

@@ -10,8 +10,8 @@ import pytest
 
 from healkit import Healkit
 from healkit.errors import ConfigError
-from healkit.healing.case import passing_runs
-from healkit.learning.order import Recorded, order
+from healkit.parts.heal.case import passing_runs
+from healkit.parts.learn.order import Recorded, order
 
 pytestmark = pytest.mark.requirement("LEARN-6")
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from healkit import Healkit
-from healkit.learning import success
-from healkit.learning.success import Run, features, play, row_of, warning
-from healkit.store.database import Database
+from healkit.core.store.database import Database
+from healkit.parts.learn import success
+from healkit.parts.learn.success import Run, features, play, row_of, warning
 
 pytestmark = pytest.mark.requirement("LEARN-3")
 

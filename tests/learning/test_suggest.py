@@ -11,7 +11,7 @@ from graph_samples import call, collect, trace
 
 from healkit import Healkit
 from healkit.errors import UsageInvalid
-from healkit.learning.ranking import START, Ranker, words_of
+from healkit.parts.learn.ranking import START, Ranker, words_of
 
 LEARN_3 = pytest.mark.requirement("LEARN-3")
 

@@ -11,11 +11,11 @@ import pytest
 from graph_samples import call, collect, stored, teach, trace
 
 from healkit import Healkit
-from healkit.contracts.execution import utc_now
+from healkit.core.contracts.execution import utc_now
+from healkit.core.store.database import Database
 from healkit.errors import UsageInvalid
-from healkit.learning.graph import stored_state
-from healkit.learning.tool_graph import ToolEdge, ToolGraph, wilson_least
-from healkit.store.database import Database
+from healkit.parts.learn.graph import stored_state
+from healkit.parts.learn.tool_graph import ToolEdge, ToolGraph, wilson_least
 
 LEARN_2 = pytest.mark.requirement("LEARN-2")
 

@@ -19,8 +19,8 @@ from programs import python
 from waiting import wait_until
 
 from healkit import Healkit
+from healkit.core.runtime import background
 from healkit.errors import ConfigError, McpError, McpUnavailable
-from healkit.runtime import background
 
 pytestmark = pytest.mark.requirement("WORK-9")
 Run = Callable[..., Any]

@@ -14,8 +14,9 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from notebook_kernel import NotebookKernel
 
-from healkit import Healkit, defaults
-from healkit.notebook import ipython_extension as extension
+from healkit import Healkit
+from healkit.faces import defaults
+from healkit.faces.notebook import ipython_extension as extension
 
 Run = Callable[..., nbformat.NotebookNode]
 
@@ -34,7 +35,7 @@ def closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No panel and no healing of a test goes on in this process, and it writes no file beside the tests."""
     monkeypatch.chdir(tmp_path)
     yield
-    if (panels := sys.modules.get("healkit.notebook.widgets.panel")) is not None:
+    if (panels := sys.modules.get("healkit.faces.notebook.widgets.panel")) is not None:
         panels.close_all()
     assert "healkit-heal" not in [thread.name for thread in threading.enumerate()]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from waiting import wait_until
 
-from healkit.notebook.widgets.panel import Panel
+from healkit.faces.notebook.widgets.panel import Panel
 
 #: What no face may show: a class of ours, an address, an error of ours that was not meant.
 OURS = re.compile(r"<healkit\.| object at 0x|PANEL_ERROR")

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from healkit import Healkit
-from healkit.decisions import Turn
-from healkit.decisions.decision import Decision
 from healkit.errors import UsageInvalid
-from healkit.pages.audit_reading import PAGE_STEPS
+from healkit.parts.decide import Turn
+from healkit.parts.decide.decision import Decision
+from healkit.parts.pages.audit_reading import PAGE_STEPS
 
 PICK = """import pandas as pd
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from healkit.notebook.widgets.panel import bundle_hash
+from healkit.faces.notebook.widgets.panel import bundle_hash
 
 ROOT = Path(__file__).parents[2]
-JS, STATIC = ROOT / "js", ROOT / "healkit" / "notebook" / "widgets" / "static"
+JS, STATIC = ROOT / "js", ROOT / "healkit" / "faces" / "notebook" / "widgets" / "static"
 EXTENSION = ROOT / "healkit" / "labextension"
 #: All scripts of the extension together.
 EXTENSION_MAX_BYTES = 300_000

@@ -18,15 +18,15 @@ from model_server import SECRET_KEY, ModelServer, model_server, says
 from panel_page import Page
 
 from healkit import Healkit
-from healkit.cells.failing import notebook_cells
-from healkit.contracts.cells import CellFix
-from healkit.contracts.failure import Failure
-from healkit.defaults import default_healkit
+from healkit.core.contracts.failure import Failure
 from healkit.errors import HealError, UsageInvalid
-from healkit.failures.fixes import told_change
-from healkit.healing.advisors.model import _without_values
-from healkit.healing.report import CellReport
-from healkit.notebook.widgets.cell_order import CellFix as CellFixPanel
+from healkit.faces.defaults import default_healkit
+from healkit.faces.notebook.widgets.cell_order import CellFix as CellFixPanel
+from healkit.parts.cells.failing import notebook_cells
+from healkit.parts.explain.fixes import told_change
+from healkit.parts.heal.advisors.model import _without_values
+from healkit.parts.heal.cell_records import CellFix
+from healkit.parts.heal.report import CellReport
 
 ORDERS = """
 import nbformat

@@ -9,8 +9,8 @@ import pytest
 from waiting import wait_until
 
 from healkit import Healkit
-from healkit.decisions.choosers import told
 from healkit.errors import UsageInvalid
+from healkit.parts.decide.choosers import told
 
 PICK = """import pandas as pd
 

@@ -14,7 +14,7 @@ from trusted import trusted_copy
 from typed_lines import PARSER, typed_in
 
 from healkit import Healkit
-from healkit.notebook.magic_parsers import HEALKIT_COMMANDS, PARSERS, VAULT_COMMANDS
+from healkit.faces.notebook.magic_parsers import HEALKIT_COMMANDS, PARSERS, VAULT_COMMANDS
 
 RATIO = "def ratio(wins: int, games: int) -> float:\n    return round(wins / games, 2)\n"
 TOTAL = "def total(df):\n    return int(df['revenue'].sum())\n"

@@ -9,8 +9,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from healkit.defaults import default_healkit
 from healkit.errors import FixUndone
+from healkit.faces.defaults import default_healkit
 
 BROKEN = "def half(n: int):\n    return n / O\n"
 FIXED = "def half(n: int):\n    return n / 2\n"

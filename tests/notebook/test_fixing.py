@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from healkit.notebook.fixing import show_fix
+from healkit.faces.notebook.fixing import show_fix
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL = "total = 5\nx = totl + 3"
-SHOW = "from healkit.notebook.fixing import show_fix; show_fix({})"
+SHOW = "from healkit.faces.notebook.fixing import show_fix; show_fix({})"
 TOOL = "%%tool half\ndef half(n: int):\n    return n / O"
 
 

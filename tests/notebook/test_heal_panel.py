@@ -14,7 +14,7 @@ from waiting import wait_until
 
 from healkit import Healkit
 from healkit.errors import ToolNotFound, UsageInvalid
-from healkit.notebook.widgets.heal_panel import HealPanel
+from healkit.faces.notebook.widgets.heal_panel import HealPanel
 
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 BROKEN = "def mean(values: list):\n    return sum(values) / len(value)\n"

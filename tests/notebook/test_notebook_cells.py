@@ -11,8 +11,8 @@ import pytest
 from notebook_samples import BROKEN, error_of, text_of
 
 from healkit import Healkit
-from healkit.notebook.cell_output import FAILURE_TYPE, fixes_offered
-from healkit.pages.page_data import PageData
+from healkit.faces.notebook.cell_output import FAILURE_TYPE, fixes_offered
+from healkit.parts.pages.page_data import PageData
 
 #: Only letters: the readers of live objects take it for a name.
 LETTERS = "ghp_kfYWzqLmXbTrNvHsPdJcQgEwAoUiBnRtMyKx"
@@ -40,7 +40,7 @@ def test_a_failing_cell_keeps_its_error_and_gets_one_card_below(run, database):
 
 def test_the_place_is_the_last_own_line_whatever_compiled_code_lies_below_it(shell):
     """P3: "at line 92 of pyarrow/error.pxi"."""
-    from healkit.runtime.own_cells import FailedCells
+    from healkit.parts.cells.own_cells import FailedCells
 
     result = shell.run_cell("import pyarrow as pa\npa.array(['a', 1])", store_history=True)
     for name in [one for one in linecache.cache if one.startswith("pyarrow")]:
@@ -60,8 +60,8 @@ def test_the_place_is_the_last_own_line_whatever_compiled_code_lies_below_it(she
     ],
 )
 def test_a_warning_of_a_cell_above_that_names_what_fails_is_quoted(shell, text, kind, quoted):
-    from healkit.failures.catalogue import explain
-    from healkit.runtime.own_cells import FailedCells
+    from healkit.parts.cells.own_cells import FailedCells
+    from healkit.parts.explain.catalogue import explain
 
     cells = FailedCells(shell)
     with warnings.catch_warnings(record=True):
@@ -259,7 +259,7 @@ end = time.monotonic() + 30
 while ours() and time.monotonic() < end:
     time.sleep(0.05)
 print("left", panel.comm, ours())"""
-    panel = "from healkit.defaults import default_healkit\npanel = default_healkit().browse()"
+    panel = "from healkit.faces.defaults import default_healkit\npanel = default_healkit().browse()"
     cells = ["%load_ext healkit", "1 / 0", BROKEN, "%run_tool fibonacci n=1", panel, "%unload_ext healkit"]
     assert "left None []" in text_of(run(*cells, *cells, left).cells[-1])
 

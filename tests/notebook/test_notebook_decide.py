@@ -10,9 +10,9 @@ import pytest
 from waiting import wait_until
 
 from healkit import Healkit
-from healkit.decisions.decision import Decision
 from healkit.errors import UsageInvalid
-from healkit.notebook.widgets.panel import close_all
+from healkit.faces.notebook.widgets.panel import close_all
+from healkit.parts.decide.decision import Decision
 
 TOTALS = """import pandas as pd
 

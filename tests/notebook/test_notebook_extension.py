@@ -7,8 +7,8 @@ import contextlib
 import pytest
 from IPython.core.completer import provisionalcompleter, rectify_completions
 
-from healkit.defaults import default_healkit
 from healkit.errors import ToolExecutionError, UsageInvalid
+from healkit.faces.defaults import default_healkit
 
 
 def state(shell):
@@ -108,7 +108,7 @@ def test_a_frame_that_was_passed_is_listed_shown_and_run_on_again(shell, healkit
     shell.run_line_magic("load_ext", "healkit")
     healkit.vault.add("total", "def total(df):\n    return int(df['a'].sum())\n")
     shell.run_cell(
-        "import pandas as pd\nfrom healkit.defaults import default_healkit as hk\ndf = pd.DataFrame({'a': range(300)})"
+        "import pandas as pd\nfrom healkit.faces.defaults import default_healkit as hk\ndf = pd.DataFrame({'a': range(300)})"
     )
     shell.run_cell("%run_tool total df={df}")
     shell.run_cell("%views")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from notebook_samples import text_of
 
-from healkit.contracts.execution import Grants
+from healkit.core.contracts.execution import Grants
 
 
 @pytest.mark.slow

@@ -6,9 +6,9 @@ import pytest
 from nbclient.exceptions import CellExecutionError
 from notebook_samples import BROKEN, FIXED, text_of
 
-from healkit.notebook.magic_parsers import PARSERS
-from healkit.tracing.reader import validate_run
-from healkit.tracing.run_folders import run_folders
+from healkit.faces.notebook.magic_parsers import PARSERS
+from healkit.parts.runs.reader import validate_run
+from healkit.parts.runs.run_folders import run_folders
 
 
 @pytest.mark.requirement("FACE-2", "LOG-1", "RUN-1", "VAULT-4")

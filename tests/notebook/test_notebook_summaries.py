@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from healkit import Healkit
-from healkit.contracts.data import FrameSummary, TextSummary
+from healkit.core.contracts.data import FrameSummary, TextSummary
 from healkit.errors import UsageInvalid
 
 pytestmark = pytest.mark.requirement("DECIDE-7", "FACE-2")

@@ -13,8 +13,8 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from notebook_kernel import WITHIN_S, NotebookKernel
 
 from healkit.config import Config
-from healkit.notebook.cell_output import text_hash
-from healkit.notebook.page_calls import Settings
+from healkit.faces.notebook.cell_output import text_hash
+from healkit.faces.notebook.page_calls import Settings
 
 #: What the extension has a kernel run.
 CALL = (Path(__file__).parents[2] / "js" / "lab" / "src" / "call.py").read_text()

@@ -18,11 +18,11 @@ from cli_samples import call
 from panel_page import OURS, Page
 
 from healkit import Healkit
-from healkit.cells.advice import CellAdvice
-from healkit.notebook.widgets.cell_order import CellFix, CellOrder
-from healkit.notebook.widgets.kinds import KINDS as PANEL_KINDS
-from healkit.notebook.widgets.log_panels import TracebackView
-from healkit.runtime.execution import Execution
+from healkit.core.runtime.execution import Execution
+from healkit.faces.notebook.widgets.cell_order import CellFix, CellOrder
+from healkit.faces.notebook.widgets.kinds import KINDS as PANEL_KINDS
+from healkit.faces.notebook.widgets.log_panels import TracebackView
+from healkit.parts.cells.advice import CellAdvice
 
 LARGE = pd.DataFrame({"city": ["Bern", "Uster"] * 100_000, "units": range(200_000)})
 #: Name → an argument, what the editor says of it ("" where it is edited as JSON).
@@ -205,7 +205,7 @@ def test_a_malformed_question_is_refused_with_what_to_do_by_every_panel(healkit:
 @pytest.mark.slow
 @pytest.mark.requirement("FACE-4", "FACE-6")
 def test_no_face_shows_a_class_of_ours_or_an_address(healkit: Healkit, database: Any) -> None:
-    """D3: `<healkit.crossing.codec.Preview object>` stood in the panel, the editor, the bug report and the JSON."""
+    """D3: `<healkit.core.crossing.codec.Preview object>` stood in the panel, the editor, the bug report and the JSON."""
     healkit.vault.add("same", "def same(value):\n    return value\n")
     healkit.vault.add("twice", "def twice(value):\n    return mcp.vault.same(value=value)\n")
     for value, _ in KINDS.values():

@@ -14,7 +14,7 @@ import pytest
 from nbformat import NotebookNode
 from notebook_kernel import NotebookKernel
 
-from healkit.gallery import LESSONS, SAMPLES
+from healkit.parts.teach.gallery import LESSONS, SAMPLES
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 FIRST_REPAIR, BROWSE = NOTEBOOKS / "01_first_repair.ipynb", NOTEBOOKS / "02_browse_and_patch.ipynb"
@@ -87,7 +87,7 @@ print(shared.audit_log[0].description)
     """events = (json.loads(line)["event_type"] for line in (decision.run.folder / "trace.jsonl").open())
 print(sorted({event for event in events if event.startswith("trace.")}))
 """,
-    'from healkit.decisions import operations\nprint("draw_chart" in operations.install(hk).added)',
+    'from healkit.parts.decide import operations\nprint("draw_chart" in operations.install(hk).added)',
 )
 NINTH = (
     """wire = stdio_client(server, errlog=sys.__stderr__)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import healkit.failures
-from healkit.pysource import reach
-from healkit.pysource.reach import added_reach
+import healkit.parts.explain
+from healkit.core.pysource import reach
+from healkit.core.pysource.reach import added_reach
 
 pytestmark = pytest.mark.requirement("HEAL-8")
 FRAME = "import pandas as pd\ndef tool(df, a=1):\n    return "
@@ -124,7 +124,7 @@ def test_what_a_patch_reaches_further_is_told(before: str, after: str, further: 
 def test_few_fixes_of_the_catalogue_reach_further_and_a_person_is_asked_about_those() -> None:
     held = {}
     fixes = 0
-    for path in sorted(Path(healkit.failures.__file__).parent.glob("*.toml")):
+    for path in sorted(Path(healkit.parts.explain.__file__).parent.glob("*.toml")):
         for name, fix in tomllib.loads(path.read_text()).get("fix", {}).items():
             example, fixes = fix["example"], fixes + 1
             if found := added_reach(example["before"], example["after"]):

@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
-from healkit.contracts.patches import apply_edits
-from healkit.healing.advisors.search.program import Program
-from healkit.pysource.source import Source, parenthesized, text_precedence
+from healkit.core.contracts.patches import apply_edits
+from healkit.core.pysource.source import Source, parenthesized, text_precedence
+from healkit.parts.heal.advisors.search.program import Program
 
 
 def put(text: str, old: str, new: str) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rendering_samples import FRAMES, NOW, TRACEBACK
 
-from healkit.contracts.failure import Failure
-from healkit.runtime.execution import Execution
+from healkit.core.contracts.failure import Failure
+from healkit.core.runtime.execution import Execution
 
 
 @pytest.fixture

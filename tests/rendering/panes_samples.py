@@ -8,10 +8,10 @@ from typing import Any
 from rendering_samples import NOW
 from subject_samples import VIEWS
 
-from healkit.contracts.audit import AuditEntry, AuditMetadata
-from healkit.contracts.data import DataView, ViewColumn
-from healkit.contracts.decisions import AuditPanes, EntityQuestion, FirstRows
-from healkit.store.audit import summed
+from healkit.core.contracts.data import DataView, ViewColumn
+from healkit.parts.decide.records import AuditPanes, EntityQuestion, FirstRows
+from healkit.parts.runs.audit import summed
+from healkit.parts.runs.audit_records import AuditEntry, AuditMetadata
 
 RUN = "20261123T100000Z-0badcafe"
 _ASKED = {"rows": 2, "entities": {"ticker": ["AAPL", "FB"]}}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
-from healkit.contracts.execution import CallRecord
-from healkit.contracts.failure import Frame
+from healkit.core.contracts.execution import CallRecord
+from healkit.core.contracts.failure import Frame
 
 NOW = dt.datetime(2025, 3, 1, 14, 2, 11, tzinfo=dt.UTC)
 OWN = "<fibonacci@1>"

@@ -12,7 +12,7 @@ from typing import Any
 
 from rendering_samples import CALLS, FRAMES, NOW, TRACEBACK
 
-from healkit.contracts.data import (
+from healkit.core.contracts.data import (
     ColumnSummary,
     Counted,
     DataView,
@@ -22,19 +22,19 @@ from healkit.contracts.data import (
     TextSummary,
     ViewColumn,
 )
-from healkit.contracts.doctor import DoctorCheck as Tried
-from healkit.contracts.doctor import DoctorReport, Status
-from healkit.contracts.execution import DecisionRecord, Grants, GroupInfo, ToolSummary
-from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.healing import Answered, Attempt, Patch, PatchRequest
-from healkit.contracts.patches import Check
-from healkit.contracts.post_mortem import KeptFrame, Local
-from healkit.contracts.runs import Problem, Run
-from healkit.contracts.traces import OutboxState
-from healkit.contracts.vault import Blame, RevisionInfo, VaultEntry
-from healkit.healing.report import HealReport
-from healkit.runtime.execution import Execution
-from healkit.tracing.reader import read_run
+from healkit.core.contracts.doctor import DoctorCheck as Tried
+from healkit.core.contracts.doctor import DoctorReport, Status
+from healkit.core.contracts.execution import DecisionRecord, Grants, GroupInfo, ToolSummary
+from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.contracts.patches import Check
+from healkit.core.contracts.post_mortem import KeptFrame, Local
+from healkit.core.contracts.vault import Blame, RevisionInfo, VaultEntry
+from healkit.core.runtime.execution import Execution
+from healkit.parts.heal.records import Answered, Attempt, Patch, PatchRequest
+from healkit.parts.heal.report import HealReport
+from healkit.parts.runs.contract import Problem, Run
+from healkit.parts.runs.reader import read_run
+from healkit.parts.traces.contract import OutboxState
 
 CODE = '''def average_delay(delays: dict, line: str) -> float:
     """Return by how many minutes a bus line is late."""

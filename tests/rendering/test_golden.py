@@ -16,12 +16,17 @@ import pytest
 import subject_samples as s
 from panes_samples import PANES
 
-from healkit.rendering import audit, execution_card, healing, listings, plain, runs, summaries, timeline
-from healkit.rendering.document import Document
-from healkit.rendering.execution_card import Aside, history_line
-from healkit.rendering.to_html import html_of
-from healkit.rendering.to_text import text_of
-from healkit.tracing.reader import diff_runs
+from healkit.core.rendering import execution_card, listings, plain
+from healkit.core.rendering.document import Document
+from healkit.core.rendering.execution_card import Aside, history_line
+from healkit.core.rendering.to_html import html_of
+from healkit.core.rendering.to_text import text_of
+from healkit.parts.decide import render_summaries as summaries
+from healkit.parts.heal import render as healing
+from healkit.parts.runs import render_audit as audit
+from healkit.parts.runs import render_runs as runs
+from healkit.parts.runs import timeline
+from healkit.parts.runs.reader import diff_runs
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.contracts.post_mortem import TEXT_MAX_CHARS, preview
-from healkit.rendering.execution_card import history_line
+from healkit.core.contracts.post_mortem import TEXT_MAX_CHARS, preview
+from healkit.core.rendering.execution_card import history_line
 
 
 class Hostile:

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.post_mortem import KeptFrame, Local
-from healkit.failures.catalogue import subjects
-from healkit.rendering import execution_card, listings
-from healkit.rendering import execution_card as cards
-from healkit.rendering.document import Card, Line, Span
-from healkit.rendering.execution_card import grouped
-from healkit.rendering.to_html import html_of
-from healkit.rendering.to_text import text_of
-from healkit.sanitizer.secret_names import word_set
+from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.contracts.post_mortem import KeptFrame, Local
+from healkit.core.rendering import execution_card, listings
+from healkit.core.rendering import execution_card as cards
+from healkit.core.rendering.document import Card, Line, Span
+from healkit.core.rendering.execution_card import grouped
+from healkit.core.rendering.to_html import html_of
+from healkit.core.rendering.to_text import text_of
+from healkit.core.sanitizer.secret_names import word_set
+from healkit.parts.explain.catalogue import subjects
 
 #: What an untrusted notebook takes away; the words and their order are the same without.
 FOR_SCREEN_READERS = {"role", "aria-label", "aria-level", "scope", "tabindex"}
@@ -123,7 +123,7 @@ def _contrast(a: str, b: str) -> float:
 def test_worker_text_becomes_no_markup_and_moves_no_cursor(evalue, output, line):
     from rendering_samples import NOW
 
-    from healkit.runtime.execution import Execution
+    from healkit.core.runtime.execution import Execution
 
     hostile = "<script>alert(1)</script>\x1b]0;title\x07\u202e"
     frame = Frame("<f@1>", 1, "<img src=x onerror=y>", line + hostile, in_tool=True)

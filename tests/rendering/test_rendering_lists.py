@@ -8,11 +8,11 @@ import datetime as dt
 from IPython.lib.pretty import pretty
 from rendering_samples import NOW
 
-from healkit.contracts.execution import Grants
-from healkit.rendering import listings
-from healkit.rendering.execution_card import record_line
-from healkit.rendering.listings import ShownVaultEntry
-from healkit.rendering.to_text import text_of
+from healkit.core.contracts.execution import Grants
+from healkit.core.rendering import listings
+from healkit.core.rendering.execution_card import record_line
+from healkit.core.rendering.listings import ShownVaultEntry
+from healkit.core.rendering.to_text import text_of
 
 ENTRY = ShownVaultEntry(
     "fibonacci",
@@ -69,7 +69,7 @@ def test_a_run_command_takes_the_examples_arguments():
 
 
 def test_times_are_shown_in_utc():
-    from healkit.rendering.plain import duration, moment
+    from healkit.core.rendering.plain import duration, moment
 
     east = dt.timezone(dt.timedelta(hours=2))
     assert moment(NOW.astimezone(east)) == moment(NOW.replace(tzinfo=None)) == "2025-03-01 14:02:11 UTC"

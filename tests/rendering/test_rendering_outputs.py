@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.rendering.outputs import safe_output
+from healkit.core.rendering.outputs import safe_output
 
 
 def shown(kind, value, **more):

@@ -22,14 +22,14 @@ from timeline_samples import (
 )
 
 from healkit import Healkit
-from healkit.contracts.execution import utc_now
-from healkit.contracts.runs import error_object
-from healkit.rendering import timeline
-from healkit.rendering.timeline import story_of
-from healkit.rendering.to_html import html_of
-from healkit.rendering.to_text import text_of
-from healkit.tracing.reader import read_run
-from healkit.tracing.writer import RunWriter
+from healkit.core.contracts.execution import utc_now
+from healkit.core.rendering.to_html import html_of
+from healkit.core.rendering.to_text import text_of
+from healkit.parts.runs import timeline
+from healkit.parts.runs.contract import error_object
+from healkit.parts.runs.reader import read_run
+from healkit.parts.runs.timeline import story_of
+from healkit.parts.runs.writer import RunWriter
 
 
 def told(writer: RunWriter) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from healkit.rendering.document import (
+from healkit.core.rendering.document import (
     Block,
     Card,
     Code,
@@ -23,7 +23,7 @@ from healkit.rendering.document import (
     Steps,
     Table,
 )
-from healkit.rendering.to_json import json_of
+from healkit.core.rendering.to_json import json_of
 
 #: One of each kind of part, and what a page gets of it.
 PARTS = [

@@ -14,14 +14,14 @@ from types import FrameType
 from typing import Any
 
 import healkit
-from healkit.runtime import background
+from healkit.core.runtime import background
 
 _ROOT = Path(healkit.__file__).parent
-_PARTS = ("runtime", "store", "crossing", "tracing", "sanitizer", "workers", "contracts")
+_PARTS = ("core", "parts/runs", "parts/traces", "parts/views", "parts/trials")
 _FOLDERS = tuple(f"{_ROOT / part}/" for part in _PARTS)
 #: What waits for an execution and hands it out; it comes before the start, and after the finish.
-_AROUND = ("runtime/background.py", "runtime/runner.py:Runner.perform")
-_START = "runtime/executor.py:Executor.perform"
+_AROUND = ("core/runtime/background.py", "core/runtime/runner.py:Runner.perform")
+_START = "core/runtime/executor.py:Executor.perform"
 
 
 class Injection:

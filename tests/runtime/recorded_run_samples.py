@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from healkit import Healkit
-from healkit.contracts.runs import Run
-from healkit.tracing.reader import validate_run
+from healkit.parts.runs.contract import Run
+from healkit.parts.runs.reader import validate_run
 
 BROKEN = "def divide(n: int):\n    print('dividing', n)\n    return 1 / n\n"
 FIXED = "def divide(n: int):\n    return 1 / n if n else 0\n"

@@ -9,7 +9,7 @@ import pytest
 from trusted import trusted_copy
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import Grants
+from healkit.core.contracts.execution import Grants
 
 READS = """
 def reads(path: str) -> str:

@@ -15,10 +15,10 @@ import pytest
 from trusted import trusted_copy
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import Grants
-from healkit.notebook.magic_parsers import MagicParser
-from healkit.options import GRANTS
-from healkit.parsing import read_grants, split_words, unquote
+from healkit.core.contracts.execution import Grants
+from healkit.core.options import GRANTS
+from healkit.core.parsing import read_grants, split_words, unquote
+from healkit.faces.notebook.magic_parsers import MagicParser
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("SAFE-1")]
 

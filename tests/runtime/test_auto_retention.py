@@ -12,9 +12,9 @@ from trusted import trusted_copy
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import Finished, Started, host_identity, new_trace_id, utc_now
-from healkit.store.database import Database
-from healkit.store.log_writer import LogWriter
+from healkit.core.contracts.execution import Finished, Started, host_identity, new_trace_id, utc_now
+from healkit.core.store.database import Database
+from healkit.core.store.log_writer import LogWriter
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def threads() -> list[str]:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("healkit.runtime.auto_retention.INTERVAL_S", 0.05)
+    monkeypatch.setattr("healkit.core.runtime.auto_retention.INTERVAL_S", 0.05)
 
 
 @pytest.mark.requirement("LOG-12")

@@ -10,8 +10,8 @@ from trusted import trusted_copy
 
 from healkit import Config, Healkit
 from healkit.config import Mode
+from healkit.core.runtime.events import CallEvent
 from healkit.errors import ConfigError
-from healkit.runtime.events import CallEvent
 
 
 @pytest.mark.requirement("WORK-10", "LOG-1")

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from healkit import Healkit
-from healkit.contracts import rpc
-from healkit.contracts.tools import EntryRef
-from healkit.runtime.events import CallEvent
+from healkit.core.contracts import rpc
+from healkit.core.contracts.tools import EntryRef
+from healkit.core.runtime.events import CallEvent
 
 
 def wire(message: msgspec.Struct) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from programs import python
 from sqlalchemy import select
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import Grants
-from healkit.store.models import TRACES
+from healkit.core.contracts.execution import Grants
+from healkit.core.store.models import TRACES
 
 
 @pytest.mark.requirement("WORK-7", "WORK-9")
@@ -173,7 +173,7 @@ def test_a_failure_in_a_called_tool_reaches_the_caller_with_both_tracebacks(heal
 
 @pytest.mark.requirement("WORK-9")
 def test_a_circle_of_tools_ends_at_the_depth_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("healkit.runtime.providers.MAX_DEPTH", 3)
+    monkeypatch.setattr("healkit.core.runtime.providers.MAX_DEPTH", 3)
     with Healkit(tmp_path / "x.db", config=Config(start_timeout_s=30)) as healkit:
         healkit.vault.add("again", "def again():\n    return mcp.vault.again()\n")
         failure = healkit.execute("again").failure
@@ -185,9 +185,9 @@ def test_a_circle_of_tools_ends_at_the_depth_limit(tmp_path: Path, monkeypatch: 
 def test_the_host_decides_what_may_be_called_and_how_often(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("healkit.runtime.executor.CALLS_MAX", 3)
+    monkeypatch.setattr("healkit.core.runtime.executor.CALLS_MAX", 3)
     ask = (
-        "import msgspec\nfrom healkit.contracts import rpc\n"
+        "import msgspec\nfrom healkit.core.contracts import rpc\n"
         "def ask(server: str, tool: str) -> str:\n"
         "    endpoint = mcp.vault.__dict__['_proxies']['ask']._endpoint\n"
         "    answer = endpoint.call(server, tool, msgspec.Raw(b'{}'))\n"
@@ -222,7 +222,7 @@ def test_functions_that_could_not_be_written_as_a_proxy_are_refused(healkit: Hea
 @pytest.mark.requirement("WORK-7")
 def test_the_worker_side_loads_nothing_heavy() -> None:
     code = (
-        "import sys, healkit.workers.inside.kernel_main, healkit.workers.inside.probe_main\n"
+        "import sys, healkit.core.workers.inside.kernel_main, healkit.core.workers.inside.probe_main\n"
         "heavy = {'sqlalchemy', 'sqlmodel', 'pandas', 'ipywidgets', 'mcp', 'rich', 'typer', 'alembic'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -16,11 +16,11 @@ from trusted import trusted_copy
 from waiting import wait_until
 
 from healkit import Execution, Healkit
-from healkit.contracts import rpc
-from healkit.contracts.execution import CallRecord, Grants
-from healkit.runtime.calls import CallContext, CallRouter
-from healkit.runtime.providers import HostFunctions
-from healkit.store.models import ExecutionCall
+from healkit.core.contracts import rpc
+from healkit.core.contracts.execution import CallRecord, Grants
+from healkit.core.runtime.calls import CallContext, CallRouter
+from healkit.core.runtime.providers import HostFunctions
+from healkit.core.store.models import ExecutionCall
 
 ENDS = {
     "killed": ("os.kill(os.getpid(), 9)", "TOOL_CRASHED"),

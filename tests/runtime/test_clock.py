@@ -21,10 +21,10 @@ from store_samples import failed, started, succeeded
 from trusted import trusted_copy
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import utc_now
-from healkit.runtime.recording import Recorder
-from healkit.store.database import Database
-from healkit.store.log_writer import LogWriter
+from healkit.core.contracts.execution import utc_now
+from healkit.core.runtime.recording import Recorder
+from healkit.core.store.database import Database
+from healkit.core.store.log_writer import LogWriter
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ import pytest
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.patches import Check, Edit
-from healkit.contracts.tools import EntryRef
+from healkit.core.contracts.patches import Check, Edit
+from healkit.core.contracts.tools import EntryRef
 from healkit.errors import ConfigError
-from healkit.healing.workbench import Bench
-from healkit.runtime.trials import Searches
+from healkit.parts.heal.workbench import Bench
+from healkit.parts.trials.trials import Searches
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("SCALE-2"), pytest.mark.timeout(300)]
 

@@ -19,8 +19,8 @@ from sqlmodel import Session, create_engine, text
 from waiting import wait_until
 
 from healkit import Config, Healkit, ToolExecutionError, execute_tool
-from healkit.defaults import default_healkit
 from healkit.errors import ConfigError, VaultTampered
+from healkit.faces.defaults import default_healkit
 
 HOST = """
 import sys

@@ -14,11 +14,11 @@ from tiers import slow_but
 
 from healkit import Execution, Healkit
 from healkit.config import Mode
-from healkit.contracts import rpc
-from healkit.contracts.execution import Grants
-from healkit.runtime.calls import CallContext, CallRouter
-from healkit.runtime.providers import HostFunctions
-from healkit.runtime.trials import Trial
+from healkit.core.contracts import rpc
+from healkit.core.contracts.execution import Grants
+from healkit.core.runtime.calls import CallContext, CallRouter
+from healkit.core.runtime.providers import HostFunctions
+from healkit.parts.trials.trials import Trial
 
 PRELUDE = runpy.run_path(str(Path(__file__).parents[1] / "escape" / "forging.py"))["PRELUDE"]
 #: What a completion may be that is none, as Python that the worker evaluates; `complete` takes its members' JSON.

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.requirement("DATA-4"), pytest.mark.slow]
 ENDPOINT = """
 import gc, mmap, os, time
 import msgspec
-from healkit.contracts import rpc
+from healkit.core.contracts import rpc
 def endpoint():
     return next(one for one in gc.get_objects() if type(one).__name__ == "Endpoint")
 def region():

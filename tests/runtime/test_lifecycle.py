@@ -19,8 +19,8 @@ from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.config import Mode
-from healkit.runtime import background
-from healkit.workers.tiers import achieved_tier
+from healkit.core.runtime import background
+from healkit.core.workers.tiers import achieved_tier
 
 BASE = Path(tempfile.gettempdir()) / f"healkit-{os.getuid()}"
 
@@ -28,8 +28,8 @@ HOST = """
 import os, signal, sys, time
 from healkit import Config, Healkit
 from healkit.config import Mode
-from healkit.runtime import background
-from healkit.workers.tiers import achieved_tier
+from healkit.core.runtime import background
+from healkit.core.workers.tiers import achieved_tier
 config = Config(start_timeout_s=30)
 hk = Healkit(sys.argv[1], config=config)
 async def warm_up():
@@ -201,7 +201,7 @@ def test_a_fork_server_that_dies_is_replaced(tmp_path: Path) -> None:
         killed = []
         for child in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
-                if "healkit.workers.inside.forkserver_main" in " ".join(child.cmdline()):
+                if "healkit.core.workers.inside.forkserver_main" in " ".join(child.cmdline()):
                     child.kill()
                     killed.append(child)
         wait_until(lambda: running(killed) == [])

@@ -11,8 +11,8 @@ from programs import python
 HOST = """
 import json, sys, threading
 from healkit import Healkit
-from healkit.runtime import background
-from healkit.runtime.trials import Trial
+from healkit.core.runtime import background
+from healkit.parts.trials.trials import Trial
 read = []
 def watch(event, arguments):
     if event in ("open", "os.listdir", "os.scandir") and str(arguments[0]).startswith("/proc/"):

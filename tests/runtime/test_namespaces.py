@@ -10,16 +10,16 @@ import pytest
 from waiting import WITHIN_S
 
 from healkit import Healkit
-from healkit.contracts.execution import host_identity, is_alive
-from healkit.workers.sandbox import RunFolders, bubblewrap_path
+from healkit.core.contracts.execution import host_identity, is_alive
+from healkit.core.workers.sandbox import RunFolders, bubblewrap_path
 
 ELSEWHERE = """
 import sys
 from pathlib import Path
 from healkit import Healkit
-from healkit.contracts.execution import host_identity
-from healkit.runtime.recording import Recorder
-from healkit.workers.sandbox import RunFolders
+from healkit.core.contracts.execution import host_identity
+from healkit.core.runtime.recording import Recorder
+from healkit.core.workers.sandbox import RunFolders
 sys.path[:0] = [sys.argv[3], sys.argv[4]]
 from store_samples import started, succeeded
 hk = Healkit(sys.argv[1])

@@ -14,9 +14,9 @@ import pytest
 from trial_server_samples import worker_processes
 
 from healkit import Config, Healkit, ToolExecutionError
+from healkit.core.runtime import background
+from healkit.core.workers.tiers import achieved_tier
 from healkit.errors import TOOL_CODES
-from healkit.runtime import background
-from healkit.workers.tiers import achieved_tier
 
 #: Tool → its failure's code, its error's name, and the lines of its body.
 BAD_TOOLS = {

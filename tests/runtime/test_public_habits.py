@@ -9,7 +9,7 @@ import pytest
 
 from healkit import Execution, Healkit
 from healkit.errors import ToolShapeError
-from healkit.runtime.trials import Trial
+from healkit.parts.trials.trials import Trial
 
 Failed = Callable[..., Execution]
 

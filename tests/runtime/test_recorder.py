@@ -25,10 +25,10 @@ from store_samples import (
 from waiting import wait_until
 
 from healkit.config import Config
-from healkit.contracts.execution import Finished, HostIdentity, Started, utc_now
-from healkit.runtime.recording import Recorder
-from healkit.store.database import Database
-from healkit.store.log_reader import Log
+from healkit.core.contracts.execution import Finished, HostIdentity, Started, utc_now
+from healkit.core.runtime.recording import Recorder
+from healkit.core.store.database import Database
+from healkit.core.store.log_reader import Log
 
 CONFIG = Config(log_wait_s=0.2)
 LOG_2, LOG_4, LOG_7 = (pytest.mark.requirement(f"LOG-{n}") for n in (2, 4, 7))

@@ -22,10 +22,10 @@ from trusted import trusted_copy
 from waiting import wait_until
 
 from healkit import Config, Healkit
+from healkit.core.workers.sandbox import bubblewrap_path
 from healkit.errors import IsolationUnavailable, WorkerNotRestricted
-from healkit.runtime.shares import Share, run_share
-from healkit.runtime.trials import Trial
-from healkit.workers.sandbox import bubblewrap_path
+from healkit.parts.trials.shares import Share, run_share
+from healkit.parts.trials.trials import Trial
 
 DOUBLE = "def double(n):\n    return n * 2\n"
 SLOW = "import time\ndef slow(n):\n    time.sleep(0.05)\n    return n\n"

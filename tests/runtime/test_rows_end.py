@@ -19,8 +19,8 @@ from injection import Injection, injection
 from waiting import wait_until
 
 from healkit import Config, Healkit
+from healkit.core.runtime import background
 from healkit.errors import HealkitError
-from healkit.runtime import background
 
 NESTED = "def outer(n):\n    print('hi')\n    return {'n': (n, mcp.vault.inner(n=n))}"
 INNER = "def inner(n):\n    return {n, n + 1}"
@@ -141,9 +141,9 @@ def test_an_error_at_every_fifth_step_without_a_kernel_ends_the_row(
 @pytest.mark.parametrize(
     "step",
     [
-        "runtime/outcomes.py:conclude", "runtime/outcomes.py:end_of", "store/arguments.py:pack_arguments",
-        "runtime/recording.py:Recorder.close_row", "tracing/trace_collector.py:Tracer.for_log",
-        "crossing/values.py:readable_json", "runtime/executor.py:_init",
+        "core/runtime/outcomes.py:conclude", "core/runtime/outcomes.py:end_of", "core/store/arguments.py:pack_arguments",
+        "core/runtime/recording.py:Recorder.close_row", "parts/traces/trace_collector.py:Tracer.for_log",
+        "core/crossing/values.py:readable_json", "core/runtime/executor.py:_init",
     ],
 )  # fmt: skip
 def test_an_error_of_healkits_own_is_a_failure_that_says_so(
@@ -174,7 +174,7 @@ def test_a_sanitizer_that_fails_ends_the_row_without_contents(
     with Healkit(tmp_path / "healkit.db", config=Config(sanitize_log=True)) as healkit:
         healkit.vault.add("echo", "def echo(word):\n    return word")
         with monkeypatch.context() as broken:
-            broken.setattr("healkit.tracing.trace_collector.cleaned_record", fail)
+            broken.setattr("healkit.parts.traces.trace_collector.cleaned_record", fail)
             with pytest.raises(HealkitError, match="healkit itself failed"):
                 healkit.execute("echo", arguments={"word": word})
         (row,) = healkit.log.query().rows
@@ -214,7 +214,7 @@ def test_an_error_in_one_trial_ends_that_trial_only(tools: Healkit, injected: In
     tools.trials(codes)
     injected.begin()
     injected._began = True  # trials do not pass through the executor
-    injected.target = "runtime/outcomes.py:outline_of"
+    injected.target = "core/runtime/outcomes.py:outline_of"
     results = tools.trials(codes, parallel=1)
     injected.end()
     ended = [result.failure.code if result.failure else result.value for result in results]

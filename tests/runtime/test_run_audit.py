@@ -15,12 +15,12 @@ import pytest
 from side_by_side import Meet, at_once
 
 from healkit import Config, Healkit
-from healkit.contracts.audit import AuditStep
-from healkit.contracts.runs import TraceEvent
-from healkit.healing.record import heal_steps
-from healkit.runtime.runs import OpenRun
-from healkit.tracing.reader import in_order, read_run, validate_run
-from healkit.tracing.run_folders import run_folders
+from healkit.parts.heal.record import heal_steps
+from healkit.parts.runs.audit_records import AuditStep
+from healkit.parts.runs.contract import TraceEvent
+from healkit.parts.runs.reader import in_order, read_run, validate_run
+from healkit.parts.runs.run_folders import run_folders
+from healkit.parts.runs.runs import OpenRun
 
 
 def step_of(event: TraceEvent) -> AuditStep | None:
@@ -82,7 +82,7 @@ import os, signal, sys
 from healkit import Healkit
 healkit = Healkit(sys.argv[1])
 healkit.vault.add("half", "def half(n):\\n    return n / 0\\n", examples=[{"arguments": {"n": 4}, "result": 2.0}])
-from healkit.tracing.writer import RunWriter
+from healkit.parts.runs.writer import RunWriter
 write, left = RunWriter.append, [int(sys.argv[2])]
 def append(self, *args, **known):
     event = write(self, *args, **known)

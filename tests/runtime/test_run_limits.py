@@ -6,7 +6,6 @@ import pytest
 from recorded_run_samples import BROKEN, FIXED, recorded, types
 
 from healkit import Healkit
-from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import (
     ArgumentsInvalid,
     PolicyHalted,
@@ -14,7 +13,8 @@ from healkit.errors import (
     ToolNotFound,
     UsageInvalid,
 )
-from healkit.tracing.reader import validate_run
+from healkit.parts.runs.contract import PolicyDefaults
+from healkit.parts.runs.reader import validate_run
 
 
 @pytest.mark.requirement("RUN-6")

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from healkit import Config, Healkit
-from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import HealkitError, WorkerStartFailed
-from healkit.runtime.runs import OpenRun
-from healkit.tracing.reader import validate_run
+from healkit.parts.runs.contract import PolicyDefaults
+from healkit.parts.runs.reader import validate_run
+from healkit.parts.runs.runs import OpenRun
 
 QUICK = PolicyDefaults(backoff_ms=(1, 2), same_state_revisits=9)
 GET = "def get():\n    return mcp.host.fetch()\n"

@@ -21,7 +21,7 @@ from healkit.errors import (
     RunExists,
     RunFolderError,
 )
-from healkit.tracing.reader import validate_run
+from healkit.parts.runs.reader import validate_run
 
 
 def test_the_block_may_raise_and_the_run_says_so(divide: Healkit) -> None:

@@ -12,13 +12,13 @@ import pytest
 from recorded_run_samples import BROKEN, FIXED, recorded, types
 
 from healkit import Config, Healkit
-from healkit.contracts.runs import Run
 from healkit.errors import (
     ArgumentsInvalid,
     CodeDoesNotParse,
     RunFolderError,
 )
-from healkit.tracing.reader import validate_run
+from healkit.parts.runs.contract import Run
+from healkit.parts.runs.reader import validate_run
 
 #: Path → the events it gives, in their order; the first and the last are the run's own.
 PATHS: dict[str, list[str]] = {

@@ -16,11 +16,11 @@ from trial_server_samples import children_of_trial_servers, trial_servers
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.patches import Check, Edit
-from healkit.contracts.tools import EntryRef
-from healkit.runtime import background
-from healkit.runtime.trials import Held, Score, Searches
-from healkit.workers.trialserver import Candidate, Scores
+from healkit.core.contracts.patches import Check, Edit
+from healkit.core.contracts.tools import EntryRef
+from healkit.core.runtime import background
+from healkit.parts.trials.trials import Held, Score, Searches
+from healkit.parts.trials.trialserver import Candidate, Scores
 
 TIERS = ["namespaces", "landlock", "process"]
 ENTRY = EntryRef("f", "default", 0, "")

@@ -14,9 +14,9 @@ import pytest
 from trial_server_samples import trial_servers
 
 from healkit import Config, Healkit
+from healkit.core.runtime import background
 from healkit.errors import ConfigError
-from healkit.runtime import background
-from healkit.runtime.trials import Trial
+from healkit.parts.trials.trials import Trial
 
 DOUBLE = "def double(n):\n    return n * 2\n"
 
@@ -69,7 +69,7 @@ ENDINGS = {
 def test_every_ending_is_told_apart_with_the_line_it_happened_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("healkit.workers.worker.GRACE_S", 5)  # in which a busy machine writes a stack
+    monkeypatch.setattr("healkit.core.workers.worker.GRACE_S", 5)  # in which a busy machine writes a stack
     config = Config(memory_mb=128, start_timeout_s=30)
     with Healkit(tmp_path / "x.db", config=config) as healkit:
         results = healkit.trials(

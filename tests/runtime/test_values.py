@@ -223,7 +223,7 @@ def test_a_tool_that_displays_faster_than_the_host_reads_loses_no_output(healkit
 CLAIMS = """
 import gc, time
 import msgspec
-from healkit.contracts import rpc
+from healkit.core.contracts import rpc
 
 def claims(shows: bool):
     endpoint = next(one for one in gc.get_objects() if type(one).__name__ == "Endpoint")

@@ -22,9 +22,9 @@ from programs import python
 from waiting import wait_until
 
 from healkit import Config, Healkit
+from healkit.core.runtime.execution import arguments_of
+from healkit.core.runtime.executor import ExecutionRequest
 from healkit.errors import ArgumentsInvalid, ConfigError, ViewChanged, ViewError, ViewGone, ViewNotFound
-from healkit.runtime.execution import arguments_of
-from healkit.runtime.executor import ExecutionRequest
 
 pytestmark = pytest.mark.requirement("DATA-3")
 

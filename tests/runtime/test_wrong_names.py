@@ -12,8 +12,8 @@ from trusted import trusted_copy
 
 from healkit import Healkit
 from healkit.errors import DatabaseError, HealkitError, VaultError
-from healkit.tracing.reader import read_run, validate_run
-from healkit.tracing.run_folders import find_run
+from healkit.parts.runs.reader import read_run, validate_run
+from healkit.parts.runs.run_folders import find_run
 
 CODE = "def half(n: int):\n    return 1 / n\n"
 FRAME = pd.DataFrame({"region": ["north"]})
@@ -93,7 +93,7 @@ def test_what_is_no_name_is_refused_in_healkits_words(
     hk: Healkit, getter: Callable[[Healkit, Any], Any]
 ) -> None:
     """D7: `hk.views.get(None)` ended in AttributeError (`casefold`), and many others did."""
-    import healkit.notebook.widgets.kinds  # noqa: F401 - the panels
+    import healkit.faces.notebook.widgets.kinds  # noqa: F401 - the panels
 
     for given in NO_NAMES:
         with pytest.raises(HealkitError) as caught:

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from healkit.sanitizer.matcher import Matcher
-from healkit.sanitizer.rule import SanitizerRule, expand
-from healkit.sanitizer.sanitizer import rules_for
+from healkit.core.sanitizer.matcher import Matcher
+from healkit.core.sanitizer.rule import SanitizerRule, expand
+from healkit.core.sanitizer.sanitizer import rules_for
 
 RULES = rules_for("US")
 WHOLE = Matcher(RULES)

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 from side_by_side import ForkedCommand
 
-from healkit.contracts.execution import new_trace_id, utc_now
+from healkit.core.contracts.execution import new_trace_id, utc_now
 
 WAIT_S = 60.0
 TOKEN = "a-token-of-the-tests-alone"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from collector_samples import Collecting, collecting
 
-from healkit.store.database import Database
-from healkit.store.traces import CollectedTraces
+from healkit.core.store.database import Database
+from healkit.parts.traces.outbox import CollectedTraces
 
 
 @pytest.fixture(scope="module")

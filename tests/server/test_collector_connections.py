@@ -15,10 +15,10 @@ import pytest
 from collector_samples import TOKEN, WAIT_S, collecting, trace
 from tornado.netutil import bind_sockets
 
-from healkit.collector.limits import Connections, Stage, connection_limit
-from healkit.collector.service import CollectorService
-from healkit.collector.standalone import BoundedServer, Token, make_application
 from healkit.config import Config
+from healkit.parts.collect.limits import Connections, Stage, connection_limit
+from healkit.parts.collect.service import CollectorService
+from healkit.parts.collect.standalone import BoundedServer, Token, make_application
 
 T = TypeVar("T")
 

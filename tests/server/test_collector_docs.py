@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from healkit.contracts.traces import _TASK_NAMES, _TRACE_NAMES, ExecutionTrace, TraceFault, read_batch
 from healkit.errors import REQUEST_CODES
+from healkit.parts.traces.contract import _TASK_NAMES, _TRACE_NAMES, ExecutionTrace, TraceFault, read_batch
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "collector.md").read_text()

@@ -53,8 +53,8 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
 @pytest.mark.slow
 def test_the_wheel_switches_the_extension_on(jupyter: Jupyter) -> None:
     file = Path(sys.prefix) / "etc" / "jupyter" / "jupyter_server_config.d" / "healkit.json"
-    assert json.loads(file.read_text())["ServerApp"]["jpserver_extensions"] == {"healkit.server": True}
-    assert "healkit.server | extension was successfully loaded" in jupyter.log()
+    assert json.loads(file.read_text())["ServerApp"]["jpserver_extensions"] == {"healkit.faces.server": True}
+    assert "healkit.faces.server | extension was successfully loaded" in jupyter.log()
 
 
 def test_nothing_is_opened_before_a_known_client_asks(jupyter: Jupyter) -> None:
@@ -68,7 +68,7 @@ def test_nothing_is_opened_before_a_known_client_asks(jupyter: Jupyter) -> None:
 
 def test_an_unused_extension_does_not_load_the_database() -> None:
     program = (
-        "import sys, healkit.server;"
+        "import sys, healkit.faces.server;"
         "print([name for name in ('sqlalchemy', 'pandas', 'pydantic', 'alembic') if name in sys.modules])"
     )
     done = subprocess.run(
@@ -163,7 +163,7 @@ def test_the_authorizer_decides_who_reads_and_who_writes(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_the_extension_can_be_switched_off(tmp_path: Path) -> None:
-    option = "--ServerApp.jpserver_extensions={'healkit.server': False}"
+    option = "--ServerApp.jpserver_extensions={'healkit.faces.server': False}"
     page = (Path(__file__).parents[2] / "docs" / "collector.md").read_text()
     assert option.replace("=", '="') + '"' in page
     server = Jupyter(tmp_path, option)

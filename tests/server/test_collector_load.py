@@ -12,7 +12,7 @@ import pytest
 from collector_samples import WAIT_S, Collecting, collecting, task, trace
 from waiting import wait_until
 
-from healkit.collector.service import STORING_THREADS
+from healkit.parts.collect.service import STORING_THREADS
 
 RATE = {"HEALKIT_COLLECT_RATE_PER_S": "100000"}
 

@@ -13,9 +13,9 @@ from postgres_samples import Server
 from sqlalchemy import text
 from waiting import wait_until
 
-from healkit.store.database import Database
-from healkit.store.traces import CollectedTraces
-from healkit.store.vault import Vault
+from healkit.core.store.database import Database
+from healkit.core.store.vault import Vault
+from healkit.parts.traces.outbox import CollectedTraces
 
 TRACE_4 = pytest.mark.requirement("TRACE-4")
 

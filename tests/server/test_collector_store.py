@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from collector_samples import CAPABILITY, trace
 
-from healkit.collector.service import Ingest
-from healkit.contracts.execution import new_trace_id, utc_now
+from healkit.core.contracts.execution import new_trace_id, utc_now
+from healkit.core.sanitizer.cleaner import Verbatim
+from healkit.core.store.database import Database
+from healkit.core.store.entries import code_hash
+from healkit.core.store.vault import Vault
 from healkit.errors import DatabaseLocked
-from healkit.sanitizer.cleaner import Verbatim
-from healkit.store.database import Database
-from healkit.store.entries import code_hash
-from healkit.store.traces import Arrival, CollectedTraces, capability_of
-from healkit.store.vault import Vault
+from healkit.parts.collect.service import Ingest
+from healkit.parts.traces.outbox import Arrival, CollectedTraces, capability_of
 
 TRACE_4 = pytest.mark.requirement("TRACE-4")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import psycopg
 
-from healkit.contracts.audit import AuditEntry, AuditHead
-from healkit.sanitizer.cleaner import Verbatim
-from healkit.store.audit import Audit
-from healkit.store.database import Database
+from healkit.core.sanitizer.cleaner import Verbatim
+from healkit.core.store.database import Database
+from healkit.parts.runs.audit import Audit
+from healkit.parts.runs.audit_records import AuditEntry, AuditHead
 
 #: Drop what refuses changes, as a user with the rights can.
 _UNGUARD = {

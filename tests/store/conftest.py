@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from trusted import trusted_copy
 
-from healkit.store.database import Database
-from healkit.store.log_writer import LogWriter
-from healkit.store.vault import Vault
+from healkit.core.store.database import Database
+from healkit.core.store.log_writer import LogWriter
+from healkit.core.store.vault import Vault
 
 #: How long a test waits for a lock. Writers of two connections to a server meet more often than those of a file.
 WAIT_S = {"sqlite": 0.2, "postgresql": 10.0}

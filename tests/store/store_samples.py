@@ -19,7 +19,7 @@ from psycopg.rows import dict_row
 from side_by_side import Meet, at_once
 from sqlalchemy import event
 
-from healkit.contracts.execution import (
+from healkit.core.contracts.execution import (
     CallRecord,
     Finished,
     HostIdentity,
@@ -28,9 +28,9 @@ from healkit.contracts.execution import (
     new_trace_id,
     utc_now,
 )
-from healkit.contracts.failure import Failure, Frame, fingerprint
-from healkit.store.database import Database
-from healkit.store.log_writer import LogWriter
+from healkit.core.contracts.failure import Failure, Frame, fingerprint
+from healkit.core.store.database import Database
+from healkit.core.store.log_writer import LogWriter
 
 NOBODY = 65534
 

@@ -22,13 +22,19 @@ from trusted import trusted_copy
 from waiting import wait_until
 
 from healkit import Healkit
-from healkit.contracts.audit import AnchoredHead, AuditHead, AuditMetadata, AuditStep, AuditVerification
+from healkit.core.sanitizer.sanitizer import Sanitizer
+from healkit.core.store.database import Database
+from healkit.core.store.vault import Vault
 from healkit.errors import AuditEntryInvalid, DatabaseError
-from healkit.sanitizer.sanitizer import Sanitizer
-from healkit.store.audit import COLUMNS, Audit
-from healkit.store.database import Database
-from healkit.store.requests import Requests
-from healkit.store.vault import Vault
+from healkit.parts.heal.requests import Requests
+from healkit.parts.runs.audit import COLUMNS, Audit
+from healkit.parts.runs.audit_records import (
+    AnchoredHead,
+    AuditHead,
+    AuditMetadata,
+    AuditStep,
+    AuditVerification,
+)
 
 DECIDE_3 = pytest.mark.requirement("DECIDE-3")
 
@@ -66,7 +72,7 @@ def test_the_newest_executions_come_by_pages_and_each_names_its_last_entry(
     assert [entry.seq for one in ("one", "two", "three") if (entry := audit.last(one))] == [2, 2, 1]
     assert audit.last("four") is None
     # One call looks through so many entries, and says where to go on.
-    monkeypatch.setattr("healkit.store.audit._SEARCHED", 2)
+    monkeypatch.setattr("healkit.parts.runs.audit._SEARCHED", 2)
     assert audit.begun("decide", limit=2) == ([], 5)
     assert [entry.execution_id for entry in audit.begun("decide", limit=2, before=5)[0]] == ["three"]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from audit_samples import audit_of, filled, unguarded
 
-from healkit.store.audit import HASHED
-from healkit.store.database import Database
+from healkit.core.store.database import Database
+from healkit.parts.runs.audit import HASHED
 
 PAGE = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

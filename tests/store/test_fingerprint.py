@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.contracts.failure import Failure, Frame, fingerprint, normalise
+from healkit.core.contracts.failure import Failure, Frame, fingerprint, normalise
 
 LOG_11 = pytest.mark.requirement("LOG-11")
 

@@ -13,12 +13,12 @@ from store_samples import call, failed, fill, log_rows, started, succeeded, tiny
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import StoredTrace
+from healkit.core.contracts.execution import StoredTrace
+from healkit.core.runtime.recording import Recorder
+from healkit.core.store.database import Database
+from healkit.core.store.log_writer import LogWriter
 from healkit.errors import DatabaseFull
-from healkit.runtime.recording import Recorder
-from healkit.store.database import Database
-from healkit.store.log_writer import LogWriter
-from healkit.store.traces import Outbox
+from healkit.parts.traces.outbox import Outbox
 
 LOG_7 = pytest.mark.requirement("LOG-7")
 

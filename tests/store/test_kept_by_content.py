@@ -18,10 +18,10 @@ from cli_samples import call
 from pandas.testing import assert_frame_equal
 
 from healkit import Config, Healkit
-from healkit.decisions.decision import Decision
 from healkit.errors import EvidenceChanged, HealkitError, ViewChanged, ViewError, ViewGone
-from healkit.rendering.timeline import story_of
-from healkit.tracing.reader import in_order, read_run, validate_run
+from healkit.parts.decide.decision import Decision
+from healkit.parts.runs.reader import in_order, read_run, validate_run
+from healkit.parts.runs.timeline import story_of
 
 pytestmark = pytest.mark.requirement("DATA-7")
 

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from sqlalchemy import select, text
 from store_samples import dead_host, failed, moment, recorded, started, succeeded
 
-from healkit.contracts.execution import Finished, Started, utc_now
-from healkit.contracts.failure import Failure, fingerprint
+from healkit.core.contracts.execution import Finished, Started, utc_now
+from healkit.core.contracts.failure import Failure, fingerprint
+from healkit.core.runtime.recording import Recorder
+from healkit.core.store.database import Database
+from healkit.core.store.log_reader import Log
+from healkit.core.store.log_writer import LogWriter
+from healkit.core.store.models import DAYS, GROUPS, LOG
+from healkit.core.store.vault import Vault
 from healkit.errors import TOOL_CODES, UsageInvalid, is_refused
-from healkit.runtime.recording import Recorder
-from healkit.store.database import Database
-from healkit.store.log_reader import Log
-from healkit.store.log_writer import LogWriter
-from healkit.store.models import DAYS, GROUPS, LOG
-from healkit.store.vault import Vault
 
 LOG_10, LOG_11 = (pytest.mark.requirement(f"LOG-{n}") for n in (10, 11))
 ENDS = sorted({*(digit * 10**power for power in range(9) for digit in (1, 2, 5)), 10**9})

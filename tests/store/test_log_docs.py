@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cli_samples import call
 
-from healkit.contracts.execution import FILTER_NAMES
+from healkit.core.contracts.execution import FILTER_NAMES
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from bench_log_scale import questions

@@ -16,14 +16,14 @@ from sqlalchemy import event
 from store_samples import call, failed, recorded, started, succeeded
 from test_log_derived import kept, recounted
 
-from healkit.contracts.execution import utc_now
+from healkit.core.contracts.execution import utc_now
+from healkit.core.store import migrate
+from healkit.core.store.database import Database
+from healkit.core.store.log_reader import Log
+from healkit.core.store.log_writer import LogWriter
+from healkit.core.store.models import TableBase
+from healkit.core.store.sql_tools import SqlFailed, run_sql
 from healkit.errors import SqlNotAllowed
-from healkit.store import migrate
-from healkit.store.database import Database
-from healkit.store.log_reader import Log
-from healkit.store.log_writer import LogWriter
-from healkit.store.models import TableBase
-from healkit.store.sql_tools import SqlFailed, run_sql
 
 
 @pytest.fixture

@@ -35,14 +35,14 @@ from store_samples import (
 from test_log_derived import kept, recounted
 from waiting import wait_until
 
-from healkit.contracts.execution import DecisionRecord, Filters, utc_now
+from healkit.core.contracts.execution import DecisionRecord, Filters, utc_now
+from healkit.core.store.database import Database
+from healkit.core.store.log_files import digest_of, read_records, write_unfinished
+from healkit.core.store.log_reader import Log
+from healkit.core.store.log_writer import LogWriter
+from healkit.core.store.models import TraceRow
+from healkit.core.store.vault import Vault
 from healkit.errors import ArchiveBusy, ConfigError, LogFileError
-from healkit.store.database import Database
-from healkit.store.log_files import digest_of, read_records, write_unfinished
-from healkit.store.log_reader import Log
-from healkit.store.log_writer import LogWriter
-from healkit.store.models import TraceRow
-from healkit.store.vault import Vault
 
 LOG_12 = pytest.mark.requirement("LOG-12")
 
@@ -222,8 +222,8 @@ def traces_in(file: Path) -> list[str]:
 #: then the id is the child's alone, so that nothing else can be killed.
 ARCHIVING = """
 import os, sys
-from healkit.store.database import Database
-from healkit.store.log_reader import Log
+from healkit.core.store.database import Database
+from healkit.core.store.log_reader import Log
 database = Database(sys.argv[1])
 Log(database).count()  # loads what a child would else load before it archives anything
 database.close()

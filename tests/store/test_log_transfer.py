@@ -15,12 +15,12 @@ import pytest
 from sqlalchemy import select, text
 from store_samples import call, failed, fill, log_rows, moment, recorded, started, succeeded, tiny_disk
 
-from healkit.contracts.execution import DecisionRecord, Finished, Grants, new_trace_id, utc_now
+from healkit.core.contracts.execution import DecisionRecord, Finished, Grants, new_trace_id, utc_now
+from healkit.core.store.database import Database
+from healkit.core.store.log_reader import Log
+from healkit.core.store.log_writer import LogWriter
+from healkit.core.store.models import CALLS, DAYS, DECISIONS, LOG, TraceRow
 from healkit.errors import LogFileError
-from healkit.store.database import Database
-from healkit.store.log_reader import Log
-from healkit.store.log_writer import LogWriter
-from healkit.store.models import CALLS, DAYS, DECISIONS, LOG, TraceRow
 
 LOG_12 = pytest.mark.requirement("LOG-12")
 FORMATS = pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])

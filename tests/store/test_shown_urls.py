@@ -12,13 +12,13 @@ from postgres_samples import Server
 
 from healkit import Healkit
 from healkit.config import Config
+from healkit.core.rendering import listings
+from healkit.core.rendering.to_html import html_of
+from healkit.core.rendering.to_text import text_of
+from healkit.core.store.database import Database
 from healkit.errors import ConfigError, HealkitError
+from healkit.parts.mcp_client.mcp_data import ServerSpec
 from healkit.plain_text import shown_address, shown_url
-from healkit.rendering import listings
-from healkit.rendering.to_html import html_of
-from healkit.rendering.to_text import text_of
-from healkit.runtime.mcp_data import ServerSpec
-from healkit.store.database import Database
 
 PASSWORD = "h0rse-Battery"
 REFUSED = [

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from healkit.contracts.vault import VaultEntry
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.store.arguments import _clearly_valid, check_schema, validate_arguments
 from healkit.errors import ArgumentsInvalid, SchemaInvalid
-from healkit.store.arguments import _clearly_valid, check_schema, validate_arguments
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -136,7 +136,7 @@ def test_references_stay_inside_the_schema() -> None:
 @pytest.mark.slow
 def test_the_first_check_builds_no_grammar_and_hides_no_package() -> None:
     code = (
-        "import sys\nfrom healkit.store.arguments import check_schema\n"
+        "import sys\nfrom healkit.core.store.arguments import check_schema\n"
         "check_schema({'type': 'object'}, 'tool')\n"
         "print('jsonschema' in sys.modules, 'rfc3987_syntax' in sys.modules)\nimport rfc3987_syntax\n"
     )

@@ -38,21 +38,13 @@ from trusted import trusted_copy
 from waiting import WITHIN_S, wait_until
 
 from healkit import Healkit
-from healkit.contracts.execution import utc_now
-from healkit.errors import (
-    DatabaseCorrupt,
-    DatabaseError,
-    DatabaseLocked,
-    DatabaseMissing,
-    DatabaseNewer,
-    DatabaseReadOnly,
-)
-from healkit.runtime.recording import Recorder
-from healkit.store import migrate, models, statements
-from healkit.store.database import SQLITE_CODES, SQLSTATES, Database, resolve_url, translate
-from healkit.store.log_reader import Log
-from healkit.store.log_writer import LogWriter
-from healkit.store.models import (
+from healkit.core.contracts.execution import utc_now
+from healkit.core.runtime.recording import Recorder
+from healkit.core.store import migrate, models, statements
+from healkit.core.store.database import SQLITE_CODES, SQLSTATES, Database, resolve_url, translate
+from healkit.core.store.log_reader import Log
+from healkit.core.store.log_writer import LogWriter
+from healkit.core.store.models import (
     CALLS,
     DECISIONS,
     LOG,
@@ -63,9 +55,17 @@ from healkit.store.models import (
     TableBase,
     UtcDateTime,
 )
-from healkit.store.statements import NEWEST
-from healkit.store.vault import Vault
-from healkit.workers.sandbox import bubblewrap_path
+from healkit.core.store.statements import NEWEST
+from healkit.core.store.vault import Vault
+from healkit.core.workers.sandbox import bubblewrap_path
+from healkit.errors import (
+    DatabaseCorrupt,
+    DatabaseError,
+    DatabaseLocked,
+    DatabaseMissing,
+    DatabaseNewer,
+    DatabaseReadOnly,
+)
 
 PARTIAL_INDEXES = (
     "SELECT name, substr(sql, instr(sql, 'WHERE')) FROM sqlite_master "
@@ -105,7 +105,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Databa
 @pytest.mark.slow
 def test_an_in_memory_url_is_a_private_temporary_file() -> None:
     program = (
-        "from healkit.store.database import Database\n"
+        "from healkit.core.store.database import Database\n"
         "for url in ('sqlite://', ':memory:', 'sqlite:///:memory:'): print(Database(url).path)"
     )
     done = subprocess.run(
@@ -252,7 +252,7 @@ def test_concurrent_openings_of_a_new_database_succeed(tmp_path: Path) -> None:
 @LOG_14
 def test_a_current_database_opens_without_alembic(database: Database) -> None:
     program = (
-        "import sys; from healkit.store.database import Database; Database(sys.argv[1]).close();"
+        "import sys; from healkit.core.store.database import Database; Database(sys.argv[1]).close();"
         "print([m for m in ('alembic', 'pandas', 'sqlglot', 'jsonschema') if m in sys.modules])"
     )
     command = [sys.executable, "-c", program, str(database.path)]

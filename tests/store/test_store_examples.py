@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.patches import same_value
-from healkit.contracts.vault import checked_examples
+from healkit.core.contracts.encoding import to_jsonable
+from healkit.core.contracts.patches import same_value
+from healkit.core.contracts.vault import checked_examples
+from healkit.core.pysource import shapes
+from healkit.core.pysource.shapes import examples_in
+from healkit.core.store.database import Database
+from healkit.core.store.vault import Vault
 from healkit.errors import ExamplesInvalid
-from healkit.pysource import shapes
-from healkit.pysource.shapes import examples_in
-from healkit.store.database import Database
-from healkit.store.vault import Vault
 
 PLAIN = "def double(n):\n    return n * 2\n"
 WITH_DOCTESTS = '''

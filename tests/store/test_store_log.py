@@ -28,11 +28,11 @@ from store_samples import (
     succeeded,
 )  # fmt: skip
 
-from healkit.contracts.execution import Grants, new_trace_id, utc_now
+from healkit.core.contracts.execution import Grants, new_trace_id, utc_now
+from healkit.core.store.database import Database
+from healkit.core.store.log_reader import Log
+from healkit.core.store.log_writer import LogWriter, RecordRefused, RowMissing
 from healkit.errors import DatabaseLocked, DatabaseMissing
-from healkit.store.database import Database
-from healkit.store.log_reader import Log
-from healkit.store.log_writer import LogWriter, RecordRefused, RowMissing
 
 LOG_1, LOG_2, LOG_4 = (pytest.mark.requirement(f"LOG-{n}") for n in (1, 2, 4))
 LOG_5, LOG_6, LOG_9, LOG_10 = (pytest.mark.requirement(f"LOG-{n}") for n in (5, 6, 9, 10))

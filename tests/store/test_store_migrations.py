@@ -15,12 +15,12 @@ from side_by_side import Meet, at_once
 from sqlalchemy import create_engine, text
 from store_samples import log_rows
 
+from healkit.core.runtime.execution import execution_of
+from healkit.core.store import migrate
+from healkit.core.store.database import Database
+from healkit.core.store.log_reader import Log
+from healkit.core.store.vault import Vault
 from healkit.errors import DatabaseError
-from healkit.runtime.execution import execution_of
-from healkit.store import migrate
-from healkit.store.database import Database
-from healkit.store.log_reader import Log
-from healkit.store.vault import Vault
 
 LOG_14, LOG_15 = pytest.mark.requirement("LOG-14"), pytest.mark.requirement("LOG-15")
 SEED = """CREATE TABLE executionlog (

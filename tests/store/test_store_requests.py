@@ -12,7 +12,8 @@ from side_by_side import Forked, Meet, at_once
 from sqlalchemy import event, text
 from sqlalchemy.orm import Session
 
-from healkit.contracts.healing import PatchRequest
+from healkit.core.store.database import Database
+from healkit.core.store.vault import Vault
 from healkit.errors import (
     CodeDoesNotParse,
     HealkitError,
@@ -24,9 +25,8 @@ from healkit.errors import (
     VaultError,
     VaultTampered,
 )
-from healkit.store.database import Database
-from healkit.store.requests import Requests
-from healkit.store.vault import Vault
+from healkit.parts.heal.records import PatchRequest
+from healkit.parts.heal.requests import Requests
 
 HEAL_4 = pytest.mark.requirement("HEAL-4")
 BROKEN, FIXED, OTHER = (f"def share(total, parts):\n    return {body}\n" for body in (

@@ -9,17 +9,17 @@ from side_by_side import Meet, at_once
 from store_samples import failed, recorded, started, succeeded
 from vault_samples import BROKEN, FIXED, V4, V5
 
-from healkit.contracts.execution import utc_now
-from healkit.contracts.vault import Blame
+from healkit.core.contracts.execution import utc_now
+from healkit.core.contracts.vault import Blame
+from healkit.core.rendering import listings
+from healkit.core.rendering.to_text import text_of
+from healkit.core.store.database import Database
+from healkit.core.store.log_reader import Log
+from healkit.core.store.log_writer import LogWriter
+from healkit.core.store.models import Revision
+from healkit.core.store.vault import Vault
 from healkit.errors import RevisionConflict, UsageInvalid
-from healkit.healing.case import peers_of
-from healkit.rendering import listings
-from healkit.rendering.to_text import text_of
-from healkit.store.database import Database
-from healkit.store.log_reader import Log
-from healkit.store.log_writer import LogWriter
-from healkit.store.models import Revision
-from healkit.store.vault import Vault
+from healkit.parts.heal.case import peers_of
 
 
 @V4

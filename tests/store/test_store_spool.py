@@ -10,9 +10,9 @@ import pytest
 from side_by_side import Meet, at_once
 from store_samples import as_ordinary_user, call, failed, fill, open_folder, started, succeeded, tiny_disk
 
-from healkit.contracts.execution import Record, Started
+from healkit.core.contracts.execution import Record, Started
+from healkit.core.store.spool import RecordRejected, Spool
 from healkit.errors import DatabaseError, DatabaseLocked
-from healkit.store.spool import RecordRejected, Spool
 
 pytestmark = pytest.mark.requirement("LOG-7")
 

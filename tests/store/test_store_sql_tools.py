@@ -13,8 +13,8 @@ import pytest
 from trusted import trusted_copy
 from waiting import WITHIN_S
 
+from healkit.core.store.sql_tools import SqlFailed, SqlTimeout, check_sql, run_sql
 from healkit.errors import SqlNotAllowed
-from healkit.store.sql_tools import SqlFailed, SqlTimeout, check_sql, run_sql
 
 pytestmark = pytest.mark.requirement("VAULT-6")
 

@@ -8,7 +8,9 @@ import pytest
 from sqlalchemy import text
 from vault_samples import BROKEN, FIXED, V1, V2, V3, V4, V6, V8
 
-from healkit.contracts.execution import Grants
+from healkit.core.contracts.execution import Grants
+from healkit.core.store.database import Database
+from healkit.core.store.vault import Vault
 from healkit.errors import (
     CodeDoesNotParse,
     ConfigError,
@@ -23,9 +25,7 @@ from healkit.errors import (
     VaultError,
     VaultTampered,
 )
-from healkit.store.database import Database
-from healkit.store.requests import Requests
-from healkit.store.vault import Vault
+from healkit.parts.heal.requests import Requests
 
 
 @V2

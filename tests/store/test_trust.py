@@ -16,14 +16,14 @@ from postgres_samples import Server
 from trusted import trusted_copy
 
 from healkit import Config, Healkit
-from healkit.commands.trust import COMMANDS
-from healkit.contracts.execution import Grants
-from healkit.contracts.vault import UNTRUSTED_GRANTS
+from healkit.core.contracts.execution import Grants
+from healkit.core.contracts.vault import UNTRUSTED_GRANTS
+from healkit.core.store import trust
+from healkit.core.store.database import Database
+from healkit.core.store.locations import choice, resolve_url
 from healkit.errors import ConfigError, DatabaseError, DatabaseNotTrusted
-from healkit.mcp_server.server import AgentServer
-from healkit.store import trust
-from healkit.store.database import Database
-from healkit.store.locations import choice, resolve_url
+from healkit.faces.commands.trust import COMMANDS
+from healkit.parts.mcp_server.server import AgentServer
 
 pytestmark = pytest.mark.requirement("TRUST-2")
 

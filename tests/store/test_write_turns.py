@@ -15,12 +15,12 @@ import pytest
 from side_by_side import Meet, at_once
 from store_samples import started, succeeded
 
+from healkit.core.store.database import Database
+from healkit.core.store.log_reader import Log
+from healkit.core.store.log_writer import LogWriter
+from healkit.core.store.vault import Vault
 from healkit.errors import DatabaseLocked
-from healkit.store.database import Database
-from healkit.store.log_reader import Log
-from healkit.store.log_writer import LogWriter
-from healkit.store.requests import Requests
-from healkit.store.vault import Vault
+from healkit.parts.heal.requests import Requests
 
 pytestmark = pytest.mark.requirement("SCALE-1")
 
@@ -81,7 +81,7 @@ def test_a_transaction_that_a_thread_leaves_open_is_not_waited_for(sqlite_databa
 
 def test_a_writer_that_is_killed_keeps_no_one_waiting(sqlite_database: Database) -> None:
     program = (
-        "import sys, time\nfrom healkit.store.database import Database\n"
+        "import sys, time\nfrom healkit.core.store.database import Database\n"
         "with Database(sys.argv[1]).write() as session:\n"
         "    session.connection().exec_driver_sql('DELETE FROM executionlog')\n"
         "    print('held', flush=True)\n    time.sleep(600)"

@@ -13,11 +13,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from healkit.contracts.data import ColumnSummary, Counted, FrameSummary
+from healkit.core.contracts.data import ColumnSummary, Counted, FrameSummary
+from healkit.core.sanitizer.sanitizer import Sanitizer
 from healkit.errors import UsageInvalid
-from healkit.frame_summaries import COLUMNS_MAX
-from healkit.sanitizer.sanitizer import Sanitizer
-from healkit.summaries import summarize
+from healkit.parts.decide.frame_summaries import COLUMNS_MAX
+from healkit.parts.decide.summaries import summarize
 
 pytestmark = pytest.mark.requirement("DECIDE-7")
 SANITIZER = Sanitizer()

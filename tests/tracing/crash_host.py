@@ -19,9 +19,9 @@ from typing import NoReturn
 import httpx  # noqa: F401 - so that no host has to import it
 
 from healkit import Config, Healkit
-from healkit.sanitizer.sanitizer import Sanitizer
-from healkit.store.arguments import validate_arguments
-from healkit.tracing import delivery
+from healkit.core.sanitizer.sanitizer import Sanitizer
+from healkit.core.store.arguments import validate_arguments
+from healkit.parts.traces import delivery
 
 SLEEPS = """
 import time

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from healkit.contracts.runs import (
+from healkit.core.sanitizer.cleaner import Cleaner, Verbatim
+from healkit.parts.runs.contract import (
     SCHEMA_VERSION,
     ActionSpec,
     ExecutionProfile,
@@ -19,9 +20,8 @@ from healkit.contracts.runs import (
     error_object,
     sign,
 )
-from healkit.sanitizer.cleaner import Cleaner, Verbatim
-from healkit.tracing.reader import validate_run
-from healkit.tracing.writer import RunWriter
+from healkit.parts.runs.reader import validate_run
+from healkit.parts.runs.writer import RunWriter
 
 NOW = datetime(2025, 3, 1, 14, 2, 11, tzinfo=UTC)
 

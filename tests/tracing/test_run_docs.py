@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from healkit import Healkit
-from healkit.contracts.runs import EVENT_TYPES, PolicyDefaults
 from healkit.errors import CodeDoesNotParse, PolicyHalted
-from healkit.tracing.reader import validate_run
+from healkit.parts.runs.contract import EVENT_TYPES, PolicyDefaults
+from healkit.parts.runs.reader import validate_run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "run_folder.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -17,15 +17,15 @@ import pytest
 from run_samples import begin, tell, written
 
 from healkit import errors
-from healkit.contracts.execution import utc_now
-from healkit.contracts.runs import SCHEMA_VERSION, error_object
+from healkit.core.contracts.execution import utc_now
+from healkit.core.rendering.to_html import html_of
+from healkit.core.rendering.to_text import text_of
 from healkit.errors import RETRYABLE, RunNotFound, catalogue, is_retryable
-from healkit.rendering import runs, timeline
-from healkit.rendering.to_html import html_of
-from healkit.rendering.to_text import text_of
-from healkit.tracing import reader
-from healkit.tracing.reader import diff_runs, in_order, read_run, schemas, validate_run
-from healkit.tracing.run_folders import find_run, run_folders
+from healkit.parts.runs import reader, timeline
+from healkit.parts.runs import render_runs as runs
+from healkit.parts.runs.contract import SCHEMA_VERSION, error_object
+from healkit.parts.runs.reader import diff_runs, in_order, read_run, schemas, validate_run
+from healkit.parts.runs.run_folders import find_run, run_folders
 
 Damage = Callable[[Path], None]
 
@@ -182,7 +182,7 @@ def test_a_copied_folder_reads_offline_and_notes_its_other_name(tmp_path: Path) 
     copy = shutil.copytree(folder, tmp_path / "elsewhere" / "renamed")
     shutil.rmtree(folder)
     code = (
-        "import sys; from healkit.tracing.reader import read_run; run = read_run(sys.argv[1])\n"
+        "import sys; from healkit.parts.runs.reader import read_run; run = read_run(sys.argv[1])\n"
         "assert not {'sqlalchemy', 'jupyter_client', 'pandas'} & set(sys.modules)\n"
         "print(run.run_id, len(run.events), [run.read_evidence(i)[:6].decode() for i in run.evidence][0])\n"
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.contracts.runs import ALGORITHM, StateSignature, sign, state_key
+from healkit.parts.runs.contract import ALGORITHM, StateSignature, sign, state_key
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(),

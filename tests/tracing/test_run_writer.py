@@ -17,14 +17,14 @@ import pytest
 from run_samples import Blackout, begin, checked, manifest, tell, written
 
 from healkit import Config, __version__
-from healkit.contracts.runs import ExecutionProfile, PolicyDefaults, RunManifest
+from healkit.core.sanitizer.cleaner import Cleaner, Verbatim
+from healkit.core.sanitizer.sanitizer import Sanitizer
 from healkit.errors import RunExists, RunFolderError, RunLocked
-from healkit.sanitizer.cleaner import Cleaner, Verbatim
-from healkit.sanitizer.sanitizer import Sanitizer
-from healkit.tracing import run_folders
-from healkit.tracing.reader import in_order, validate_run
-from healkit.tracing.run_folders import app_version, is_being_written, manifest_for, new_run_id
-from healkit.tracing.writer import RunWriter
+from healkit.parts.runs import run_folders
+from healkit.parts.runs.contract import ExecutionProfile, PolicyDefaults, RunManifest
+from healkit.parts.runs.reader import in_order, validate_run
+from healkit.parts.runs.run_folders import app_version, is_being_written, manifest_for, new_run_id
+from healkit.parts.runs.writer import RunWriter
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "store"))  # the store's samples are these tests' too
 from store_samples import fill

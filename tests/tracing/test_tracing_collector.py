@@ -17,11 +17,11 @@ from trip_samples import KEY, opened, trace_of
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import CallRecord, DecisionRecord, utc_now
-from healkit.contracts.traces import ExecutionTrace, read_trace
+from healkit.core.contracts.execution import CallRecord, DecisionRecord, utc_now
+from healkit.core.sanitizer.cleaner import Verbatim
 from healkit.errors import ArgumentsInvalid, RulesInvalid, ToolNotFound
-from healkit.sanitizer.cleaner import Verbatim
-from healkit.tracing.trace_collector import Tracer
+from healkit.parts.traces.contract import ExecutionTrace, read_trace
+from healkit.parts.traces.trace_collector import Tracer
 
 GOLDEN = Path(__file__).parent / "golden" / "trace.json"
 

@@ -14,7 +14,7 @@ import pytest
 from misbehaving import Collector
 
 from healkit.config import Config
-from healkit.contracts.traces import read_trace
+from healkit.parts.traces.contract import read_trace
 
 PAGE = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

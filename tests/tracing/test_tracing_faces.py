@@ -11,10 +11,10 @@ from cli_samples import Done, call
 from misbehaving import Collector
 
 from healkit import Config, Healkit
-from healkit.rendering import listings
-from healkit.rendering.to_html import html_of
-from healkit.rendering.to_text import text_of
-from healkit.tracing.delivery import Pace
+from healkit.core.rendering import listings
+from healkit.core.rendering.to_html import html_of
+from healkit.core.rendering.to_text import text_of
+from healkit.parts.traces.delivery import Pace
 
 TRACE_3 = pytest.mark.requirement("TRACE-3")
 
@@ -85,7 +85,7 @@ def test_status_names_the_collectors_fault_whoever_asks(database: Path, collecto
 def test_an_unreachable_collector_is_tried_until_the_timeout(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("healkit.tracing.delivery.PACE", Pace(backoff_s=0.05))
+    monkeypatch.setattr("healkit.parts.traces.delivery.PACE", Pace(backoff_s=0.05))
     config = Config(sync_url="http://127.0.0.1:9")
     with Healkit(database, config=config) as opened:
         state = opened.traces.sync(local=True, timeout_s=0.5)

@@ -16,9 +16,9 @@ from tracing_samples import QUICK, Sender, trace_rows
 from waiting import wait_until
 
 from healkit.config import Config
-from healkit.contracts.traces import DeliveryVerdict
-from healkit.store.database import Database
-from healkit.store.traces import Outbox
+from healkit.core.store.database import Database
+from healkit.parts.traces.contract import DeliveryVerdict
+from healkit.parts.traces.outbox import Outbox
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "store"))
 from store_samples import dead_host, failed, locked_by_another_process, succeeded

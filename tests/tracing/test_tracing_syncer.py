@@ -23,9 +23,9 @@ from tracing_samples import QUICK, Sender, trace_rows
 from waiting import wait_until
 
 from healkit.config import Config
-from healkit.contracts.execution import utc_now
+from healkit.core.contracts.execution import utc_now
 from healkit.errors import ConfigError
-from healkit.tracing.delivery import CollectorResponse, RetryPolicy, judge
+from healkit.parts.traces.delivery import CollectorResponse, RetryPolicy, judge
 
 TRACE_3 = pytest.mark.requirement("TRACE-3")
 SAMPLES = str(Path(__file__).parent)

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.contracts.execution import new_trace_id, utc_now
-from healkit.contracts.traces import (
+from healkit.core.contracts.execution import new_trace_id, utc_now
+from healkit.errors import TraceInvalid
+from healkit.parts.traces.contract import (
     NO_ID,
     BranchDecision,
     ExecutionTrace,
@@ -23,7 +24,6 @@ from healkit.contracts.traces import (
     read_batch,
     read_trace,
 )
-from healkit.errors import TraceInvalid
 
 TRACE_1 = pytest.mark.requirement("TRACE-1")
 

@@ -14,13 +14,13 @@ from sqlalchemy import select
 from store_samples import failed, started, succeeded
 
 from healkit.config import Config
-from healkit.contracts.execution import Started
-from healkit.runtime.recording import Recorder
-from healkit.store.database import Database
-from healkit.store.models import TRACES
-from healkit.store.traces import Outbox
-from healkit.tracing.delivery import Pace, Syncer
-from healkit.tracing.trace_collector import Tracer
+from healkit.core.contracts.execution import Started
+from healkit.core.runtime.recording import Recorder
+from healkit.core.store.database import Database
+from healkit.core.store.models import TRACES
+from healkit.parts.traces.delivery import Pace, Syncer
+from healkit.parts.traces.outbox import Outbox
+from healkit.parts.traces.trace_collector import Tracer
 
 __all__ = ["QUICK", "Sender", "failed", "started", "succeeded", "trace_rows"]
 

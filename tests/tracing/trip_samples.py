@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from healkit import Config, Healkit
-from healkit.contracts.traces import ExecutionTrace
+from healkit.parts.traces.contract import ExecutionTrace
 
 #: What looks like a secret, made up at run time so that no scanner takes it for one.
 KEY = "AKIA" + "Q3EGXAMPL7TOOZ5B"

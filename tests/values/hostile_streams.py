@@ -392,11 +392,12 @@ def readers(folder: Path) -> dict[str, Callable[[Any], object]]:
     import pandas as pd
     import polars as pl
 
-    from healkit.crossing import values, view_files
-    from healkit.decisions.telling import as_frame, counts_of
-    from healkit.frame_summaries import frame_summary
-    from healkit.runtime.views import _converted
-    from healkit.sanitizer.cleaner import Verbatim
+    from healkit.core.crossing import values
+    from healkit.core.sanitizer.cleaner import Verbatim
+    from healkit.parts.decide.frame_summaries import frame_summary
+    from healkit.parts.decide.telling import as_frame, counts_of
+    from healkit.parts.views import view_files
+    from healkit.parts.views.views import _converted
 
     def kept(value: Any) -> None:
         whole = view_files.encoded(value)
@@ -433,7 +434,7 @@ def main() -> None:
 
     Arguments: `short`, `all`, or how many changed streams, and the seed of the changes.
     """
-    from healkit.crossing import values
+    from healkit.core.crossing import values
 
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (5 * 2**30, 5 * 2**30))

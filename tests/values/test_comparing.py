@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from healkit.crossing import values
+from healkit.core.crossing import values
 
 FRAME = pd.DataFrame({"a": [1, 2], "b": [1.5, float("nan")]})
 NAN = float("nan")

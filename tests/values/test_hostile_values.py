@@ -13,7 +13,7 @@ import pytest
 from hostile_streams import LIMIT, NEVER_RAISE
 
 from healkit import Healkit
-from healkit.crossing import values
+from healkit.core.crossing import values
 
 pytestmark = pytest.mark.requirement("DATA-4")
 PROGRAM = Path(__file__).with_name("hostile_streams.py")
@@ -82,7 +82,7 @@ def test_so_are_streams_with_random_changes() -> None:
 #: Sends a table of views in the place of the result, past the encoder that would refuse it.
 FORGED_VIEWS = """
 import pandas as pd, pyarrow as pa
-from healkit.crossing import arrays
+from healkit.core.crossing import arrays
 arrays._check_types = lambda *args: None
 def views(frame: pd.DataFrame):
     return pa.schema([("a", pa.list_view(pa.int64()))]).empty_table()
@@ -108,7 +108,7 @@ with Healkit({str(tmp_path / "healkit.db")!r}) as hk:
 def test_a_preview_that_a_worker_forges_is_no_value(healkit: Healkit) -> None:
     """B19: its card could not be shown."""
     code = (
-        "from healkit.crossing import values\n"
+        "from healkit.core.crossing import values\n"
         'values.encode = lambda *args, **more: (b\'{"@":["preview",{"shape":1},0]}\', [])\n'
         "def forged():\n    return 1\n"
     )

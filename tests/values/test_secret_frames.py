@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from healkit.crossing import values
+from healkit.core.crossing import values
 
 
 def secret(columns: dict[str, Any]) -> list[str]:

@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from healkit.crossing import snapshot_file
-from healkit.crossing.values import CannotCross, equal
+from healkit.core.crossing.values import CannotCross, equal
+from healkit.parts.cells import snapshot_file
 
 FRAME = pd.DataFrame(
     {

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from healkit.crossing.table_changes import Seen
+from healkit.parts.trials.table_changes import Seen
 
 pytestmark = pytest.mark.requirement("MEAN-2")
 TEXTS = pd.Series(["1", "x", "3"])

@@ -19,11 +19,11 @@ from hypothesis.extra import numpy as hnp
 from value_kinds import ARRIVES, CONVERTED, REFUSED, Make
 
 from healkit import Healkit
-from healkit.contracts import claims
-from healkit.crossing import values
+from healkit.core.contracts import claims
+from healkit.core.crossing import values
+from healkit.core.pysource.shapes import examples_in, read_shape
+from healkit.core.store.arguments import pack_arguments
 from healkit.errors import ArgumentsInvalid
-from healkit.pysource.shapes import examples_in, read_shape
-from healkit.store.arguments import pack_arguments
 
 pytestmark = pytest.mark.requirement("DATA-1", "DATA-2")
 LIMIT = 2**30

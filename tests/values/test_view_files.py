@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import pandas as hypothesis_pandas
 
-from healkit.crossing import view_files
-from healkit.crossing.values import BadValue
+from healkit.core.crossing.values import BadValue
+from healkit.parts.views import view_files
 
 DATA_3 = pytest.mark.requirement("DATA-3")
 NOON = pd.Timestamp("2026-03-01 12:00", tz="Europe/Berlin")

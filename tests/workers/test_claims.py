@@ -19,14 +19,14 @@ from programs import python
 from waiting import wait_until
 
 from healkit.config import Config
-from healkit.contracts import claims, rpc
-from healkit.contracts.claims import BadClaim
-from healkit.contracts.encoding import NOTE_MAX_CHARS, NOTES_MAX
-from healkit.runtime import calls
-from healkit.workers import bridge as bridges
-from healkit.workers.bridge import Bridge
-from healkit.workers.process import ForkServer, Process
-from healkit.workers.sandbox import RunFolder
+from healkit.core.contracts import claims, rpc
+from healkit.core.contracts.claims import BadClaim
+from healkit.core.contracts.encoding import NOTE_MAX_CHARS, NOTES_MAX
+from healkit.core.runtime import calls
+from healkit.core.workers import bridge as bridges
+from healkit.core.workers.bridge import Bridge
+from healkit.core.workers.process import ForkServer, Process
+from healkit.core.workers.sandbox import RunFolder
 
 value_of = msgspec.json.Decoder().decode
 

@@ -10,9 +10,9 @@ import pytest
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.runtime.trials import Trial
-from healkit.workers.sandbox import RunFolder, Sandbox
-from healkit.workers.tiers import until_over
+from healkit.core.workers.sandbox import RunFolder, Sandbox
+from healkit.core.workers.tiers import until_over
+from healkit.parts.trials.trials import Trial
 
 #: Three files of six MiB, where eight MiB are allowed.
 _FILL = "for name in 'abc':\n        open(name, 'wb').write(bytes(6 << 20))\n"

@@ -18,12 +18,12 @@ import pandas
 import pytest
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import Grants
+from healkit.core.contracts.execution import Grants
+from healkit.core.workers import packages
+from healkit.core.workers.interpreters import WORKER_NEEDS, interpreter_of
+from healkit.core.workers.sandbox import check_grants, private_base
+from healkit.core.workers.tiers import probe
 from healkit.errors import ConfigError, WorkerStartFailed
-from healkit.workers import packages
-from healkit.workers.interpreters import WORKER_NEEDS, interpreter_of
-from healkit.workers.sandbox import check_grants, private_base
-from healkit.workers.tiers import probe
 
 #: Each tier with one of the modes.
 MODES = {"namespaces": "worker", "landlock": "subprocess"}

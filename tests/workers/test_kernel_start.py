@@ -16,7 +16,7 @@ import zmq.asyncio
 from ipykernel.iostream import IOPubThread
 from jupyter_client.session import Session
 
-from healkit.workers.kernel import until_heard
+from healkit.core.workers.kernel import until_heard
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from programs import python
 
-from healkit.workers.tiers import probe
+from healkit.core.workers.tiers import probe
 
 #: Tries TCP before and after the process enters its domain; no filter is loaded.
 _TCP = """
 import errno, json, socket, sys
-from healkit.workers.inside import lockdown
+from healkit.core.workers.inside import lockdown
 
 def attempt(action):
     try:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from healkit import Healkit
+from healkit.core.workers import sandbox
+from healkit.core.workers.sandbox import folder_for_sockets, private_base
+from healkit.core.workers.tiers import probe
 from healkit.errors import ConfigError
-from healkit.workers import sandbox
-from healkit.workers.sandbox import folder_for_sockets, private_base
-from healkit.workers.tiers import probe
 
 
 @pytest.fixture

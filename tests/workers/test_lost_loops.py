@@ -7,9 +7,9 @@ from programs import python
 LOST = """
 import asyncio, gc
 from healkit import Config
-from healkit.contracts.execution import Grants
-from healkit.workers.pool import Pool
-from healkit.workers.process import _running
+from healkit.core.contracts.execution import Grants
+from healkit.core.workers.pool import Pool
+from healkit.core.workers.process import _running
 
 async def start():
     pool = Pool(Config(spares=0))

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from healkit.config import Config
-from healkit.contracts.batches import Batch, BatchCheck
-from healkit.contracts.rpc import Init
-from healkit.contracts.tools import EntryRef
-from healkit.crossing import values
-from healkit.workers.process import preloading
+from healkit.core.contracts.rpc import Init
+from healkit.core.contracts.tools import EntryRef
+from healkit.core.crossing import values
+from healkit.core.workers.process import preloading
+from healkit.parts.trials.messages import Batch, BatchCheck
 
 ENTRY = EntryRef("f", "default", 0, "")
 PLAIN = "def f(x):\n    return x\n"

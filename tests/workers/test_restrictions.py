@@ -9,9 +9,9 @@ import pytest
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import Grants
+from healkit.core.contracts.execution import Grants
+from healkit.core.workers.tiers import probe
 from healkit.errors import IsolationUnavailable
-from healkit.workers.tiers import probe
 
 TIERS = ("namespaces", "landlock")
 
@@ -92,8 +92,8 @@ def test_grants_open_exactly_what_they_name_and_are_recorded(restricted: Healkit
 def test_without_a_boundary_nothing_runs_unless_the_user_opts_out_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from healkit.workers import sandbox
-    from healkit.workers import tiers as probing
+    from healkit.core.workers import sandbox
+    from healkit.core.workers import tiers as probing
 
     # A machine without bubblewrap, asked for nothing less: the probe itself finds out by trying.
     monkeypatch.setattr(sandbox, "bubblewrap_path", lambda: None)

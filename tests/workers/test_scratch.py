@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from programs import python
 
-from healkit.workers.inside.cleanup import empty_folder, remove_tree
-from healkit.workers.sandbox import RunFolder, RunFolders, passing_folder, sweep
-from healkit.workers.tiers import exceeds
+from healkit.core.workers.inside.cleanup import empty_folder, remove_tree
+from healkit.core.workers.sandbox import RunFolder, RunFolders, passing_folder, sweep
+from healkit.core.workers.tiers import exceeds
 
 MANY = 10_000
 
@@ -55,7 +55,7 @@ def test_deep_folders_are_counted_removed_and_swept(shape: str, tmp_path: Path) 
 #: Ends as by a kill in the middle of the probe of a tier, and says in which folder.
 KILLED = """
 import os, signal
-from healkit.workers.sandbox import passing_folder
+from healkit.core.workers.sandbox import passing_folder
 with passing_folder() as folder:
     print(folder, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -114,8 +114,8 @@ def test_one_file_with_several_names_takes_its_room_once(tmp_path: Path) -> None
 #: Runs as an ordinary user, for whom a folder can be shut.
 _SHUT = """
 import json, os, sys
-from healkit.workers.tiers import exceeds
-from healkit.workers.inside.cleanup import remove_tree
+from healkit.core.workers.tiers import exceeds
+from healkit.core.workers.inside.cleanup import remove_tree
 
 os.fchdir(int(sys.argv[1]))
 if os.getuid() == 0:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from programs import python
 
-from healkit.workers.inside import seccomp
+from healkit.core.workers.inside import seccomp
 
 ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -198,7 +198,7 @@ def test_a_parent_may_fork_and_signal_its_children_and_little_else() -> None:
 #: libzmq starts its threads with the first socket; each asks for the scheduling that it has.
 SOCKETS_AFTER_THE_FILTER = """
 import os, zmq
-from healkit.workers.inside import seccomp
+from healkit.core.workers.inside import seccomp
 seccomp.load_filter(seccomp.build_filter(os.getpid()))
 context = zmq.Context()
 first, second = context.socket(zmq.PAIR), context.socket(zmq.PAIR)

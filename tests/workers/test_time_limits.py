@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from programs import python
 
-from healkit.workers.inside.capture import Alarm, Output, TimeIsUp
+from healkit.core.workers.inside.capture import Alarm, Output, TimeIsUp
 
 LIMIT_S = 0.01
 BUSY = "while True: pass"

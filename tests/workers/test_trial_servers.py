@@ -8,7 +8,7 @@ import pytest
 from trial_server_samples import end_trial_servers, trial_servers
 
 from healkit import Config, Healkit
-from healkit.runtime.trials import Trial
+from healkit.parts.trials.trials import Trial
 
 LOADED = "import sys\ndef f():\n    return sorted({'asyncio', 'logging', 'random', 'threading'} & {*sys.modules})\n"
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import healkit
+from healkit.core.workers.sandbox import RunFolder, Sandbox, Tier
+from healkit.core.workers.tiers import not_in_force, probe, require_restricted
 from healkit.errors import WorkerNotRestricted
-from healkit.workers.sandbox import RunFolder, Sandbox, Tier
-from healkit.workers.tiers import not_in_force, probe, require_restricted
 
 HERE = Path(__file__).parent
 TIERS: tuple[Tier, ...] = ("namespaces", "landlock")
@@ -43,7 +43,7 @@ def package_with(fault: tuple[str, str], folder: Path) -> Path:
         return copy
 
     shutil.copytree(source, folder / "site" / "healkit", copy_function=link)
-    path = folder / "site" / "healkit" / "workers" / "inside" / fault[0]
+    path = folder / "site" / "healkit" / "core" / "workers" / "inside" / fault[0]
     text = path.read_text()
     path.unlink()  # a link to the original until here
     path.write_text(text + _UNLESS_PROBED + fault[1] + "\n")

@@ -20,11 +20,11 @@ from typing import Any
 from jupyter_client.connect import write_connection_file
 
 from healkit import Config, Healkit
-from healkit.contracts.execution import Grants
+from healkit.core.contracts.execution import Grants
+from healkit.core.runtime import background
 from healkit.errors import HealkitError
-from healkit.runtime import background
-from healkit.runtime.trials import Trial
-from healkit.workers.provisioner import NotebookKernel
+from healkit.parts.kernels.provisioner import NotebookKernel
+from healkit.parts.trials.trials import Trial
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 # The code that a kernel is asked to run: this file as it is. What is asked for is in the request's metadata, as JSON.
 #
 # The notebook's folder is on the kernel's path, so healkit itself is imported without it. From then on healkit takes
-# its dependencies from where they are installed (healkit/own_imports.py).
+# its dependencies from where they are installed (healkit/core/own_imports.py).
 def _healkit_call():
     import os
     import sys
@@ -15,7 +15,7 @@ def _healkit_call():
             import healkit  # noqa: F401 - from now on it is the one that is imported
         finally:
             sys.path[:] = path
-    from healkit.notebook.page_calls import answer
+    from healkit.faces.notebook.page_calls import answer
 
     answer()
 

@@ -8,7 +8,7 @@ import { Widget } from "@lumino/widgets";
 export const FAILURE_TYPE = "application/vnd.healkit.failure+json";
 export const CARD_CLASS = "hk-lab-card";
 
-/** What healkit/notebook/cell_output.py writes. */
+/** What healkit/faces/notebook/cell_output.py writes. */
 export interface Failure {
   version: number;
   /** The first digits of the SHA-256 of the failing cell's text. */
@@ -17,7 +17,7 @@ export interface Failure {
   cards: unknown[];
 }
 
-/** A part that healkit/rendering/to_json.py writes. */
+/** A part that healkit/core/rendering/to_json.py writes. */
 type Part = string | Part[] | Record<string, unknown>;
 
 function element(name: string, className: string, ...children: (Node | string)[]): HTMLElement {

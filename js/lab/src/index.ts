@@ -19,7 +19,7 @@ import { Settings } from "./settings.js";
 import { openFirst, place, SidePanelTab, StatusItem, StatusPoll, TrustQuestion } from "./side.js";
 import css from "./style.css";
 
-/** Hash of healkit/notebook/widgets/static/panels.js; written in by the build. */
+/** Hash of healkit/faces/notebook/widgets/static/panels.js; written in by the build. */
 declare const PANELS_HASH: string;
 
 const PLUGIN_ID = "healkit:plugin";

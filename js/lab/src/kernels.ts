@@ -18,7 +18,7 @@ const BEGUN_MS = 2000;
 const PANEL_TYPE = "application/vnd.jupyter.widget-view+json";
 const OUTPUTS = new Set(["display_data", "stream"]);
 
-/** What a kernel is asked for; healkit/notebook/page_calls.py checks it and does it. */
+/** What a kernel is asked for; healkit/faces/notebook/page_calls.py checks it and does it. */
 type Call = { call: "fix"; execution_count: number; source: string } | ({ call: "settings" } & ForKernel);
 
 /** The one place where a kernel is asked to run anything: always the same code. What comes from a notebook is data. */

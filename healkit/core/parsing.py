@@ -1,0 +1,327 @@
+"""Typed text as data: words, arguments, labels, times.
+
+Magics and the command line share it, so that both read and refuse the same text in the same way.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from healkit.core.contracts.encoding import read_int
+from healkit.core.contracts.execution import FILTER_NAMES, GROUP_FILTERS, STATUSES, SUMMARY_FILTERS, Filters
+from healkit.core.crossing import values
+from healkit.core.options import GRANTS, Option
+from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
+
+if TYPE_CHECKING:
+    from healkit.core.contracts.vault import VaultEntry
+
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+#: `key=value`, and not `key==value`.
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)
+_LABEL = re.compile(r"(?P<name>[^.@]+?)(?:\.(?P<persona>[^@]+?))?(?:(?:@|\s+v)(?P<revision>\d+))?")
+#: Words for a decision's chooser.
+CHOOSERS = ("person", "model")
+_PLAN_HINT = 'A choice is {"type": "finalize", "finalViewName": "sales"}, or another of docs/decisions.md.'
+
+
+def split_words(line: str, *, partial: bool = False) -> list[str]:
+    """Split a line into words; quotes and brackets hold a word together, and stay part of it.
+
+    `n=[1, 2] name='Ada L' --args {"n": 10}` is four words. Raises `UsageInvalid` for a quote or bracket that never
+    closes, unless the line is `partial` (one that is still being typed).
+    """
+    words, word, quote, open_brackets = [], "", "", [""]
+    escaped = False
+    for char in line:
+        if quote:
+            word += char
+            if char == quote and not escaped:
+                quote = ""
+            escaped = char == "\\" and not escaped
+        elif char.isspace() and len(open_brackets) == 1:
+            words += [word] if word else []
+            word = ""
+        else:
+            if char in "'\"" and _opens_quote(word, len(open_brackets) > 1):
+                quote = char
+            elif char in "([{":
+                open_brackets.append(char)
+            elif _PAIRS.get(char) == open_brackets[-1]:
+                open_brackets.pop()
+            word += char
+    if not partial and (quote or len(open_brackets) > 1):
+        raise UsageInvalid(f"In {line.strip()!r}, {quote or open_brackets[-1]} is opened and never closed.")
+    return [*words, word] if word else words
+
+
+def _opens_quote(word: str, in_brackets: bool) -> bool:
+    """Tell if a quote opens here: not inside a plain word (`don't`), but after `=`, and so does `r'…'` there."""
+    return in_brackets or not word or "=" in word or not word[-1].isalnum()
+
+
+def split_assignments(words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+    """Split off the `key=value` words, whose values stay text: each face reads them in its own way."""
+    rest, assigned = [], {}
+    for word in words:
+        match = None if word.startswith("-") else ASSIGNMENT.fullmatch(word)
+        if match is None:
+            rest.append(word)
+        else:
+            assigned[match[1]] = match[2]
+    return rest, assigned
+
+
+def value_of(text: str) -> Any:
+    """Read a value as a terminal gives it: JSON or a Python literal, else the text itself."""
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+    return text
+
+
+def given_arguments(as_json: str | None, assigned: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `--args` and of `key=value` words together; raise `UsageInvalid` for one given twice."""
+    given = {} if as_json is None else parse_arguments(as_json)
+    if both := sorted(given.keys() & assigned.keys()):
+        raise UsageInvalid(f"{both[0]!r} is given twice: in --args and as {both[0]}=….")
+    return {**given, **assigned}
+
+
+#: JSON Schema's type → a value that shows how one is typed.
+_SAMPLES = {"integer": 1, "number": 1.5, "boolean": True, "string": "text", "array": [], "object": {}}
+
+
+def sample_call(entry: VaultEntry, *, quote: Callable[[Any], str]) -> str:
+    """Write arguments that show how the tool is called: ` wins=1 games=1`, the first example's where it has one.
+
+    quote: writes a value as the face reads it.
+    """
+    for example in entry.examples:
+        given = example.get("arguments")
+        if isinstance(given, dict) and all(map(str.isidentifier, given)) and values.is_plain(given):
+            return "".join(f" {name}={quote(value)}" for name, value in given.items())
+    known = entry.input_schema.get("properties", {})
+    wanted = entry.input_schema.get("required", [])
+    kinds = {name: known.get(name, {}) for name in wanted}
+    samples = {
+        name: None if "format" in of else _SAMPLES.get(str(of.get("type"))) for name, of in kinds.items()
+    }
+    return "".join(f" {name}={'…' if sample is None else quote(sample)}" for name, sample in samples.items())
+
+
+def unquote(word: str) -> str:
+    """Return the word without the pair of quotes around it, if there is one."""
+    if len(word) >= 2 and word[0] == word[-1] and word[0] in "'\"":
+        return word[1:-1]
+    return word
+
+
+def parse_arguments(text: str, flag: str = "--args") -> dict[str, Any]:
+    """Read a JSON object; raise `ArgumentsInvalid` with line, column and a caret under the place."""
+    try:
+        value = json.loads(text, parse_int=read_int)
+    except json.JSONDecodeError as error:
+        line = text.split("\n")[error.lineno - 1] if text else ""
+        start = max(error.colno - 60, 0)
+        caret = f"\n    {line[start : start + 100]}\n    {' ' * (error.colno - 1 - start)}^"
+        raise ArgumentsInvalid(
+            f"{flag} is not JSON: {error.msg}, at line {error.lineno}, column {error.colno}.{caret}",
+            hint='\nWrite an object, with double quotes: {"n": 10}',
+        ) from None
+    except RecursionError:
+        raise ArgumentsInvalid(f"{flag} is nested too deeply to be read.") from None
+    if not isinstance(value, dict):
+        raise ArgumentsInvalid(
+            f"{flag} must be a JSON object, got {text.strip()[:80]!r}.", hint='Name each argument: {"n": 10}'
+        )
+    return value
+
+
+def read_steps(text: str, source: str) -> list[Any]:
+    """Read a plan, a JSON list of choices; raise `UsageInvalid`, which names the source."""
+    try:
+        steps = json.loads(text, parse_int=read_int)
+    except json.JSONDecodeError as error:
+        raise UsageInvalid(
+            f"{source} is not JSON: {error.msg}, at line {error.lineno}, column {error.colno}."
+        ) from None
+    except RecursionError:
+        raise UsageInvalid(f"{source} is nested too deeply to be read.") from None
+    if not isinstance(steps, list):
+        raise UsageInvalid(f"{source} must hold a JSON list of choices.", hint=_PLAN_HINT)
+    return steps
+
+
+def read_aliases(words: Sequence[str] | None) -> dict[str, list[str]]:
+    """Read `META=FB,Facebook`, any number of times, as the other names of each entity."""
+    found: dict[str, list[str]] = {}
+    for word in words or ():
+        name, _, others = word.partition("=")
+        listed = split_commas(others)
+        if not name.strip() or not listed:
+            raise UsageInvalid(f"Not an alias: {word!r}.", hint="Write NAME=A,B, such as META=FB,Facebook.")
+        found.setdefault(name.strip(), []).extend(listed)
+    return found
+
+
+def split_commas(text: str) -> list[str]:
+    """Split `a, b` into its parts, without blank ones."""
+    return [part for piece in text.split(",") if (part := piece.strip())]
+
+
+def chooser_of(plan: list[Any] | None, who: str | None) -> list[Any] | str:
+    """Return a decision's chooser: the plan or the word, of which exactly one must be given."""
+    if plan is None and who is None:
+        raise UsageInvalid("Say who chooses: --plan FILE, or --chooser person.")
+    if plan is not None and who is not None:
+        raise UsageInvalid(
+            "There is a plan, and a chooser too.", hint=f"Leave out the plan, or --chooser {who}."
+        )
+    if who not in (None, *CHOOSERS):
+        raise UsageInvalid(f"Not a chooser: {who!r}.", hint=f"Write {' or '.join(CHOOSERS)}.")
+    return who if plan is None and who is not None else plan or []
+
+
+def split_label(text: str) -> tuple[str, str | None, int | None]:
+    """Split `fibonacci.teacher@2`, or `fibonacci v2`, into name, persona and revision; None for those not given."""
+    match = _LABEL.fullmatch(text)
+    if match is None:
+        raise UsageInvalid(
+            f"{text!r} names no tool.", hint="Write NAME, NAME@REVISION or NAME.PERSONA@REVISION."
+        )
+    return match["name"], match["persona"], int(match["revision"]) if match["revision"] else None
+
+
+def parse_revision(text: str) -> int:
+    """Read `2`, `v2` or `@2` as a number."""
+    number = text.removeprefix("@").removeprefix("v")
+    if not number.isdecimal():
+        raise UsageInvalid(f"Not a revision: {text!r}.", hint="Write a number, such as 2, v2 or @2.")
+    return int(number)
+
+
+def parse_since(text: str, now: datetime | None = None) -> datetime:
+    """Read `90s`, `15m`, `2h`, `3d`, `1w` ago, or a date or time in ISO 8601 (a naive one is in the reader's zone)."""
+    if match := _AGO.fullmatch(text.strip()):
+        try:
+            return (now or datetime.now(UTC)) - timedelta(**{_UNITS[match[2]]: float(match[1])})
+        except OverflowError:
+            return datetime.min.replace(tzinfo=UTC)
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise UsageInvalid(
+            f"Not a valid time: {text!r}.", hint="Write 2h, 3d, 2025-03-01 or 2025-03-01T14:00."
+        ) from None
+
+
+def read_filters(options: Mapping[str, Any], *, whole_days: bool = False) -> Filters:
+    """Read filters of the log as people type them; a blank one counts as not given, other options are ignored.
+
+    whole_days: an `until` that is a date includes that day, as people mean it in a form. Raises `UsageInvalid`.
+    """
+    texts = {
+        name: str(options[name]).strip() for name in FILTER_NAMES if options.get(name) not in (None, False)
+    }
+    found: dict[str, Any] = {name: text for name, text in texts.items() if text}
+    if Filters(status=found.get("status")).status not in (None, *STATUSES):
+        raise UsageInvalid(f"Not a status: {found['status']!r}.", hint=f"Write {', '.join(STATUSES)}.")
+    for name in ("since", "until"):
+        if name in found:
+            found[name] = parse_since(found[name])
+    if whole_days and re.fullmatch(r"\d{4}-\d\d-\d\d", texts.get("until", "")):
+        found["until"] = date.fromisoformat(texts["until"]) + timedelta(days=1)
+    return Filters(**{**found, "tried": "tried" in found})
+
+
+def check_tallied(filters: Filters, *, group: bool, summary: bool, **more: bool) -> None:
+    """Refuse what a list of executions takes and groups of failures, or sums, do not; raises `UsageInvalid`.
+
+    more: options of the list besides the filters, and whether each was given.
+    """
+    flag = "--summary" if summary else "--group"
+    beyond = filters.given.keys() - set(SUMMARY_FILTERS if summary else GROUP_FILTERS)
+    other = {"group": group and summary, "trials": filters.tried, **more}
+    if left := sorted({*beyond, *(name for name, given in other.items() if given)}):
+        first = "group" if group and summary else left[0]
+        raise UsageInvalid(f"--{first} cannot be combined with {flag}.")
+
+
+def parse_age(text: str) -> timedelta:
+    """Read `90d`, `12h` or `2w` as a span of time; raise `UsageInvalid` for anything else."""
+    match = _AGO.fullmatch(text.strip())
+    if match is None:
+        raise UsageInvalid(f"Not a valid age: {text!r}.", hint="Write 12h, 90d or 2w.")
+    try:
+        return timedelta(**{_UNITS[match[2]]: float(match[1])})
+    except OverflowError:
+        return timedelta.max
+
+
+#: A grant's option → the vault's name for it.
+_GRANT_NAMES = {"memory": "memory_mb", "cpu": "cpu_s", "timeout": "timeout_s"}
+
+
+def read_grants(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the grants that were typed, and only those, under the vault's names for them; ignore other options.
+
+    `packages` and `calls` may hold several to a word, with commas; `none` alone grants none, `all` all packages, and
+    `default` the default. Raises `UsageInvalid` for an `own_grants` that is neither `yes` nor `no`.
+    """
+    grants: dict[str, Any] = {}
+    for option in GRANTS:
+        value = options.get(option.name)
+        if option.name in {"packages", "calls"}:
+            value = _names(value)
+        elif option.many:
+            value = list(value or ()) or None
+        elif option.name == "own_grants" and value is not None:
+            value = _yes_or_no(option, value)
+        if value is not None:
+            grants[_GRANT_NAMES.get(option.name, option.name)] = value
+    resets = {"packages": (["all"], ["default"]), "calls": (["default"],), "python": ("default",)}
+    return {name: None if value in resets.get(name, ()) else value for name, value in grants.items()}
+
+
+def _yes_or_no(option: Option, word: str) -> bool:
+    try:
+        return {"yes": True, "no": False}[word.strip().lower()]
+    except KeyError:
+        raise UsageInvalid(f"{option.long_flag} takes yes or no, not {word!r}.") from None
+
+
+def _names(words: Iterable[str] | None) -> list[str] | None:
+    """Split `a,b` and `c` into a, b, c; None where nothing was typed."""
+    if not words:
+        return None
+    names = [name.strip() for word in words for name in word.split(",") if name.strip()]
+    return [] if names == ["none"] else names
+
+
+def unknown(kind: str, word: str, known: Iterable[str]) -> UsageInvalid:
+    """Return the error for a flag or subcommand that does not exist: near matches, or all there are."""
+    known = list(known)
+    near = did_you_mean(word, known)
+    return UsageInvalid(
+        f"There is no {kind} {word!r}.{near}", hint="" if near else f"There are: {', '.join(known)}."
+    )
+
+
+#: Put after a question on patches, and after the patch that was chosen.
+ANSWER_PROMPT = "Number, or another value as JSON (empty: not known)"
+DECISION_PROMPT = "Keep it? [y]es, [n]o, [l]ater"
+
+
+def parse_decision(text: str) -> bool | None:
+    """Read the answer to `DECISION_PROMPT`: True for yes, False for no, None to decide later."""
+    return {"y": True, "n": False}.get(text.strip().lower()[:1])

@@ -1,0 +1,437 @@
+"""Reach of code: what it calls, and what that may change.
+
+Read off the code, before anything runs. It bounds nothing, which is the sandbox's part: it tells a person, and the
+loops that ask one, what to expect.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
+
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.pysource.nodes import bound_names, called_name, stored_names, unknown_names
+from healkit.errors import HealkitError, near_misses
+
+_OWN = "healkit"  # the log and the vault as a tool reads them
+
+
+def effects_of(
+    entry: VaultEntry, lookup: Callable[[str], VaultEntry], seen: frozenset[str] = frozenset()
+) -> str:
+    """Say why a tool does more than look, in words that follow its name; empty where nothing says so.
+
+    Side effects are declared, of the tool or of one that it calls; or it may write files, or calls what is outside of
+    the vault: a host function, another server, or by a name that its code makes.
+    """
+    if entry.flags.get("side_effects"):
+        return "has side effects"
+    if entry.grants.write:
+        return "may write files"
+    for called in called_by(entry.code) if entry.type == "python" else []:
+        if called is None or not called.startswith("vault."):
+            return "calls out of the vault" if called is None else f"calls mcp.{called}"
+        name = called.removeprefix("vault.")
+        if name in seen or name == entry.tool_name:
+            continue
+        try:
+            why = effects_of(lookup(name), lookup, seen | {entry.tool_name, name})
+        except HealkitError:  # the call will fail
+            continue
+        if why:
+            return f"calls {name}, which {why}"
+    return ""
+
+
+def called_by(code: str) -> list[str | None]:
+    """Return what code reaches through `mcp`, as `vault.fibonacci`; None for what cannot be read off it."""
+    if code.isascii() and "mcp" not in code:  # other letters may be read as these
+        return []
+    tree = _parsed(code)
+    if tree is None:
+        return [None]
+    return [one for one in _calls(tree) if one is None or not one.startswith(f"{_OWN}.")]
+
+
+def _calls(tree: ast.Module) -> list[str | None]:
+    found: list[str | None] = []
+    read: set[ast.Name] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+            name, server = node.value.value, node.value.attr
+            if isinstance(name, ast.Name) and name.id == "mcp":
+                read.add(name)
+                found.append(f"{server}.{node.attr}")
+    others = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "mcp" and n not in read]
+    return [*found, *([None] if others else [])]
+
+
+def declares_effects(
+    entry: VaultEntry, lookup: Callable[[str], VaultEntry], seen: frozenset[str] = frozenset()
+) -> bool:
+    """Return True if side effects are declared, of the tool or of one that it calls."""
+    if entry.flags.get("side_effects"):
+        return True
+    names = {
+        called.removeprefix("vault.")
+        for called in (called_by(entry.code) if entry.type == "python" else [])
+        if called is not None and called.startswith("vault.")
+    } - seen
+    for name in names:
+        try:
+            if declares_effects(lookup(name), lookup, seen | names):
+                return True
+        except HealkitError:  # the call will fail
+            continue
+    return False
+
+
+# How far a patch reaches beyond the code that it replaces.
+#
+# Read off the syntax tree: nothing is run. So whatever leads to a name that cannot be read off (`getattr`, a frame,
+# `mcp` or a module as a value, a text as code) counts as reach itself.
+
+
+#: Modules that reach nothing outside of a process: numbers, texts, dates, containers, types. Those that give other
+#: values each time (`random`, `time`, `uuid`) are not among them: no check sees what a patch does by chance or by date.
+_PURE = frozenset(
+    {
+        "__future__", "abc", "array", "ast", "base64", "binascii", "bisect", "calendar", "cmath", "collections",
+        "colorsys", "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools",
+        "graphlib", "hashlib", "heapq", "hmac", "html", "itertools", "json", "keyword", "math", "numbers", "operator",
+        "pprint", "re", "statistics", "string", "struct", "textwrap", "types", "typing", "unicodedata", "zoneinfo",
+    }
+)  # fmt: skip
+#: Libraries for data: what they calculate reaches nothing, their readers and writers do.
+_DATA = frozenset({"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn"})
+_SHORT = {
+    "np": "numpy", "pd": "pandas", "pl": "polars", "pa": "pyarrow", "plt": "matplotlib.pyplot", "dt": "datetime",
+}  # fmt: skip
+#: What pure modules and libraries for data lead to: modules under other names, parts that compile or load code.
+_INNER = (sys.stdlib_module_names - _PURE - {"code", "errno", "select", "signal", "site", "test", "time", "trace"}) | {
+    "_testing", "bltns", "compat", "core", "ctypeslib", "dataset", "distutils", "f2py", "feather", "flight", "fs",
+    "hdfs", "ipc", "lib", "npyio", "orc", "parquet", "testing",
+}  # fmt: skip
+#: Parts of pure modules that reach what a text names, or make code.
+_BY_NAME = frozenset(
+    {
+        "ast.main", "base64.main", "calendar.main", "functools.singledispatch", "functools.singledispatchmethod",
+        "operator.attrgetter", "operator.methodcaller", "string.Formatter", "types.CodeType", "types.FunctionType",
+        "types.LambdaType", "types.ModuleType", "typing.ForwardRef", "typing.get_type_hints",
+    }
+)  # fmt: skip
+#: Builtins that reach out of the code, or around what can be read off it; `hash` and `id` differ between processes.
+_BUILTINS = frozenset(
+    {
+        "breakpoint", "compile", "delattr", "eval", "exec", "exit", "getattr", "get_last_error", "globals", "hash",
+        "help", "id", "input", "locals", "memoryview", "open", "quit", "setattr", "vars",
+    }
+)  # fmt: skip
+#: Attributes that write files or run something, that read from outside, that run a text as code or lead to a frame, and
+#: that ask the clock or chance; of any object.
+_WRITES = re.compile(
+    r"(write|sink)_\w+|to_(clipboard|csv|excel|feather|gbq|hdf|html|json|latex|markdown|orc|parquet|pickle|sql|stata"
+    r"|string|xml)|to_?file|savetxt|savez?(_compressed)?|dump|unlink|rmdir|mkdir|symlink_to|hardlink_to|system|popen"
+    r"|spawn\w*|kill|fork|sendall|ExcelWriter|HDFStore"
+)
+_READS = re.compile(
+    r"(read|scan|fetch)_\w+|from_?file|fromregex|genfromtxt|loadtxt|loadmat|memmap|memory_map|load|open\w*|urlopen"
+    r"|urlretrieve|connect|ExcelFile|DataSource|OSFile|SQLContext|input_stream|output_stream"
+)
+_LEADS = re.compile(
+    r"eval|query|exec\w*|run_path|import_module|(f|gi|cr|ag|tb|func)_(frame|globals|builtins|locals|back|code|next)"
+    r"|now|today|utcnow|sample"
+)
+#: Writers that return a text where they are given no place to write to.
+_WITHOUT_PLACE = re.compile(r"to_(csv|html|json|latex|markdown|string|xml)")
+_PLACES = frozenset({"path_or_buf", "buf", "path_or_buffer", None})
+#: Modules that no path may lead to, from whatever object.
+_ANYWHERE = frozenset(
+    {
+        "asyncio", "bltns", "builtins", "codecs", "copyreg", "ctypes", "gc", "importlib", "inspect", "io", "marshal",
+        "multiprocessing", "os", "pickle", "posix", "runpy", "shutil", "socket", "subprocess", "sys", "threading",
+    }
+)  # fmt: skip
+_DUNDER = re.compile(r"__\w+__")
+_USUAL_DUNDERS = frozenset(
+    {
+        "__name__",
+        "__doc__",
+        "__init__",
+        "__len__",
+        "__iter__",
+        "__eq__",
+        "__hash__",
+        "__repr__",
+        "__post_init__",
+    }
+)
+#: Methods that take the name of another one.
+_TAKES_NAMES = frozenset({"agg", "aggregate", "apply", "transform"})
+#: With one of these in the old code, any text and any attribute may lead further.
+_DYNAMIC = frozenset(
+    {
+        "uses mcp itself",
+        "uses eval",
+        "uses exec",
+        "uses globals",
+        "uses locals",
+        "uses vars",
+        "uses __import__",
+    }
+)
+_SHOWN_CHARS = 40
+
+
+def added_reach(before: str, after: str) -> tuple[str, ...]:
+    """Return what the new code reaches for and the old one does not, in words, sorted; empty where that is nothing.
+
+    Calls through `mcp`, also where they are more; modules that can reach out of the process; builtins and attributes
+    that read, write or hide. A module whose name the old code used without importing it is nothing new.
+    """
+    try:
+        return tuple(sorted(_added(before, after)))
+    except RecursionError:
+        return ("cannot be read",)
+
+
+def _added(before: str, after: str) -> set[str]:
+    new_tree, old_tree = _parsed(after), _parsed(before)
+    if new_tree is None:
+        return {"cannot be read"}
+    if old_tree is None:  # a draft: what its text names was meant
+        words = set(re.findall(r"\w+", re.sub(r"#.*", "", before)))
+        new = _Reach(new_tree, {}, known=words).found
+        return {one for one in new if not set(re.findall(r"\w+", one.partition(" ")[2])) <= words}
+    meant = _meant(old_tree, new_tree)
+    old, new_reach = _Reach(old_tree, meant), _Reach(new_tree, {}, known=meant)
+    added = [one for one in new_reach.found if one not in old.found and not _was_misspelt(one, old.found)]
+    for one, count in new_reach.found.items():
+        if 0 < old.found[one] < count and _is_counted(one):
+            added.append(f"{one} at {count} places instead of {old.found[one]}")
+    if _DYNAMIC & old.found.keys() & new_reach.found.keys():
+        added += [f"names {_cut(word)}" for word in new_reach.words - old.words]
+    if old.files:
+        added += [f"opens {_cut(name)}" for name in new_reach.files if not near_misses(name, old.files)]
+    return set(added)
+
+
+def told_reach(reach: Sequence[str]) -> str:
+    """Return the line that stands above the diff of a patch with more reach; empty where there is none."""
+    return f"! Reaches further than the code it replaces: {', '.join(reach)}\n" if reach else ""
+
+
+def _parsed(code: str) -> ast.Module | None:
+    try:
+        return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _cut(word: str) -> str:
+    return ascii(word if len(word) <= _SHOWN_CHARS else f"{word[: _SHOWN_CHARS - 1]}…")
+
+
+def _is_counted(reached: str) -> bool:
+    """Return True for what does more where it stands at more places: it has an effect each time."""
+    return (
+        reached.startswith("calls mcp.")
+        or reached == "uses open to write"
+        or bool(_WRITES.fullmatch(reached.rpartition(".")[2]))
+    )
+
+
+def _was_misspelt(reached: str, old: Mapping[str, int]) -> bool:
+    """Return True for a function of a module where the old code had a name near to it that the module lacks."""
+    module, _, name = reached.removeprefix("uses ").partition(".")
+    loaded = sys.modules.get(module)
+    near = [] if loaded is None else near_misses(name, (one.rpartition(".")[2] for one in old))
+    return any(f"uses {module}.{one}" in old and not hasattr(loaded, one) for one in near)
+
+
+def _meant(old: ast.Module, new: ast.Module) -> dict[str, str]:
+    """Return what the new code imports under a name that the old one used without importing it, or misspelt."""
+    unknown = set(unknown_names(old))
+    imported = {one.name for node in ast.walk(old) if isinstance(node, ast.Import) for one in node.names}
+    misspelt = [one for one in imported if one.partition(".")[0] not in sys.stdlib_module_names | _DATA]
+    found: dict[str, str] = {}
+    for node in ast.walk(new):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name, top = alias.asname or alias.name.partition(".")[0], alias.name.partition(".")[0]
+                if name in unknown and (alias.name == _SHORT.get(name) or name == top):
+                    found[name] = alias.name if alias.asname else top
+                elif alias.asname is None and (wrong := near_misses(alias.name, misspelt)):
+                    found |= dict.fromkeys((*wrong, alias.name), alias.name)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for alias in node.names:
+                if alias.name in unknown and alias.asname in (None, alias.name):
+                    found[alias.name] = f"{node.module}.{alias.name}"
+    return found
+
+
+class _Reach:
+    """Reach of a code, in words, with how often each stands there.
+
+    words: its attributes and texts. files: the texts that it opens. known: names whose import is nothing new.
+    """
+
+    def __init__(self, tree: ast.Module, modules: Mapping[str, str], known: Container[str] = ()) -> None:
+        self.found: Counter[str] = Counter()
+        self.words: set[str] = set()
+        self.files: set[str] = set()
+        self._known = known
+        self._modules: dict[str, str] = {}
+        self._whole: set[str] = set()  # names of modules, and not of what is in them
+        self._returning: set[ast.Attribute] = set()  # writers that return a text
+        #: Names of modules that are names of something else too.
+        self._unsure = {*stored_names(tree), *(one.arg for one in ast.walk(tree) if isinstance(one, ast.arg))}
+        for node in ast.walk(tree):
+            self._import(node)
+        self._modules.update(modules)
+        self.found.update(f"calls mcp.{name}" if name else "uses mcp itself" for name in _calls(tree))
+        self._visit(tree, frozenset())
+
+    def _import(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                name, module = (alias.asname, alias.name) if alias.asname else (top, top)
+                self._name_module(name, module)
+                self._whole.add(name)
+                if name not in self._known:
+                    self._module(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            module = f"{'.' * node.level}{node.module or ''}"
+            for alias in node.names:
+                self._name_module(alias.asname or alias.name, f"{module}.{alias.name}")
+                if alias.name not in self._known:
+                    self._module(module)
+                    self._dotted(f"{module}.{alias.name}")
+
+    def _name_module(self, name: str, module: str) -> None:
+        if self._modules.setdefault(name, module) != module:
+            self._unsure.add(name)
+
+    def _module(self, module: str) -> None:
+        top = module.partition(".")[0]
+        if top not in _PURE:
+            self.found[f"imports {top}"] += 1
+        self._dotted(module)
+
+    def _dotted(self, path: str) -> None:
+        """Count what a path from a module reaches: `random._os.system`."""
+        top, *parts = path.split(".")
+        strange = any(
+            part in _INNER or part == "*" or (part.startswith("_") and part not in _USUAL_DUNDERS)
+            for part in parts
+        )
+        if parts and (strange or path in _BY_NAME):
+            self.found[f"uses {path}"] += 1
+        elif parts and top not in _PURE | _DATA:
+            self.found[f"uses {top}.{parts[0]}"] += 1
+
+    def _visit(self, node: ast.AST, local: frozenset[str]) -> None:
+        """Visit a node; local: the names around it that are no builtins, because a function binds them."""
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                outside = {
+                    name for part in ast.walk(node) if isinstance(part, ast.Global) for name in part.names
+                }
+                inner = local | (
+                    bound_names(node).keys() - bound_names(node, "comprehension").keys() - outside
+                )
+                body = node.body if isinstance(node.body, list) else [node.body]
+                for child in ast.iter_child_nodes(node):
+                    self._visit(child, inner if child in body else local)
+                return
+            case ast.ClassDef():
+                inner = local - bound_names(node).keys()
+                for child in ast.iter_child_nodes(node):
+                    self._visit(child, inner if child in node.body else local)
+                return
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                self._visit(node.generators[0].iter, local)
+                local |= {name for one in node.generators for name in stored_names(one.target)}
+            case ast.Attribute():
+                self._attribute(node)
+                while isinstance(node, ast.Attribute):
+                    node = node.value
+                if isinstance(node, ast.Name) and node.id in self._modules:
+                    return  # the module's own name is no use of it by itself
+                self._visit(node, local)
+                return
+            case ast.Name(id=name):
+                self._name(name, local)
+            case ast.MatchClass(kwd_attrs=names):
+                for name in names:
+                    self._part(name)
+            case ast.Call():
+                self._call(node, local)
+            case ast.Constant(value=str(text)):
+                self.words.add(text)
+                for name in _DUNDER.findall(text):
+                    if name not in _USUAL_DUNDERS:
+                        self.found[f"names {name}"] += 1
+        for child in ast.iter_child_nodes(node):
+            self._visit(child, local)
+
+    def _name(self, name: str, local: frozenset[str]) -> None:
+        if name in local or (name in self._modules and name not in self._whole):
+            return
+        if name in _BUILTINS or (_DUNDER.fullmatch(name) and name not in _USUAL_DUNDERS):
+            self.found[f"uses {name}"] += 1
+        elif name in self._whole and self._modules[name].partition(".")[0] not in _PURE | _DATA:
+            self.found[f"uses {self._modules[name]} itself"] += 1
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        parts = [node.attr]
+        owner = node.value
+        while isinstance(owner, ast.Attribute):
+            parts.append(owner.attr)
+            owner = owner.value
+        parts.reverse()
+        self.words.update(parts)
+        if isinstance(owner, ast.Name) and (module := self._modules.get(owner.id)) is not None:
+            self._dotted(".".join([module, *parts]))
+            pure = module.partition(".")[0] in _PURE and owner.id not in self._unsure
+            if pure and len(parts) == 1 and parts[0] not in ("now", "today", "utcnow"):
+                return  # json.load, math.exp
+        for part in parts[:-1] if node in self._returning else parts:
+            self._part(part)
+
+    def _part(self, name: str) -> None:
+        """Count an attribute of any object."""
+        if (
+            (_DUNDER.fullmatch(name) and name not in _USUAL_DUNDERS)
+            or name.lstrip("_") in _ANYWHERE
+            or _WRITES.fullmatch(name)
+            or _READS.fullmatch(name)
+            or _LEADS.fullmatch(name)
+        ):
+            self.found[f"uses .{name}"] += 1
+
+    def _call(self, node: ast.Call, local: frozenset[str]) -> None:
+        func = node.func
+        name = called_name(node)
+        keywords = {one.arg: one.value for one in node.keywords}
+        placed = bool(node.args) or bool(keywords.keys() & _PLACES)
+        if isinstance(func, ast.Attribute) and _WITHOUT_PLACE.fullmatch(name) and not placed:
+            self._returning.add(func)
+        if name == "open" or _READS.fullmatch(name):
+            texts = [one.value for one in node.args[:1] if isinstance(one, ast.Constant)]
+            self.files.update(text for text in texts if isinstance(text, str))
+        if name == "open" and name not in local:
+            at = 1 if isinstance(func, ast.Name) else 0
+            given = [*node.args[at : at + 1], *(keywords[one] for one in ("mode", None) if one in keywords)]
+            if any(not isinstance(one, ast.Constant) or set("wax+") & set(str(one.value)) for one in given):
+                self.found["uses open to write"] += 1
+        if name in _TAKES_NAMES or name == "getattr":
+            for part in (one for given in [*node.args, *keywords.values()] for one in ast.walk(given)):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    self._part(part.value)
+                elif name != "getattr" and isinstance(part, ast.JoinedStr | ast.BinOp) and part in node.args:
+                    self.found[f"uses .{name} with a name that it makes"] += 1

@@ -1,0 +1,373 @@
+"""Secrets and personal data, out of all that is shown.
+
+Every card, list and terminal text passes here: `text_of` and `html_of` clean the document that they write, the commands
+what else they print. A record is cleaned as data before a card is built of it, because a card cuts long texts, and half
+a secret matches no rule. What is hidden at one place of a record or a document is hidden at all others.
+
+Not cleaned: the code of a tool where it is edited or written to a file, and the value that a command was asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from healkit.config import Config
+from healkit.core.contracts.execution import CallRecord, ExecutionData
+from healkit.core.contracts.failure import Failure
+from healkit.core.crossing import values
+from healkit.core.crossing.codec import HIDDEN
+from healkit.core.rendering.document import (
+    Card,
+    Code,
+    Diff,
+    Document,
+    Facts,
+    Fold,
+    Items,
+    Line,
+    Only,
+    Section,
+    Span,
+    Step,
+    Steps,
+    Table,
+)
+from healkit.core.sanitizer.cleaner import cleaned_failure, cleaned_record, learn, secret_columns
+
+if TYPE_CHECKING:
+    from healkit.core.sanitizer.cleaner import Cleaner
+    from healkit.core.sanitizer.sanitizer import RecordCleaner, Sanitizer
+
+Whole = TypeVar("Whole")
+
+#: No size limit: what is shown is cut by those who draw it.
+_UNLIMITED = 1 << 62
+#: Longer arguments are cut before they are cleaned; no card shows as much.
+_ARGUMENTS_MAX_BYTES = 64_000
+#: Of a longer text that is shown while a tool runs, only the secrets of the arguments are hidden: it must not wait.
+_LIVE_MAX_CHARS = 100_000
+#: Fields of a document's parts that hold no words; part → the others.
+_NO_WORDS = frozenset({"look", "tone", "form", "terminal", "mark"})
+_WORDED: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in dataclasses.fields(kind) if field.name not in _NO_WORDS)
+    for kind in (Card, Code, Diff, Facts, Fold, Items, Line, Only, Section, Span, Step, Steps, Table)
+}
+#: How what stands for a hidden value begins.
+HIDDEN_MARK = "[REDACTED"
+
+
+def sanitizer() -> Sanitizer:
+    """Return the sanitiser for what is shown; its tables are read with the first card."""
+    from healkit.core.sanitizer.sanitizer import configured
+
+    return configured(_config(tuple([item for item in os.environ.items() if item[0].startswith("HEALKIT_")])))
+
+
+@functools.lru_cache(maxsize=4)
+def _config(environment: tuple[tuple[str, str], ...]) -> Config:
+    """Read the settings anew where the environment has changed."""
+    return Config.from_environment(dict(environment))
+
+
+def text(shown: str) -> str:
+    """Return a text as it may be shown."""
+    return str(sanitizer().text(shown).value)
+
+
+def data(value: object, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None = None) -> Any:
+    """Return JSON data as a command may print it, or a page may get it; raise `TypeError` for what is none.
+
+    exact: keys whose values stay as they are, such as `code`, which is read back. cleaner: instead of the
+    environment's.
+    """
+    kept: list[Any] = []
+
+    def aside(part: object) -> Any:
+        if isinstance(part, list | tuple):
+            return [aside(item) for item in part]
+        if not isinstance(part, Mapping):
+            if part is not None and not isinstance(part, str | int | float):
+                raise TypeError(f"{type(part).__name__} is no JSON.")
+            return part
+        found = {}
+        for key, item in part.items():
+            if key in exact or str(key).startswith("image/"):
+                kept.append(item)
+                item = {_PLACE: len(kept) - 1}  # noqa: PLW2901 - what takes its place
+            else:
+                item = aside(item)  # noqa: PLW2901 - as above
+            found[key] = item
+        return found
+
+    def back(part: object) -> Any:
+        if isinstance(part, list):
+            return [back(item) for item in part]
+        if isinstance(part, dict):
+            if part.keys() == {_PLACE}:
+                return kept[part[_PLACE]]
+            return {key: back(item) for key, item in part.items()}
+        return part
+
+    cleaned = (cleaner or sanitizer()).clean(aside(value), limit_bytes=_UNLIMITED).value
+    return back(cleaned) if kept else cleaned
+
+
+#: Key of what stands for a value that is set aside.
+_PLACE = "\x00kept"
+
+
+def document(shown: Document) -> Document:
+    """Return the document with all its words cleaned."""
+    final = sanitizer().of_record().texts(_words(shown))
+    if list(final) == list(final.values()):
+        return shown
+    rebuilt: Document = _rebuilt(shown, final)
+    return rebuilt
+
+
+def _words(shown: Document) -> dict[str, None]:
+    """Return the words of a document as keys, in its order."""
+    words: dict[str, None] = {}
+    left: list[object] = [shown]
+    while left:
+        part = left.pop()
+        if isinstance(part, str):
+            words[part] = None
+        elif isinstance(part, list | tuple):
+            left.extend(reversed(part))
+        elif type(part) in _WORDED:
+            for name in _WORDED[type(part)][::-1]:
+                left.append(getattr(part, name))  # noqa: PERF401 - a comprehension is a call more for each part
+    return words
+
+
+def _rebuilt(part: Any, told: Mapping[str, str]) -> Any:
+    if isinstance(part, str):
+        return told.get(part, part)
+    if isinstance(part, list | tuple):
+        return tuple([_rebuilt(item, told) for item in part])
+    if type(part) not in _WORDED:
+        return part
+    changed = {name: _rebuilt(getattr(part, name), told) for name in _WORDED[type(part)]}
+    return dataclasses.replace(part, **changed)
+
+
+@dataclasses.dataclass(frozen=True)
+class ShownExecution(ExecutionData):
+    """Execution as it may be shown, made by `execution` alone; `record` has learned what is hidden in it."""
+
+    record: RecordCleaner = dataclasses.field(kw_only=True, repr=False, compare=False)
+
+
+def execution(
+    found: ExecutionData, cleaner: RecordCleaner | None = None, *, in_list: bool = False
+) -> ShownExecution:
+    """Return an execution as a card may show it, with nothing cut.
+
+    cleaner: of the record that it belongs to, where more of it is shown beside. in_list: of a failure, only the message
+    is shown.
+    """
+    if isinstance(found, ShownExecution):
+        return found
+    shown: ShownExecution | None = getattr(found, "shown", None) if cleaner is None and not in_list else None
+    if shown is None:
+        shown = execution_texts(found, cleaner, in_list=in_list)
+    return (
+        shown if found.value is None else dataclasses.replace(shown, value=_value(found.value, shown.record))
+    )
+
+
+def execution_texts(
+    found: ExecutionData, cleaner: RecordCleaner | None = None, *, in_list: bool = False
+) -> ShownExecution:
+    """Return an execution as `execution` does, without its value and outputs, which may be large."""
+    raw = found.uncleaned
+    cleaner = sanitizer().of_record() if cleaner is None else cleaner
+    cleaned = dict(vars(raw))
+    cleaned |= {"arguments": arguments(raw.arguments, cleaner), "value": None, "outputs": []}
+    if raw.failure is not None:
+        cleaned["failure"] = _failure(raw.failure, cleaner, in_list=in_list)
+    if not in_list:
+        cleaned["last_output"] = _text(raw.last_output, cleaner)
+        cleaned["calls"] = [_call(call, cleaner) for call in raw.calls]
+        cleaned["decisions"] = [cleaned_record(decision, cleaner) for decision in raw.decisions]
+        cleaned["warnings"] = [_text(one, cleaner) for one in raw.warnings]
+        cleaned["conversions"] = [_text(one, cleaner) for one in raw.conversions]
+    if raw.result_summary:
+        cleaned["result_summary"] = _json(raw.result_summary, cleaner)
+    if cleaner.has_hidden:
+        for name in _TEXTS:
+            cleaned[name] = each_text(cleaned[name], functools.partial(_again, cleaner))
+    return ShownExecution(**cleaned, record=cleaner)
+
+
+_TEXTS = (
+    "arguments",
+    "failure",
+    "last_output",
+    "calls",
+    "decisions",
+    "warnings",
+    "conversions",
+    "result_summary",
+)
+
+
+def _value(value: Any, cleaner: RecordCleaner) -> Any:
+    """Return a value as it may be shown: a frame in which anything is hidden becomes a preview."""
+    if values.is_plain(value):
+        shown = cleaner.clean(value, limit_bytes=_ARGUMENTS_MAX_BYTES)
+        return shown.value if shown.hidden else value
+    preview, _ = values.readable(value, functools.partial(secret_columns, cleaner))
+    shown = cleaner.clean(preview, limit_bytes=_ARGUMENTS_MAX_BYTES)
+    hides = shown.hidden or HIDDEN in str(preview)
+    return values.recorded(shown.value) if hides else value
+
+
+def outputs(shown: Sequence[Mapping[str, Any]], cleaner: Cleaner | None = None) -> list[dict[str, Any]]:
+    """Return outputs of a cell as they may be shown: their texts cleaned, their images as they are."""
+    cleaned: list[dict[str, Any]] = data(list(shown), cleaner=cleaner)
+    return cleaned
+
+
+class LiveOutputs:
+    """Outputs of a tool that runs, without secrets, as they come; a secret that is printed in two parts is not found.
+
+    Personal data stays: it is the answer to whoever runs the tool.
+    """
+
+    def __init__(self, given: Mapping[str, Any], show: Callable[[dict[str, Any]], None]) -> None:
+        self._given, self._show = given, show
+        self._cleaner: RecordCleaner | None = None
+
+    def __call__(self, output: dict[str, Any]) -> None:
+        """Show one output; called with each, in order."""
+        if self._cleaner is None:
+            self._cleaner = sanitizer().of_record()
+            arguments(self._given, self._cleaner)
+        text = output.get("text")
+        if isinstance(text, str) and len(text) > _LIVE_MAX_CHARS:
+            self._show({**output, "text": self._cleaner.again(text)})
+            return
+        texts = {kind: one for kind, one in output.get("data", {}).items() if not kind.startswith("image/")}
+        hidden = self._cleaner.clean([text, texts, output.get("traceback")], limit_bytes=_UNLIMITED).hidden
+        secret = hidden.keys() - _personal_rules()
+        self._show(outputs([output], self._cleaner)[0] if secret else output)
+
+
+def has_secret(text: str) -> bool:
+    """Return whether something in a text would be hidden where it is shown."""
+    return bool(text) and bool(sanitizer().clean([text]).hidden)
+
+
+@functools.cache
+def _personal_rules() -> frozenset[str]:
+    from healkit.core.sanitizer.personal_data import PERSONAL_DATA, PhoneRules
+
+    return frozenset(rule.id for rule in (*PERSONAL_DATA, *PhoneRules("US").rules()))
+
+
+def failure(found: Failure, cleaner: RecordCleaner) -> Failure:
+    """Return a failure as it may be shown."""
+    cleaned: Failure = each_text(cleaned_failure(found, cleaner), cleaner.again)
+    return cleaned
+
+
+def report(found: Whole, cleaner: RecordCleaner | None = None) -> Whole:
+    """Return a report, or anything else that is made of dataclasses, structs, lists and JSON, with its texts cleaned.
+
+    Names, hashes and code stay as they are: code is read back, and shown cleaned by the document that shows it.
+    """
+    cleaner = sanitizer().of_record() if cleaner is None else cleaner
+
+    def clean(part: Any) -> Any:
+        if isinstance(part, str):
+            return _text(part, cleaner)
+        part = values.without_secret_frames(part, functools.partial(secret_columns, cleaner))
+        cleaned = cleaner.clean(part, limit_bytes=_ARGUMENTS_MAX_BYTES)
+        return cleaned.value if cleaned.hidden else part
+
+    cleaned = each_text(found, clean)
+    told: Whole = each_text(cleaned, cleaner.again) if cleaner.has_hidden else cleaned
+    return told
+
+
+def each_text(part: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a report or record with `change` applied to each text of it, and to each JSON object."""
+    if isinstance(part, str | dict):
+        return change(part) if part else part
+    if isinstance(part, list | tuple):
+        items = [each_text(item, change) for item in part]
+        if all(map(operator.is_, items, part)):
+            return part
+        return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
+    replace: Callable[..., Any] = dataclasses.replace
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        names = [field.name for field in dataclasses.fields(part) if field.init]
+    elif isinstance(part, msgspec.Struct):
+        names, replace = list(part.__struct_fields__), msgspec.structs.replace
+    else:
+        return part
+    held = {name: getattr(part, name) for name in names if name not in _AS_IT_IS}
+    changed = {name: each_text(value, change) for name, value in held.items()}
+    changed = {name: value for name, value in changed.items() if value is not held[name]}
+    return replace(part, **changed) if changed else part
+
+
+#: Fields that are no text of a tool or a user: names, hashes and ids, and code, which is read back.
+_AS_IT_IS = frozenset({
+    "advisor", "author", "before", "cell", "cell_id", "client", "code", "diff", "error_code", "ename", "filename",
+    "folder", "label", "link", "name", "node", "origin", "outcome", "path", "persona", "run_id", "server", "setup",
+    "source", "state", "step_id", "task_id", "tool", "tool_name", "trace_id", "verdict", "answered_from", "after_task",
+    "fingerprint",
+})  # fmt: skip
+
+
+def arguments(given: Mapping[str, Any], cleaner: RecordCleaner) -> dict[str, Any]:
+    """Return the arguments with what is hidden of each, each by itself: one that is too long costs no other."""
+    shown: dict[str, Any] = {}
+    for name, value in given.items():
+        cleaned = _value({name: value}, cleaner)
+        shown |= cleaned if isinstance(cleaned, dict) else {name: cleaned}
+    return shown
+
+
+def _again(cleaner: RecordCleaner, part: Any) -> Any:
+    if isinstance(part, dict) and not values.is_plain(part):
+        return {name: _again(cleaner, value) for name, value in part.items()}
+    return cleaner.again(part) if values.is_plain(part) else part
+
+
+def _call(call: CallRecord, cleaner: RecordCleaner) -> CallRecord:
+    arguments, summary = _json(call.arguments, cleaner), _json(call.result_summary, cleaner)
+    error = _text(call.error, cleaner)
+    return msgspec.structs.replace(call, arguments=arguments, result_summary=summary, error=error)
+
+
+def _json(written: str, cleaner: RecordCleaner) -> str:
+    """Return a text that may be JSON cleaned as data, whose keys tell what their values are."""
+    try:
+        decoded = msgspec.json.decode(written)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return _text(written, cleaner)
+    decoded = values.without_secret_frames(decoded, functools.partial(secret_columns, cleaner))
+    shown = cleaner.clean(decoded, limit_bytes=_UNLIMITED)
+    return msgspec.json.encode(shown.value).decode() if shown.hidden else written
+
+
+def _failure(failure: Failure, cleaner: RecordCleaner, *, in_list: bool) -> Failure:
+    if in_list:
+        failure = learn(failure, cleaner)
+        return msgspec.structs.replace(failure, evalue=_text(failure.evalue, cleaner))
+    return cleaned_failure(failure, cleaner)
+
+
+def _text(shown: str, cleaner: Cleaner) -> str:
+    return str(cleaner.clean(shown, limit_bytes=_UNLIMITED).value) if shown else shown

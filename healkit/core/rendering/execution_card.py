@@ -1,0 +1,712 @@
+"""Card of an execution.
+
+The message comes first: a person looks for the sentence, then for the own line, and only then for the stack. Frames of
+libraries are folded with their count, since they are seldom where the mistake is.
+
+An `Execution` read back from the log has no live variables. While the failed frame still exists, a notebook's card
+shows them (`Aside`), says what was hidden of them, and how often this has happened.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from healkit.config import ExplainLevel
+from healkit.core.contracts.execution import (
+    RUN_CODE,
+    CallRecord,
+    DecisionRecord,
+    ExecutionData,
+    Grants,
+    summarize,
+)
+from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.contracts.post_mortem import KeptFrame, Local
+from healkit.core.contracts.tools import place_label
+from healkit.core.crossing import values
+from healkit.core.rendering import cleaning, plain
+from healkit.core.rendering.cleaning import HIDDEN_MARK
+from healkit.core.rendering.document import (
+    Card,
+    Code,
+    Fact,
+    Facts,
+    Fold,
+    Line,
+    Only,
+    Part,
+    Section,
+    Span,
+    Table,
+    Tone,
+)
+from healkit.errors import TOOL_CODES
+from healkit.plain_text import untick
+
+if TYPE_CHECKING:
+    from healkit.parts.explain.catalogue import Explanation
+#: Face in which the reader can type the next step.
+Face = Literal["notebook", "terminal"]
+Frames = Sequence[tuple[KeptFrame, Sequence[Local]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Aside:
+    """Further facts at the moment of a failure.
+
+    locals: the variables of the innermost own frame, already cleaned. hidden: how many values were taken out of them.
+    history: how often it happened, as one sentence. tip: shown once, at the end. explained: the most that is explained,
+    if given. why and fix: better words than those of the failure catalogue, in their place. defined: names of the
+    notebook, which need no import. made: the line above that made the value, as a sentence.
+    """
+
+    locals: Sequence[Local] = ()
+    hidden: int = 0
+    history: str = ""
+    tip: str = ""
+    explained: ExplainLevel = "fix"
+    why: str = ""
+    fix: str = ""
+    defined: Collection[str] = ()
+    made: str = ""
+
+
+NO_ASIDE = Aside()
+
+
+def card(
+    execution: ExecutionData,
+    *,
+    frames: int | None = None,
+    face: Face = "notebook",
+    note: str = "",
+    aside: Aside = NO_ASIDE,
+) -> Card:
+    """Build the card of an execution that failed, succeeded or still runs.
+
+    frames: only that many of the innermost frames; None means all, with libraries' folded.
+    face: where the commands under "next" can be typed. note: one more line for the reader. aside: what was known at the
+    moment of the failure.
+    """
+    execution = cleaning.execution(execution)
+    if execution.failure is not None:
+        return _failure_card(execution, execution.failure, frames, face, note, aside)
+    shown: list[Part] = [*_notes(execution, note), *_details(execution)]
+    if execution.status == "RUNNING":
+        return Card(headline(execution), "…", "warn", parts=shown)
+    value = Only("html", Code(result_text(execution), 240))
+    title = f"{execution.label} returned a value"
+    return Card(title, "✓", "good", parts=[value, *shown], line=f"✓ {headline(execution)}")
+
+
+def success(execution: ExecutionData) -> Card:
+    """Build one line for a success whose value is shown elsewhere, with the calls it made folded under it."""
+    execution = getattr(execution, "shown", None) or cleaning.execution_texts(execution)
+    sign = Span(f"✓ {execution.label} ", "strong", "good")
+    record = record_line(execution)
+    line = Line((sign, Span(record, "quiet", plain=f"· {record}")), "wrapped", indent=0)
+    made = f"{plain.count(len(execution.calls), 'call')} made"
+    calls = [Fold(made, (Facts(list(_steps(execution))),))] if execution.calls else []
+    return Card(tone="good", parts=(Section((line, *calls)), *_notes(execution, "")))
+
+
+def _failure_card(
+    execution: ExecutionData, failure: Failure, frames: int | None, face: Face, note: str, aside: Aside
+) -> Card:
+    told = _told(execution, aside)
+    why, rest = _explained(failure, told), [*locals_of(aside), _frames(failure, frames), *_details(execution)]
+    steps = next_steps(execution, face)
+    if aside.tip:
+        rest.append(Line(Span(f"Tip: {aside.tip}", "quiet", plain=aside.tip), "tip", "tip"))
+    return Card(
+        _title(failure, told),
+        "✗",
+        "bad",
+        below=list(_below(execution, failure, aside, told)),
+        parts=[
+            *([Line(failure.hint, "note", "note")] if failure.hint else []),
+            *_notes(execution, note),
+            *_folded(why, told),
+            Fold("Values, frames and record" if aside.locals else "Frames and record", rest, "body"),
+            *([_next(steps)] if steps else []),
+        ],
+        line=f"✗ {headline(execution)}",
+    )
+
+
+_WHY_MAX_CHARS = 120
+#: Names and values in a sentence.
+_VALUES = re.compile(r"`|\d")
+
+
+def _folded(why: list[Part], told: Explanation | None) -> list[Part]:
+    """Fold what explains a failure, under the names of what is there; a part for terminals alone needs no fold."""
+    if told is None or all(isinstance(part, Only) and part.form == "text" for part in why):
+        return why
+    named = [
+        *(["why"] if told.why and not _is_short(told.why) else []),
+        *(["hint"] if told.hint else []),
+        *(["suggested fix"] if told.fix or told.code else []),
+    ]
+    title = ", ".join(named) or "more"
+    return [Fold(f"{title[:1].upper()}{title[1:]}", why, "body")]
+
+
+def title_of(execution: ExecutionData, explained: ExplainLevel) -> str:
+    """Say what failed in one sentence, in which the values that made it stand; empty for what did not fail."""
+    failure = execution.failure
+    return "" if failure is None else _title(failure, _told(execution, Aside(explained=explained)))
+
+
+def _title(failure: Failure, told: Explanation | None) -> str:
+    what = _with_values(failure, told)
+    return plain.one_line(f"{failure.ename}: {untick(what)}" if what else failure.summary, 400)
+
+
+def _is_short(why: str) -> bool:
+    """Return whether a reason that names values has room in the head."""
+    return len(why) <= _WHY_MAX_CHARS and "`" in why
+
+
+def _with_values(failure: Failure, told: Explanation | None) -> str:
+    """Return what happened, if it names values, and the exception's own message does not say it."""
+    what = "" if told is None else told.what
+    return what if _VALUES.search(what) and what.rstrip(".") not in failure.summary else ""
+
+
+def _below(
+    execution: ExecutionData, failure: Failure, aside: Aside, told: Explanation | None
+) -> Iterator[Part]:
+    """Say where it failed, and on which line, how it ended, and how often that has happened."""
+    where, own_line = place(execution), tool_line(execution)
+    label = Span(execution.label, "label", "bad", plain="at" if where else "")
+    line: list[str | Span] = [label, " ", where]
+    shown = [where, "  ", Span(own_line, "mark")] if own_line else line
+    more = [] if failure.code == "TOOL_EXCEPTION" else [ending(failure)]
+    more += [aside.history] if aside.history else []
+    quiet = [Span("  " + " · ".join(more), "quiet")] if more else []
+    yield Only("html", Line((*shown, *quiet)))
+    if told is not None and _is_short(told.why):
+        yield Only("html", Line(Span(told.why, "ticked"), "quiet"))
+    # A terminal has no fold, and no width for all of it in one line.
+    if where:
+        yield Only("text", Line(tuple(line)))
+    if own_line:
+        yield Only("text", Line(Span(own_line, "mark"), indent=6))
+    if failure.code != "TOOL_EXCEPTION":
+        yield Only("text", Line(ending(failure), "quiet"))
+    if aside.history:
+        yield Only("text", Line(aside.history, "quiet", "seen"))
+    if told is not None and told.what and told.what.rstrip(".") not in failure.summary:
+        yield Only("text", Line(Span(told.what, "ticked"), label="what"))
+
+
+def _told(execution: ExecutionData, aside: Aside) -> Explanation | None:
+    """Return the explanation, with better words where there are some, and without what the two limits do not allow."""
+    told = explanation(execution, aside.defined)
+    if told is None:
+        return None
+    if aside.why:
+        what = told.what.partition(" Did you mean")[0]
+        told = dataclasses.replace(told, what=what, why=aside.why, hint="", fix=aside.fix, code="")
+    elif aside.made and "`None`" in aside.made:  # what else gives `None` is not the cause
+        told = dataclasses.replace(told, why=aside.made, hint="", fix="", code="")
+    elif aside.made:
+        told = dataclasses.replace(told, why=f"{told.why} {aside.made}".strip())
+    return told.at(execution.explained).at(aside.explained)
+
+
+def _explained(failure: Failure, told: Explanation | None) -> list[Part]:
+    """Show why as text, the hint set apart, and the fix: behind a click on a page, so that one tries without first."""
+    if told is None:
+        return []
+    lines: list[Part] = []
+    if told.what and not _with_values(failure, told) and told.what.rstrip(".") not in failure.summary:
+        lines.append(Only("html", Line(Span(told.what, "ticked"))))
+    if told.why:
+        why = Line(Span(told.why, "ticked"), label="why")
+        lines.append(Only("text", why) if _is_short(told.why) else why)
+    if told.hint and told.hint != failure.hint:  # healkit's own hint is shown anyway
+        lines.append(Line((Span("Hint: ", "strong", plain=""), Span(told.hint, "ticked")), "hint", "hint"))
+    if told.fix:
+        lines.append(Line((Span("Fix: ", "strong", plain=""), Span(told.fix, "ticked")), label="fix"))
+    if told.code:
+        terminal = Facts([("code" if told.fix else "fix", told.code)])
+        lines += [Only("html", Code(told.code)), Only("text", terminal)]
+    for one in told.linked:
+        title = Span(f"{one.title}: ", "strong", plain="")
+        lines.append(Line((title, Span(one.in_one_line, "ticked")), label=one.title.lower()))
+    return lines
+
+
+def _frames(failure: Failure, innermost: int | None) -> Section:
+    """Show the stack, its neighbouring library frames folded, and the traceback as Python prints it."""
+    groups = grouped(failure.frames, innermost)
+    items: list[Part] = []
+    for group in groups if worth_listing(groups) else ():
+        if group.own:
+            line = group.frames[0].line.strip()
+            where = Span(f"{group.where}  ", "quiet", plain=group.where)
+            items.append(Line((where, Span(line, "code", plain=f"\n    {line}")), "frame", indent=4))
+        else:
+            stack = "\n".join(
+                f"{place_label(f.filename)}, line {f.lineno}, in {f.name}\n    {f.line.strip()}"
+                for f in group.frames
+            )
+            folded = Span(group.folded, plain=f"… {group.folded}")
+            items.append(Fold(folded, (Code(stack, 240),), "summary", indent=4))
+    if items:
+        items.insert(0, Only("text", Line("frames, the innermost last")))
+    if trace := failure.traceback.strip():
+        # A terminal shows it only without a stack to list; a single line of it repeats the message.
+        alone = not failure.frames and "\n" in trace
+        full = (Code(failure.traceback, 400, indent=4),)
+        items.append(Fold("Full traceback, as Python prints it", full, "body" if alone else "neither"))
+    return Section(items)
+
+
+def _details(execution: ExecutionData) -> list[Part]:
+    """Show its input, its output, its grants, its calls, and its place on record."""
+    rows: list[tuple[str, Fact]] = []
+    if has_arguments(execution):
+        given = plain.value_text(execution.arguments)
+        rows.append(("arguments", Span(given, "code", plain=plain.one_line(given, 500))))
+    if execution.failure is not None and execution.last_output.strip():
+        rows.append(("last output", Code(_tail(execution.last_output), 160)))
+    if granted := grant_lines(execution.grants):
+        rows.append(("grants", Span("\n".join(granted), "code")))
+    rows += _steps(execution)
+    record = Span(record_line(execution), "quiet")
+    return [Facts([*rows, ("record", record)]) if rows else Line(record, "bare", "record")]
+
+
+_CALL_TONES: dict[str, Tone] = {"✓": "good", "✗": "bad", "…": "warn"}
+
+
+def _steps(execution: ExecutionData) -> Iterator[tuple[str, Fact]]:
+    """List calls and decisions in order; a call that was answered from the record was not made, and took no time."""
+
+    def decided(after_task: str) -> Iterator[tuple[str, Fact]]:
+        for decision in execution.decisions:
+            if decision.after_task == after_task:
+                yield "decision", decision_line(decision)
+
+    yield from decided("")
+    for call in execution.calls:
+        mark, outcome = call_mark(call), call_outcome(call)
+        took = "from the record" if call.answered_from else plain.duration(call.duration_ms)
+        sign, name = Span(mark, "strong", _CALL_TONES[mark]), Span(f"{call.server}.{call.tool}", "code")
+        came = f"  {outcome}" if outcome.strip() else ""
+        yield "call", (f"{call.task_id} ", name, " ", sign, " ", Span(took, "quiet"), came)
+        yield from decided(call.task_id)
+
+
+def _next(steps: Sequence[str]) -> Section:
+    lines: list[Part] = []
+    for number, step in enumerate(steps):
+        what = Span(f"  {purpose(step)}", "quiet", plain="")
+        lines.append(Line((Span(step, "code", "info"), what), "command", "" if number else "next"))
+    return Section(lines, is_last=True)
+
+
+def _notes(execution: ExecutionData, note: str) -> list[Part]:
+    return [Line(text, "note", "note") for text in [*notes(execution), *([note] if note else [])]]
+
+
+#: Characters of the output's end that are shown; its last words say most.
+_OUTPUT_MAX_CHARS = 4000
+
+
+def _tail(output: str) -> str:
+    output = output.rstrip()
+    return output if len(output) <= _OUTPUT_MAX_CHARS else "…" + output[-_OUTPUT_MAX_CHARS:]
+
+
+# Sentences of the card, before text or HTML.
+
+
+def headline(execution: ExecutionData) -> str:
+    """Say in one sentence what happened to which tool."""
+    if execution.failure is not None:
+        return plain.one_line(f"{execution.label} failed: {execution.failure.summary}", 400)
+    if execution.status == "RUNNING":
+        return f"{execution.label} is running, started {plain.moment(execution.timestamp)}"
+    return f"{execution.label} returned {result_line(execution, 200)}"
+
+
+def place(execution: ExecutionData) -> str:
+    """Say where it failed: `line 4 of fibonacci v1, in fibonacci`, or "" where no frame is the tool's own."""
+    frame = execution.failure.tool_frame if execution.failure is not None else None
+    return "" if frame is None else frame.place
+
+
+def tool_line(execution: ExecutionData) -> str:
+    """Find the tool's own line that failed, or an empty text."""
+    frame = execution.failure.tool_frame if execution.failure is not None else None
+    return frame.line.strip() if frame is not None else ""
+
+
+def explanation(execution: ExecutionData, defined: Collection[str] = ()) -> Explanation | None:
+    """Explain the failure in plain words, all of it; None for what did not fail. defined: names that need no import."""
+    from healkit.parts.explain.fixes import explained  # its tables are read with the first failure
+
+    failure = execution.failure
+    if failure is None:
+        return None
+    told = explained(failure, place(execution), execution.code or "", defined)
+    if cleaning.has_secret(told.code):
+        told = dataclasses.replace(told, code="")  # run as it is shown, it would change the data
+    return told.of_cell() if execution.origin == "cell" else told
+
+
+def ending(failure: Failure) -> str:
+    """Say how it ended: `TOOL_TIMEOUT: the tool was still running when its time was up`."""
+    meaning = TOOL_CODES.get(failure.code)
+    return f"{failure.code}: {meaning}" if meaning else failure.code
+
+
+def record_line(execution: ExecutionData) -> str:
+    """Say where it is on record and how it was run: `log row 4 · isolation namespaces · 34 ms · …`."""
+    if execution.origin == "cell":
+        return f"an ordinary cell: not recorded · {plain.moment(execution.timestamp)}"
+    row = f"log row {execution.log_id}" if execution.log_id is not None else "not in the log yet"
+    refused = execution.refused
+    tier = "no worker was started" if refused else "isolation not recorded"
+    tier = f"isolation {execution.isolation}" if execution.isolation else tier
+    part = [f"run {execution.run_id}"] if execution.run_id else []
+    part += [f"asked for by {plain.one_line(execution.client)}"] if execution.client else []
+    took, when = plain.duration(execution.duration_ms), plain.moment(execution.timestamp)
+    return " · ".join([row, *part, tier, took, when])
+
+
+def has_arguments(execution: ExecutionData) -> bool:
+    """Return whether the arguments are worth a line: a failed tool's always are, a cell has none."""
+    return bool(execution.arguments) or (execution.failure is not None and execution.origin != "cell")
+
+
+def notes(execution: ExecutionData) -> Iterator[str]:
+    """List what else the reader should know: healkit's warnings first, then what JSON could not hold."""
+    yield from execution.warnings
+    for conversion in execution.conversions:
+        yield f"shown in another form than it had: {conversion}"
+
+
+# The value.
+
+#: Beginnings of a result that is a frame or an array, as the log keeps it.
+_FRAMES = ('{"type":', '{"shape":')
+
+
+def result_text(execution: ExecutionData) -> str:
+    """Write the value where it is at hand, else the log's summary of it; a frame as a table."""
+    if (frame := recorded_frame(execution)) is not None:
+        return _frame_text(frame)
+    value, summary = execution.value, execution.result_summary
+    if value is None and summary is not None:
+        return summary
+    return summarize(repr(value)) if values.is_tabular(value) else plain.value_text(value)
+
+
+def recorded_frame(execution: ExecutionData) -> values.Preview | None:
+    """Return the frame or array that the log has as the value; None where it is at hand, or another one."""
+    return _frame_in(execution.result_summary or "") if execution.value is None else None
+
+
+def _frame_in(summary: str) -> values.Preview | None:
+    if summary.startswith(_FRAMES):
+        with suppress(msgspec.MsgspecError):  # a summary that was cut
+            return values.recorded_frame(msgspec.json.decode(summary))
+    return None
+
+
+def _frame_text(frame: values.Preview) -> str:
+    shown = frame.shown
+    rows = [row if isinstance(row, list) else [row] for row in shown["first"]]
+    names = shown.get("columns") or [""] * max(map(len, rows), default=0)
+    if not names or any(len(row) != len(names) for row in rows):
+        return repr(frame)
+    more = ["…"] if shown["shape"] and len(rows) < shown["shape"][0] else []
+    table = plain.text_table(names, [[str(cell) for cell in row] for row in rows])
+    return "\n".join([repr(frame), *table.splitlines()[0 if any(names) else 1 :], *more])
+
+
+def result_line(execution: ExecutionData, limit: int) -> str:
+    """Write the value in one line; of a frame or an array its class and shape."""
+    value = execution.value
+    if values.is_tabular(value) and value.shape:
+        return f"{type(value).__name__} {shape_text(value.shape)}"
+    frame = recorded_frame(execution)
+    return plain.one_line(result_text(execution) if frame is None else repr(frame), limit)
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """Write a shape: `1,000 × 3`."""
+    return " × ".join(f"{size:,}" for size in shape)
+
+
+# The stack.
+
+
+@dataclass(frozen=True)
+class FrameGroup:
+    """Neighbouring frames shown as one item: the tool's own (`repeats` times), or folded foreign ones."""
+
+    frames: tuple[Frame, ...]
+    own: bool
+    repeats: int = 1
+
+    @property
+    def where(self) -> str:
+        """Place such as `fibonacci v1, line 3, in fibonacci`."""
+        frame = self.frames[0]
+        times = f"  (× {self.repeats})" if self.repeats > 1 else ""
+        return f"{place_label(frame.filename)}, line {frame.lineno}, in {frame.name}{times}"
+
+    @property
+    def folded(self) -> str:
+        """Summary such as `4 library frames folded: json/decoder.py, json/__init__.py`."""
+        files: dict[str, None] = {}
+        for frame in self.frames:
+            files["/".join(PurePosixPath(frame.filename).parts[-2:])] = None
+        named = ", ".join(list(files)[:3]) + (", …" if len(files) > 3 else "")
+        return f"{plain.count(len(self.frames), 'library frame')} folded: {named}"
+
+
+def grouped(frames: Sequence[Frame], innermost: int | None = None) -> list[FrameGroup]:
+    """Group frames, outermost first: a recursion is one item with its depth, neighbours from libraries another.
+
+    With `innermost`, only that many frames at the failing end.
+    """
+    chosen = list(frames) if innermost is None else list(frames)[max(len(frames) - innermost, 0) :]
+    groups: list[FrameGroup] = []
+    for frame in chosen:
+        last = groups[-1] if groups else None
+        if last is not None and not last.own and not frame.in_tool:
+            groups[-1] = FrameGroup((*last.frames, frame), own=False)
+        elif last is not None and last.own and last.frames[0] == frame:
+            groups[-1] = FrameGroup(last.frames, own=True, repeats=last.repeats + 1)
+        else:
+            groups.append(FrameGroup((frame,), own=frame.in_tool))
+    return groups
+
+
+def worth_listing(groups: Sequence[FrameGroup]) -> bool:
+    """Return whether the frames say more than the headline, which has the tool's failing line already."""
+    return len(groups) > 1 or any(not group.own for group in groups)
+
+
+# Grants, calls and decisions.
+
+
+def grant_lines(grants: Grants) -> list[str]:
+    """Write one grant a line, `read /data`; empty where nothing is granted beyond the default."""
+    lines = [f"{verb} {path}" for verb in ("read", "write") for path in getattr(grants, verb)]
+    limits = (
+        ("memory", "memory_mb", "MiB"),
+        ("processor time", "cpu_s", "s"),
+        ("wall time", "timeout_s", "s"),
+    )
+    lines += [
+        f"{name} {value:g} {unit}"
+        for name, field, unit in limits
+        if (value := getattr(grants, field)) is not None
+    ]
+    if grants.packages is not None:
+        named = f"{', '.join(grants.packages)} and what they need" if grants.packages else "none"
+        lines.append(f"packages {named}, besides the worker's own")
+    if grants.calls is not None:
+        lines.append(f"calls {', '.join(grants.calls) or 'none'}")
+    if grants.python is not None:
+        lines.append(f"python {grants.python}")
+    if grants.own_grants:
+        lines.append("own grants: keeps all of this when another tool calls it")
+    return lines
+
+
+def call_mark(call: CallRecord) -> str:
+    """Mark a call: `✓` answered, `✗` failed, `…` no answer yet."""
+    return "…" if call.success is None else "✓" if call.success else "✗"
+
+
+def call_outcome(call: CallRecord) -> str:
+    """Say what came back, on one line."""
+    if call.success is None:
+        return "no answer when the run ended"
+    if not call.success:
+        return plain.one_line(f"{call.error_code}: {call.error}", 160)
+    frame = _frame_in(call.result_summary)
+    return plain.one_line(call.result_summary if frame is None else repr(frame), 160)
+
+
+def decision_line(decision: DecisionRecord) -> str:
+    """Say which way the tool went: `size: large, because n > 3`."""
+    because = f", because {decision.condition}" if decision.condition else ""
+    return plain.one_line(f"{decision.node}: {decision.outcome}{because}", 300)
+
+
+# The next steps.
+
+#: Beginning of a command → its purpose.
+_PURPOSES = {
+    "%healkit keep": "make it a tool",
+    "%vault show": "fix it",
+    "%vault list": "see what there is",
+    "%trace_last_error": "see it again",
+    "%post_mortem": "inspect it",
+    "%heal": "look for a fix",
+    "%debug": "inspect it (q leaves)",
+    "%run_tool": "run it again",
+    "hk.rerun": "run it again, as it was",
+}
+#: Longest command that is offered for copying, in characters.
+_COMMAND_MAX_CHARS = 1000
+#: The log keeps arguments that were too long as cut text under this name; they cannot be passed again.
+_CUT_ARGUMENTS = "…"
+#: A call of a tool that is not there: its code cannot be shown, and calling it again is no use.
+_NO_SUCH_TOOL = frozenset({"TOOL_NOT_FOUND", "TOOL_REMOVED", "PERSONA_NOT_FOUND"})
+
+
+def next_steps(execution: ExecutionData, face: Face) -> list[str]:
+    """List commands to copy: look at the code, run it again with the same arguments, find the record."""
+    name, persona = execution.tool_name, execution.persona
+    flag = "" if persona == "default" else f" --persona {persona}"
+    if execution.origin == "cell":
+        return ["%heal", "%debug", "%healkit keep NAME"]
+    if name == RUN_CODE and execution.revision is None:
+        return []
+    if execution.failure is not None and execution.failure.code in _NO_SUCH_TOOL:
+        return ["healkit vault list" if face == "terminal" else "%vault list"]
+    if face == "terminal":
+        steps = [f"healkit vault show {name}{flag}", f"healkit vault patch {name} FILE{flag}"]
+        if values.is_plain(execution.arguments):  # what a command line can say
+            given = {key: "…" if is_hidden(value) else value for key, value in execution.arguments.items()}
+            payload = shlex.quote(json.dumps(given, ensure_ascii=False))
+            steps.append(f"healkit run {name}{flag}" + (f" --args {payload}" if given else ""))
+    else:
+        steps = [f"%vault show {name}{flag} --edit"]
+        if execution.failure is not None:
+            steps += [f"%trace_last_error {name}{flag}", f"%post_mortem {name}{flag}"]
+        if values.is_plain(execution.arguments):
+            steps.append(f"%run_tool {name}{flag}{_notebook_arguments(execution.arguments)}")
+            hidden = any(map(is_hidden, execution.arguments.values()))
+            if hidden and execution.log_id is not None and _CUT_ARGUMENTS not in execution.arguments:
+                steps[-1:] = [f"hk.rerun({execution.log_id})", steps[-1]]
+    if _CUT_ARGUMENTS in execution.arguments:
+        steps.pop()
+    return [step for step in steps if len(step) <= _COMMAND_MAX_CHARS]
+
+
+def _notebook_arguments(arguments: dict[str, Any]) -> str:
+    """Write ` n=10 name='Ada'`, or ` --args '{…}'` where a name could not stand before an equals sign.
+
+    What is hidden is `password=…`: the log still holds it, and `hk.rerun` takes it from there.
+    """
+    if all(key.isidentifier() for key in arguments):
+        return "".join(
+            f" {key}={'…' if is_hidden(value) else repr(value)}" for key, value in arguments.items()
+        )
+    given = {key: "…" if is_hidden(value) else value for key, value in arguments.items()}
+    return f" --args {json.dumps(given, ensure_ascii=False)}"
+
+
+def is_hidden(value: object) -> bool:
+    """Return whether an argument, or a part of it, was hidden before it is shown."""
+    return HIDDEN_MARK in repr(value)
+
+
+def purpose(command: str) -> str:
+    """Say what a next step is for: `run it again`."""
+    return next((what for begin, what in _PURPOSES.items() if command.startswith(begin)), "")
+
+
+# Variables and history at the moment of a failure.
+
+#: Number of locals that a terminal shows; it counts the rest.
+_TEXT_MAX = 12
+_TYPE_MAX_CHARS, _REPR_MAX_CHARS = 120, 200
+
+
+def history_line(count: int, first_seen: datetime, resolved_by: str) -> str:
+    """Say how often it happened: `7th time since Tue 17 Nov 2026; last resolved by f v2`; "" for the first time.
+
+    resolved_by: the label of the revision that resolved it last; empty where none has.
+    """
+    if count < 2:
+        return ""
+    day = first_seen.astimezone()
+    since = (
+        "today"
+        if day.date() == datetime.now().astimezone().date()
+        else f"since {day:%a} {day.day} {day:%b %Y}"
+    )
+    return f"{_ordinal(count)} time {since}; " + (
+        f"last resolved by {resolved_by}" if resolved_by else "not fixed yet"
+    )
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"
+
+
+def locals_of(aside: Aside) -> list[Part]:
+    """Build the table of the locals, and what was hidden of them; empty where there are none."""
+    if not aside.locals:
+        return []
+    rows = [row_of(one, 60, 160) for one in aside.locals]
+    more = len(rows) - _TEXT_MAX
+    parts: list[Part] = [
+        Only("text", Table(("locals", "type", "value"), rows[:_TEXT_MAX], indent=2)),
+        Only("html", Table(("local", "type", "value"), rows, narrow_first=True)),
+    ]
+    if more > 0:
+        parts.append(Only("text", Line(f"… {plain.count(more, 'more variable')}")))
+    if aside.hidden:
+        looked = "they looked like secrets" if aside.hidden > 1 else "it looked like a secret"
+        parts.append(Line(f"{plain.count(aside.hidden, 'value')} hidden: {looked}", "warn"))
+    return [Section(parts)]
+
+
+def locals_card(frames: Frames) -> Card:
+    """Build the card of the frames and their locals; the innermost frame is open, the ones around it are folded."""
+    title = (
+        "Locals, as the worker still holds them"
+        if frames
+        else "There are no frames of the tool's own to show locals of."
+    )
+    folds = [
+        _kept_frame(frame, found, is_open=index == len(frames) - 1)
+        for index, (frame, found) in enumerate(frames)
+    ]
+    return Card(parts=(Section((Span(title, "strong"), *folds)),))
+
+
+def _kept_frame(frame: KeptFrame, found: Sequence[Local], *, is_open: bool) -> Fold:
+    """Build one frame: `#1  fibonacci v1, line 3, in fibonacci`; `eval(…, frame=1)` takes that number."""
+    rows = [row_of(one, _TYPE_MAX_CHARS, _REPR_MAX_CHARS) for one in found]
+    table: Part = Table(("name", "type", "value"), rows, indent=6)
+    if not rows:
+        table = Line(Span("no locals", "quiet"), "bare", indent=6)
+    where = f"#{frame.number}  {place_label(frame.filename)}, line {frame.lineno}, in {frame.name}"
+    return Fold(where, (Code(frame.line, indent=6), table), terminal="both", is_open=is_open)
+
+
+def row_of(one: Local, type_chars: int, value_chars: int) -> tuple[Span, Span, Span]:
+    """Build a row of one variable: its name, its type with its shape, and the beginning of its text."""
+    shape = "" if one.shape is None else f" {tuple(one.shape)}"
+    return (
+        Span(plain.one_line(one.name, 40), "code"),
+        Span(plain.one_line(f"{one.type}{shape}", type_chars), "quiet"),
+        Span(plain.one_line(one.repr, value_chars), "code"),
+    )

@@ -1,0 +1,506 @@
+"""Execution as its caller gets it, and reads it off the log."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Container, Iterable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from healkit.core.contracts.execution import (
+    NOT_KEPT_OBJECT,
+    TRIED_ORIGINS,
+    CallRecord,
+    DecisionRecord,
+    ExecutionData,
+    Finished,
+    Grants,
+    HostIdentity,
+    Raw,
+    Started,
+    Step,
+    is_alive,
+    utc_now,
+)
+from healkit.core.contracts.failure import Failure, fingerprint
+from healkit.core.contracts.tools import revision_label
+from healkit.core.crossing import values
+from healkit.core.rendering import cleaning, execution_card
+from healkit.core.runtime.events import CallEvent, events_of
+from healkit.errors import (
+    TOOL_CODES,
+    ArgumentsInvalid,
+    PostMortemError,
+    UsageInvalid,
+    ViewChanged,
+    ViewError,
+    ViewGone,
+)
+from healkit.parts.views import views
+
+if TYPE_CHECKING:
+    from IPython.lib.pretty import RepresentationPrinter
+
+    from healkit.core.rendering.document import Card
+    from healkit.core.runtime.post_mortem import PostMortem
+    from healkit.core.store.log_reader import Log
+    from healkit.core.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
+    from healkit.parts.explain.catalogue import Explanation
+
+
+#: Call that lists trials and searches too.
+_ALL_OF_THEM = "hk.executions(tried=True)"
+
+
+class _Cleaned:
+    """Field of an execution that is read cleaned, whoever reads it; what was recorded is in a box beside."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, execution: Execution | None, owner: object = None) -> Any:
+        if execution is None:
+            return self
+        return execution._shown_outputs if self._name == "outputs" else getattr(execution.shown, self._name)
+
+    def __set__(self, execution: Execution, value: object) -> None:  # by the dataclass's own __init__
+        execution.__dict__.setdefault("_recorded", Raw({})).uncleaned[self._name] = value
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Execution(ExecutionData):
+    """Outcome of one tool call: a value or a failure, and where it is on record.
+
+    It is made of how it began and how it ended (`of`), for its caller as well as from the log. All its texts (the
+    failure, arguments, outputs, calls, notes) are cleaned of secrets when they are first read, so that whatever prints
+    them prints them clean; `uncleaned` has them as they were recorded. `value` is the tool's own.
+
+    `explain`, `post_mortem` and `to_notebook` look into a failure; `to_text` and `to_html` show it as a card.
+    """
+
+    @classmethod
+    def of(cls, started: Started, finished: Finished | None, **more: Any) -> Execution:
+        """Return the execution that began and ended so; more: what the two records do not hold, by field."""
+        known: dict[str, Any] = {"status": "RUNNING"}
+        if finished is not None:
+            known = {
+                "status": finished.status,
+                "failure": finished.failure,
+                "result_summary": finished.result_summary,
+                "duration_ms": finished.duration_ms,
+                "last_output": finished.last_output,
+            }
+        return cls(
+            tool_name=started.tool_name,
+            persona=started.persona,
+            trace_id=started.trace_id,
+            timestamp=started.timestamp,
+            isolation=started.isolation,
+            revision=started.revision,
+            origin=started.origin,
+            grants=started.grants,
+            run_id=started.run_id,
+            client=started.client,
+            **(known | more),
+        )
+
+    @property
+    def uncleaned(self) -> ExecutionData:
+        """Execution with the texts as they were recorded: for what runs, compares or stores it, never to be shown."""
+        return ExecutionData(**self._fields())
+
+    @functools.cached_property
+    def shown(self) -> cleaning.ShownExecution:
+        """Execution as it may be shown, without its value and outputs; `cleaning.execution` adds the value."""
+        return cleaning.execution_texts(self.uncleaned)
+
+    @functools.cached_property
+    def _shown_outputs(self) -> list[dict[str, Any]]:
+        return cleaning.outputs(self.uncleaned.outputs, self.shown.record)
+
+    def but(self, **changes: Any) -> Execution:
+        """Return it with other values of these fields; `dataclasses.replace` would take what is shown."""
+        return Execution(**self._fields() | changes)
+
+    def _fields(self) -> dict[str, Any]:
+        recorded: dict[str, Any] = self.__dict__["_recorded"].uncleaned
+        rest = {field.name: self.__dict__[field.name] for field in _FIELDS if field.name not in recorded}
+        return recorded | rest
+
+    @property
+    def events(self) -> list[CallEvent]:
+        """Beginning and end of each call, in the order of their times; as `on_call` was told, read from the record."""
+        return events_of(self.calls)
+
+    def post_mortem(self) -> PostMortem:
+        """Return the failed run's worker, to be asked for frames, locals and expressions, while it is kept.
+
+        In the process that ran the tool only. Raises `PostMortemGone` with the reason when there is none to ask, and
+        `PostMortemError` when the run did not fail.
+        """
+        from healkit.core.runtime.post_mortem import PostMortem
+
+        if self.failure is None:
+            raise PostMortemError(f"{self.label} did not fail: there is nothing to look into.")
+        return PostMortem(self.trace_id, self.label)
+
+    def explain(self) -> Explanation | None:
+        """Explain the failure in plain words: what happened, where, why, a hint, a fix; None where there is no failure.
+
+        As far as the configuration allows (`explain`).
+        """
+        explanation = execution_card.explanation(self)
+        return (
+            None
+            if explanation is None
+            else cleaning.report(explanation.at(self.explained), self.shown.record)
+        )
+
+    def to_notebook(
+        self, path: str | Path, *, replay: Execution | None = None, overwrite: bool = False
+    ) -> Path:
+        """Write the failure as a notebook that runs without healkit, secrets hidden; returns the file.
+
+        replay: a later execution with the same arguments that passed, to be shown below (`Healkit.replay_of`). Raises
+        `UsageInvalid` for what did not fail, has no code at hand, or cannot be written there.
+        """
+        from healkit.parts.explain.failure_export import write_notebook
+
+        return write_notebook(self, path, replay, overwrite=overwrite)
+
+    def to_markdown(self) -> str:
+        """Write the failure as a bug report in Markdown, secrets hidden."""
+        from healkit.parts.explain.failure_export import markdown_of
+
+        return markdown_of(self)
+
+    def to_text(self) -> str:
+        """Write the card as plain text, for a terminal or a log."""
+        from healkit.core.rendering import execution_card
+        from healkit.core.rendering.to_text import text_of  # late: most executions are never shown
+
+        return text_of(execution_card.card(self))
+
+    def to_html(self) -> str:
+        """Write the card as static HTML that reads in an untrusted notebook too."""
+        from healkit.core.rendering import execution_card
+        from healkit.core.rendering.to_html import html_of
+
+        return html_of(execution_card.card(self))
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """Return what Jupyter shows; called by IPython's display formatter."""
+        return {"text/plain": self.to_text(), "text/html": self.to_html()}
+
+    def __repr__(self) -> str:
+        shown = cleaning.execution(self)
+        told = ((field.name, getattr(shown, field.name)) for field in _FIELDS if field.repr)
+        return f"Execution({', '.join(f'{name}={values.as_text(value)}' for name, value in told)})"
+
+
+_FIELDS = dataclasses.fields(Execution)
+for _name in (
+    "arguments", "calls", "conversions", "decisions", "failure", "last_output", "outputs", "result_summary", "warnings"
+):  # fmt: skip
+    setattr(Execution, _name, _Cleaned(_name))
+
+
+class Executions(list[Execution]):
+    """Page of the log as a list; `left_out` counts the trials and searches that it does not show."""
+
+    def __init__(self, executions: Iterable[Execution] = (), left_out: int = 0) -> None:
+        super().__init__(executions)
+        self.left_out = left_out
+
+    def to_text(self) -> str:
+        """Write a table, and what is left out."""
+        from healkit.core.rendering.to_text import text_of
+
+        return text_of(self._card())
+
+    def to_html(self) -> str:
+        """Write the same as a card."""
+        from healkit.core.rendering.to_html import html_of
+
+        return html_of(self._card())
+
+    def _card(self) -> Card:
+        from healkit.core.rendering import listings
+
+        return listings.executions(self, left_out=self.left_out, ask=_ALL_OF_THEM)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return self.to_html()
+
+    def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
+        """Print it as a whole; IPython in a terminal would print a list item by item."""
+        printer.text(self.to_text())
+
+
+# Rows of the log as executions, records, steps and arguments.
+
+
+def execution_of(
+    row: ExecutionLog, calls: list[ExecutionCall], decisions: list[ExecutionDecision] | None = None
+) -> Execution:
+    """Return a row of the log as an `Execution`; its value is gone, its summary is not."""
+    return Execution.of(
+        started_of(row),
+        ending_of(row),
+        arguments=_arguments(row.arguments),
+        log_id=row.id,
+        duration_ms=row.duration_ms,
+        calls=[call_of(call) for call in calls],
+        decisions=[_decision(decision) for decision in decisions or ()],
+    )
+
+
+def started_of(row: ExecutionLog) -> Started:
+    """Return the record with which that row began."""
+    arguments = row.arguments
+    return Started(
+        trace_id=row.trace_id,
+        timestamp=row.timestamp,
+        tool_name=row.tool_name,
+        persona=row.persona,
+        arguments=arguments if isinstance(arguments, str) else json.dumps(arguments),
+        origin=row.origin,
+        host=_host(row.host) or HostIdentity("", "", 0, 0),
+        deadline=row.deadline or row.timestamp,
+        parent_trace_id=row.parent_trace_id,
+        revision=row.revision,
+        code_hash=row.code_hash,
+        isolation=row.isolation,
+        grants=_grants(row.grants),
+        run_id=row.run_id,
+        client=row.client,
+    )
+
+
+def nested_grants(row: ExecutionLog | None) -> Grants | None:
+    """Return the grants that a nested execution ran with, which its repetition must not exceed; None for another."""
+    return None if row is None or row.parent_trace_id is None else _grants(row.grants)
+
+
+def steps_of(log: Log, trace_id: str) -> list[Step]:
+    """List what that execution did between its beginning and its end, as far as the log knows."""
+    calls: list[Step] = [call_of(call) for call in log.calls(trace_id)]
+    return [*calls, *(_decision(decision) for decision in log.decisions(trace_id))]
+
+
+def calls_cut_short(steps: Iterable[Step]) -> list[Step]:
+    """Return the calls among them that have no ending, with the one that their host's death is."""
+    return [
+        msgspec.structs.replace(
+            step, success=False, error_code="HOST_DIED", error="its host died before it had an answer"
+        )
+        for step in steps
+        if isinstance(step, CallRecord) and step.success is None
+    ]
+
+
+def _arguments(stored: object) -> dict[str, Any]:
+    if isinstance(stored, str):  # arguments that were too long to be kept whole are kept as cut text
+        return {"…": stored}
+    if not isinstance(stored, dict):
+        return {}
+    try:
+        return dict(values.restore(stored))
+    except values.BadValue:  # what hides secrets may have changed a part of it
+        return stored
+
+
+def _grants(stored: object) -> Grants:
+    """Return them as they were; none where another program or another version wrote the row."""
+    try:
+        return msgspec.convert(stored or {}, Grants)
+    except msgspec.ValidationError:
+        return Grants()
+
+
+def _host(stored: object) -> HostIdentity | None:
+    """Return who ran it; None where another program wrote the row."""
+    try:
+        return msgspec.convert(stored, HostIdentity)
+    except msgspec.ValidationError:
+        return None
+
+
+def _failure(row: ExecutionLog) -> Failure | None:
+    """Return the failure as it was; rebuilt from the contract's own columns where another program wrote the row."""
+    if row.status != "FAILURE":
+        return None
+    try:
+        return msgspec.convert(row.failure, Failure)
+    except msgspec.ValidationError:
+        return Failure(
+            row.error_code or "TOOL_EXCEPTION",
+            row.ename or "Error",
+            row.evalue or "",
+            row.error_traceback or "",
+        )
+
+
+def call_of(row: ExecutionCall) -> CallRecord:
+    """Return the call that a row of the log tells of."""
+    return CallRecord(
+        trace_id=row.trace_id,
+        task_id=row.task_id,
+        server=row.server,
+        tool=row.tool,
+        arguments=row.arguments if isinstance(row.arguments, str) else json.dumps(row.arguments),
+        started_at=row.started_at,
+        success=row.success,
+        result_summary=row.result_summary or "",
+        error_code=row.error_code,
+        error=row.error or "",
+        duration_ms=row.duration_ms,
+        answered_from=row.answered_from,
+    )
+
+
+def _decision(row: ExecutionDecision) -> DecisionRecord:
+    return DecisionRecord(
+        row.trace_id, row.number, row.after_task, row.node, row.outcome, row.condition, row.decided_at
+    )
+
+
+#: How the sanitiser marks what it has hidden, where the log itself is cleaned (`sanitize_log`).
+REDACTED = "[REDACTED"
+
+
+def logged(log: Log, log_id: int) -> ExecutionLog:
+    """Return the row of that id; raises `UsageInvalid` where there is none."""
+    row = log.get(log_id)
+    if row is None:
+        raise UsageInvalid(f"There is no log row {log_id!r}.", hint="hk.executions() lists the newest.")
+    return row
+
+
+def arguments_of(
+    row: ExecutionLog, *, names: Container[str] | None = None, items_max: float = math.inf
+) -> dict[str, Any]:
+    """Return the arguments of that execution, with the data in the place of previews.
+
+    names: only those. items_max: a frame or an array with more items is not loaded. Raises `ArgumentsInvalid` where not
+    all is there, and `ViewChanged` where the file of a view does not hold what was kept.
+    """
+    stored = row.arguments
+    if names is not None and isinstance(stored, dict):
+        stored = {name: value for name, value in stored.items() if name in names}
+    if not isinstance(stored, dict):
+        why = "were cut"
+    elif stored == json.loads(NOT_KEPT_OBJECT):
+        why = "were kept off the record, as its tool asks for"
+    elif REDACTED in repr(stored):
+        why = "had secrets in them, which the log does not keep"
+    else:
+
+        def whole(preview: values.Preview) -> Any:
+            return views.data_behind(row.trace_id, preview, items_max=items_max)
+
+        try:
+            return dict(values.restore(stored, whole=whole))
+        except ViewChanged:
+            raise
+        except ViewError as error:
+            why = f"are not all there: {error.message.rstrip('.')}"
+        except values.BadValue:  # what hides secrets may have changed a part of it
+            why = "cannot be read"
+    raise ArgumentsInvalid(
+        f"The arguments of log row {row.id} {why}; they cannot be used again.",
+        hint=f"Give them anew: hk.execute({row.tool_name!r}, arguments={{…}}).",
+    )
+
+
+def result_of(row: ExecutionLog, *, items_max: float = math.inf) -> Any:
+    """Return the result of that execution: readable JSON, or the frame or array itself where it was kept as a view.
+
+    Raises `ValueError` where the record holds no whole JSON, and `ViewChanged`.
+    """
+    summary = json.loads(row.result_summary or "")
+    if isinstance(summary, dict) and summary.keys() >= {"type", "shape", "first"}:
+        with contextlib.suppress(ViewGone):
+            preview = values.Preview(summary)
+            return views.data_behind(row.trace_id, preview, side="result", items_max=items_max)
+    return summary
+
+
+def ending_of(row: ExecutionLog) -> Finished | None:
+    """Return how it ended; None while it is still running."""
+    if row.status == "RUNNING":
+        return None
+    return Finished(
+        row.trace_id,
+        row.finished_at or row.timestamp,
+        row.duration_ms or 0.0,
+        row.result_summary,
+        _failure(row),
+        row.fingerprint,
+        row.last_output or "",
+    )
+
+
+#: Time after its deadline until a row of another machine or container, whose processes cannot be checked, is given up.
+FOREIGN_GRACE = timedelta(hours=1)
+
+
+def why_dead(row: ExecutionLog) -> str:
+    """Say what of the row's host has died, as far as known; empty while the host may still be alive."""
+    host = _host(row.host)
+    if host is None:
+        return ""
+    alive = is_alive(host)
+    if alive is False:
+        return f"Process {host.pid} on {host.hostname!r}, which had started it, died before it ended."
+    if alive is None and row.deadline is not None and utc_now() > row.deadline + FOREIGN_GRACE:
+        return (
+            f"Process {host.pid} on {host.hostname!r}, which had started it, has not reported its end. "
+            "It is on another machine, or in another container, and cannot be asked, but the deadline is more than an "
+            "hour past."
+        )
+    return ""
+
+
+def orphans(log: Log) -> Iterator[tuple[Started, list[Step], Finished]]:
+    """Yield the beginning, the steps and the ending of each RUNNING execution whose host is dead."""
+    for row in log.running():
+        if died := why_dead(row):
+            yield started_of(row), steps_of(log, row.trace_id), orphan_ending(row, died)
+
+
+def orphan_ending(row: ExecutionLog, died: str) -> Finished:
+    """Return the ending of an orphan: a failure that says what died, and what to do next."""
+    label = revision_label(row.tool_name, row.persona, row.revision)
+    now = utc_now()
+    hint = (
+        "What the tool had done by then is unknown. Check its side effects, then run it again with the same "
+        "arguments; if it dies again, look at the machine's memory and at its system log."
+    )
+    text = (
+        f"{died}\n"
+        f"{label} was started at {_clock(row.timestamp)} and was still RUNNING; "
+        f"this was found at {_clock(now)}.\n"
+        f"{hint}\nHostDied: {TOOL_CODES['HOST_DIED']}"
+    )
+    # The message names no process: all orphans of one tool are one and the same failure.
+    failure = Failure("HOST_DIED", "HostDied", TOOL_CODES["HOST_DIED"], text, hint=hint)
+    until = min(now, row.deadline) if row.deadline is not None else now
+    duration_ms = max(0.0, (until - row.timestamp).total_seconds() * 1000)
+    mark = None if row.origin in TRIED_ORIGINS else fingerprint(failure)
+    return Finished(row.trace_id, now, duration_ms, failure=failure, fingerprint=mark)
+
+
+def _clock(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

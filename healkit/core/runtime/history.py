@@ -1,0 +1,240 @@
+"""Executions on record: read from the log, shown, plotted."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from healkit.config import Config
+from healkit.core.contracts.execution import (
+    RUN_CODE,
+    TRIED_COUNTED_MAX,
+    TRIED_ORIGINS,
+    Filters,
+    GroupInfo,
+    Ran,
+    takes_filters,
+)
+from healkit.core.contracts.failure import fingerprint
+from healkit.core.crossing import values
+from healkit.core.rendering import cleaning
+from healkit.core.rendering.plots import Plot, plot_days, plot_runs
+from healkit.core.runtime.execution import Execution, Executions, execution_of
+from healkit.core.store.database import Database
+from healkit.core.store.statements import NEWEST, TRIED_SINCE
+from healkit.errors import VaultError, check_whole, is_refused, near_misses
+
+if TYPE_CHECKING:
+    from healkit.core.store.log_reader import Log
+    from healkit.core.store.models import ExecutionLog
+    from healkit.core.store.vault import Vault
+
+
+#: Above so many runs, draw days instead of runs.
+_EACH_RUN_MAX = 2000
+#: Kinds of failures of one tool that are looked at.
+_GROUPS_MAX = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Recurrence:
+    """A failure that happened before: how often, since when, and the latest other revision that met it and passed."""
+
+    count: int
+    first_seen: datetime
+    cured_by: int | None
+
+
+class History:
+    """Executions on record, as `Execution` objects; nothing here runs a tool or changes one.
+
+    log, vault: asked for when they are needed, because the newest page is read without either.
+    """
+
+    def __init__(
+        self, config: Config, newest: NewestRows, log: Callable[[], Log], vault: Callable[[], Vault]
+    ) -> None:
+        self._config, self._newest, self._log, self._vault = config, newest, log, vault
+
+    def last_error(self, tool_name: str | None = None, persona: str | None = None) -> Execution | None:
+        """Return the newest failure on record, of one tool and persona where given; None when there is none."""
+        row = self._log().last_error(tool_name, persona)
+        return None if row is None else self.complete(row)
+
+    def last_error_report(self, tool_name: str | None = None, persona: str | None = None) -> str:
+        """Return the newest failure, of one tool and persona where given, as text, which says so when there is none."""
+        return last_error_report(self._log(), tool_name, persona)
+
+    def shown_groups(self, groups: Sequence[GroupInfo]) -> list[GroupInfo]:
+        """Return groups of failures as they may be shown: the arguments of the newest row tell what a message holds."""
+        shown = []
+        for group in groups:
+            row = self._log().get(group.last_log_id)
+            record = cleaning.sanitizer().of_record()
+            if row is not None:
+                cleaning.execution(execution_of(row, []), record, in_list=True)
+            shown.append(dataclasses.replace(group, evalue=record.text(group.evalue).value))
+        return shown
+
+    def execution(self, log_id: int) -> Execution | None:
+        """Return one row of the log with the calls it made; None when there is no such row."""
+        row = self._log().get(log_id)
+        return None if row is None else self.complete(row)
+
+    @takes_filters(tried=False)
+    def executions(
+        self,
+        *,
+        filters: Filters,
+        limit: int = 50,
+        before_id: int | None = None,
+        after_id: int | None = None,
+    ) -> Executions:
+        """Return one page of the log, newest first; the arguments are those of `Log.query`.
+
+        tried: with the runs that only try code out, such as a healing's trials and searches. Without, the list's
+        `left_out` says how many of them stand between its rows.
+        """
+        if filters == Filters(tried=False) and before_id is None and after_id is None:
+            found, left_out = self._newest.page(limit)
+        else:
+            page = self._log().query(filters=filters, limit=limit, before_id=before_id, after_id=after_id)
+            found, left_out = page.rows, page.left_out
+        explained = self._config.explain
+        rows = (execution_of(row, []).but(explained=explained) for row in found)
+        return Executions(rows, left_out)
+
+    def replay_of(self, failed: Execution) -> Execution | None:
+        """Return a later revision's execution with the same arguments that passed; None while there is none."""
+        from healkit.parts.explain.failure_export import passing_replay  # nbformat takes a second to load
+
+        row = passing_replay(self._log(), failed)
+        return None if row is None else self.complete(row)
+
+    def plot(
+        self,
+        tool: str | None = None,
+        *,
+        since: datetime | date | str | None = None,
+        persona: str | None = None,
+    ) -> Plot:
+        """Plot failure rate and duration over time: each run of one tool, else a point for each day.
+
+        Raises `PlotUnavailable` without the extra `healkit[plot]`.
+        """
+        log, where = self._log(), {"tool": tool, "persona": persona, "since": since}
+        if tool is not None:
+            page = log.query(**where, limit=_EACH_RUN_MAX)
+            if len(page.rows) < _EACH_RUN_MAX:
+                runs = [
+                    Ran(row.timestamp, row.status == "FAILURE", row.revision, row.duration_ms)
+                    for row in reversed(page.rows)
+                    if row.status != "RUNNING"
+                    and row.origin not in TRIED_ORIGINS
+                    and not is_refused(row.error_code)
+                ]
+                return plot_runs(runs, log.summary(**where, by=["revision"]).rows)
+        return plot_days(log.summary(**where, by=["revision", "day"]).rows)
+
+    def recurrence(self, failed: Execution) -> Recurrence | None:
+        """Say how often a failure like this one is on record; None where it is the first."""
+        failure = failed.uncleaned.failure
+        assert failure is not None
+        log, tool, persona = self._log(), failed.tool_name, failed.persona
+        mark = fingerprint(failure)
+        of = {"status": "FAILURE", "tool": tool, "persona": persona, "fingerprint": mark}
+        group = next(iter(log.groups(**of, limit=1)), None)
+        if group is None or group.count < 2:
+            return None
+        since = group.first_revision or 0
+        cured = [n for n in log.passing_revisions(tool, persona, mark) if since < n != failed.revision]
+        return Recurrence(group.count, group.first_seen, max(cured, default=None))
+
+    def first_failures(self, tool: str) -> dict[int, datetime]:
+        """Return when each revision of a tool first failed; those that never did are left out."""
+        first: dict[int, datetime] = {}
+        for group in self._log().groups(tool=tool, limit=_GROUPS_MAX):
+            if (number := group.first_revision) is not None:
+                first[number] = min(group.first_seen, first.get(number, group.first_seen))
+        return first
+
+    def complete(self, row: ExecutionLog) -> Execution:
+        """Return that row with its calls, decisions and code."""
+        log = self._log()
+        execution = execution_of(row, log.calls(row.trace_id), log.decisions(row.trace_id))
+        # Code that was run alone is an argument of its row.
+        alone = row.revision is None and row.tool_name == RUN_CODE
+        code = execution.uncleaned.arguments.get("code") if alone else None
+        if row.code_hash is not None and not alone:
+            try:
+                code = self._vault().code(row.code_hash)
+            except VaultError:
+                pass  # code that was only tried is not kept, and a row may come from another database
+        return execution.but(code=code, explained=self._config.explain)
+
+
+def last_error_report(log: Log, tool_name: str | None = None, persona: str | None = None) -> str:
+    """Write the newest failure with tool, time, persona, input and full traceback, or "No errors found".
+
+    persona: only its failures. When only the name filter excluded every failure, it says so and names tools that are
+    with similar names.
+    """
+    row = log.last_error(tool_name, persona)
+    if row is None:
+        return _nothing_found(log, tool_name, persona)
+    record = cleaning.sanitizer().of_record()
+    execution = cleaning.execution(execution_of(row, []), record)
+    failure = execution.failure
+    code = f" [{failure.code}]" if failure else ""
+    return "\n".join(
+        [
+            f"Last error for tool {execution.tool_name!r}:",
+            f"Time: {execution.timestamp.isoformat(timespec='seconds')}",
+            f"Persona: {execution.persona}",
+            f"Input: {values.as_text(execution.arguments)}",
+            f"Log row: {row.id}, {execution.label}{code}",
+            "Traceback:",
+            (failure.traceback if failure else "") or "(no traceback was recorded)",
+            *([f"\nNext step: {failure.hint}"] if failure and failure.hint else []),
+        ]
+    )
+
+
+def _nothing_found(log: Log, tool_name: str | None, persona: str | None) -> str:
+    if tool_name is None:
+        return "No errors found."
+    others = log.tools_with_errors(persona)
+    if not others:
+        return f"No errors found for tool {tool_name!r}, nor for any other."
+    near = near_misses(tool_name, others)
+    hint = (
+        f"Did you mean {' or '.join(map(repr, near))}?"
+        if near
+        else f"Failures are on record for: {', '.join(others[:10])}."
+    )
+    return f"No errors found for tool {tool_name!r}. {hint}"
+
+
+class NewestRows:
+    """Reads the newest executions, without trials and searches, and without SQLAlchemy: loading it takes longer.
+
+    refresh: called before each read, to bring in the records that wait in the spool.
+    """
+
+    def __init__(self, database: Database, refresh: Callable[[], object]) -> None:
+        self._database = database
+        self._refresh = refresh
+
+    def page(self, limit: int) -> tuple[list[Any], int]:
+        """Return at most `limit` rows with the columns of `ExecutionLog`, and how many trials lie between them."""
+        check_whole("limit", limit)
+        self._refresh()
+        limit = max(1, limit)
+        rows = [SimpleNamespace(**row) for row in self._database.fetch(NEWEST, limit=limit + 1)]
+        more, rows = len(rows) > limit, rows[:limit]
+        time, end = (rows[-1].timestamp, rows[-1].id) if more else (datetime.min.replace(tzinfo=UTC), 0)
+        bounds = {"time": time, "end": end, "limit": TRIED_COUNTED_MAX}
+        return rows, self._database.fetch(TRIED_SINCE, **bounds)[0]["count"]

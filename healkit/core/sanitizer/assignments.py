@@ -1,0 +1,797 @@
+"""Values behind a secret's name, in any syntax.
+
+`password=…`, `"api_key": "…"`, `--token …`, `X-Api-Key: …`, `<password>…</password>`, `("Authorization", "…")`, `-
+name: DB_PASSWORD` with `value: …` below it. Each word that may be part of a secret's name starts three steps: read and
+judge the whole name around it (`secret_names`), find the separator, judge the value behind it (`secret_values`). Every
+step reads a bounded stretch of text, so a hostile text costs no more than its length.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from typing import NamedTuple
+
+from healkit.core.sanitizer.rule import Span
+from healkit.core.sanitizer.secret_names import Secrecy, secrecy_of, word_set
+from healkit.core.sanitizer.secret_values import (
+    BARE,
+    HIDDEN,
+    QUOTED,
+    STRUCTURED,
+    hides,
+    is_generated,
+    is_line,
+    is_reference,
+    looks_like_token,
+    names_a_secret,
+    spells_bytes,
+)
+
+
+def locate(text: str, start: int, end: int) -> Span | None:
+    """Find the secret behind the name that the keyword at [start, end) is part of."""
+    if (
+        end < len(text)
+        and text[end].islower()
+        and text[end] not in "sw"
+        and text[end - 1].islower()
+        and text[start:end].lower() not in _OPEN
+    ):
+        return None  # `author`, `passed`, `keyboard`
+    begin, stop, name = name_at(text, start, end)
+    level = secrecy_of(name)
+    if level is Secrecy.QUERY:
+        level = Secrecy.TOKEN if begin and text[begin - 1] in "?&;" else Secrecy.NONE
+    if level is Secrecy.NONE and _A_KEY.search(name) and (match := ASSIGN.match(text, stop)) is not None:
+        if (written := _KEY_BYTES.match(text, match.end())) is not None:
+            return (*written.span("secret" if written["secret"] else "hex"), None)
+        return byte_list(text, match.end(), Secrecy.SECRET, 16) or (stop, stop, None)
+    if level is Secrecy.NONE or _HIDDEN_NEXT.match(text, stop) is not None:
+        return stop, stop, ""
+    # An empty span: the name is judged once, however many keywords it holds.
+    return _behind(text, begin, stop, name, level) or (stop, stop, None)
+
+
+#: A value that an earlier round has hidden.
+_HIDDEN_NEXT = re.compile(r"""[\s"'=:>(]{1,8}\[REDACTED:""")
+
+
+# Separators between a name and its value, and both ends. Each pattern reads a bounded stretch of text.
+
+NAME_MAX_CHARS = 64
+VALUE_MAX_CHARS = 4096
+#: Of a quoted value without an end, what is read; the rest of its last word is hidden with it.
+UNCLOSED_MAX_CHARS = 512
+#: Of a bare value, what is read to judge it: names may follow each other closely, and each has a value to read.
+BARE_MAX_CHARS = 80
+#: Where a bare value is cut, its pattern cannot look ahead, and may leave out the last character.
+_MISREAD_CHARS = 1
+_NAME_LETTERS = string.ascii_letters + string.digits + "_.$@-"
+_NAME_RIGHT = re.compile(r"[\w-]*(?:\.[\w-]+)*")
+_EARLIER_WORD = re.compile(r"([A-Za-z]{2,20})[ ]$")
+ASSIGN = re.compile(r"""(?x)
+    (?P<closed>\\*["'`]|%2[27]|%5D|[”’»]|\*\*|\x1b\[[\d;]{0,8}m|\\*&(?:amp;)?(?:quot|apos|\#0?3[49]|\#x2[27]);)?(?:[\])]|\[\d{0,4}\]|,[ ](?:_|err)\b|[ ]\((?:hex|base64|b64|raw|plain|text|pem)\))?(?P<pad>(?:[ \t]{0,40}|&nbsp;)(?:\.{2,40}[ \t]{0,3})?)
+    (?:[ \t](?:[aA]s[ ])?(?:string|String|str|text)\b[ \t]{0,20}|\{[ ]?get;[^{}\n]{0,40}\}[ ]?)?
+    (?P<sign>:{1,3}=|=>|->|<<<|<-(?=[ \t]*["'])|===?|!==?|\?\??=|[.+]=|=|:(?!:)|：|&\#(?:61|58|[xX]3[aAdD]);|%3[DdAa])
+    (?P<gap>[ \t]{0,40}(?:%2[27]|(?:\*\*|\x1b\[[\d;]{0,8}m|</?(?:code|b|strong|em|tt|kbd|span|i)>|&nbsp;){1,3}[ \t]{0,8})?(?:(?:[|>][+-]?[ \t]*)?\\?\r?\n[ \t]{1,40}(?=["'\w]))?)""")
+#: ODBC puts a value in braces that holds a separator; braces around a name are a template's.
+BRACED = re.compile(
+    r"\{((?!\w+(?:![rsa]|=)\})(?=[^{}\n]{0,127}[;@!#$%^&*+=?/])[^{}\n\"'()]{4,128})\}(?=;|$|[\"'])"
+)
+BESIDE = re.compile(r"""(?xi)
+    (?:\\*["']|&(?:amp;)?(?:quot|apos|\#0?3[49]|\#x2[27]);)?\s{0,3},?\s{1,40}(?:-\s)?\\*["']?(?:default_?)?(?:value|content|val)\\*["']?\s{0,3}[:=]\s{0,3}
+    | \\*["']\s{0,3},\s{0,3}\\*["'](?:default_?)?(?:value|content|val)\\*["']\s{0,3}[:=]\s{0,3}""")
+PAIR = re.compile(r"""\\*["'](?:\s{0,3},\s{0,3}|[ ])(?=[bBuU]?\\*["'])""")
+#: `<entry key="password">…`, `<key>ApiKey</key><string>…`.
+ATTRIBUTE = re.compile(
+    r"[\"']?\s{0,3}>(?:\s{0,40}<\w{1,20}>)?\s{0,40}(?=[^<\s])|</\w{1,20}>\s{0,40}<\w{1,20}>(?=[^<\s])"
+)
+#: `password=[…]`, as programs log it.
+BRACKETED = re.compile(r"[\[<{]([^\s\[\]<>{}\"',]{6,256})[\]>}]")
+#: A value on the next line, which holds nothing else.
+NEXT_LINE = re.compile(r"[ \t]{0,8}\r?\n\s{0,24}(?=[^\s\"'`<>(){}\[\]=:,]{8,200}[ \t]*(?:\r?\n|$))")
+ELEMENT_ESCAPED = re.compile(r"&gt;\s{0,40}(?=[^&\s])")
+ELEMENT = re.compile(r"[^<>\n]{0,80}>\s{0,40}(?:<!\[CDATA\[)?(?=[^<\s])")
+TYPED = re.compile(r"(?:&(?:'\w{1,12} )?)?[A-Za-z_\[][\w.\[\], |?]{0,60}[ \t]*=[ \t]*(?=[bBrRuU]?[\"'`])")
+#: A form's field in a body of parts.
+PART = re.compile(r"\"[^\r\n\\]{0,120}(?:(?:\r?\n){2}|(?:(?:\\r)?\\n){2})(?=[^\s-])")
+#: A sentence that ends in a colon, with a value alone on a line below.
+ANNOUNCED = re.compile(
+    r"[ \t][^\n:\"'`=<>]{1,60}:[ \t]*(?:\r?\n[ \t]{0,8}){1,2}(?=[^\s\"'`<>(){}\[\]=:,]{8,200}[ \t]*(?:\r?\n|$))"
+)
+OPTION = re.compile(r"""[ \t]+(?![-|&<>;])|["'],[ \t]*(?=["'](?!-))""")
+#: `password "…";` on a line of its own, also behind `#define`.
+DIRECTIVE, DIRECTIVE_BEFORE, DIRECTIVE_END = (
+    re.compile(r"[ \t]{1,40}(?=[\"'])"),
+    re.compile(r"[ \t]*(?:#[ \t]*define[ \t]+)?"),
+    re.compile(r"[\"'][ \t]*;?[ \t]*(?:\r?\n|\\n|//|/\*|$)"),
+)
+PROSE_QUOTED = re.compile(
+    r"""(?xi)[ \t]{1,2}(?:(?:for|of)\s[\w.@-]{1,40}\s)?(?:(?:is|was|of|to|as|set\sto|with)[ \t]:?)?(?=["'`“])"""
+)
+PROSE_BARE = re.compile(
+    r"(?i)(?:[ \t]\((?:for|of)[ \t][^()\n]{1,40}\)|[ \t](?:for|of)[ \t](?:user[ \t])?[\w.@'\"-]{1,40})?"
+    r"(?:[ \t](?:(?:is generated for \S{1,60}:|is|was|(?:(?:re)?set|changed|updated)(?: to)?|provided|given|used|being)[ \t]*:?[ \t]*|:[ \t]*|(?=[\w./+=-]{16}))|:[ \t]*)(?=[\w$!#%&*+/.@^~-])"
+)
+#: A password may follow its name with nothing between: `with password hunter2`.
+NEXT_WORD = re.compile(r"[ \t](?=[^\s\"'`<>|(){}\[\]=:]{6})")
+#: `std::string token{"…"}`.
+BRACE = re.compile(r"""\{\s?(?=\")""")
+#: Calls that give back the text they are called with, as bytes, as a secret, or decoded; `{"…"}` initializes in C++.
+WRAPPER = re.compile(
+    r"""(?xi)(?:(?:[\w.]{1,30}(?:\.|::))?(?:SecretStr|SecretBytes|Secret|SecureString|Field|from|bytes|bytearray|str|String|to_string|fromhex|DecodeString|unhexlify|(?:url_?safe_?)?b(?:ase)?64_?decode(?:string)?|atob|encode|strdup
+    |Some|Just|of|Optional|StringPtr|_T|TEXT|L|SecString|ProtectedString|literal|pulumi\.secret|Token|Password|ApiKey)\(|(?:std::)?string\{|\[\]byte\(|!!(?:str|binary)[ ]|(?:os\.)?(?:getenv|environ\.get)\(\s{0,3}["'][\w.-]{1,80}["']\s{0,3},)
+    \s{0,3}(?:default\s?=\s?)?(?=[bBuUrR]?\\*["'])"""
+)
+CALL = re.compile(r"""\(\s{0,3}(?=[bBuU]?\\*["'])""")
+#: Bytes as numbers: `bytes([57, 80, …])`, `{0x39, 0x50, …}`.
+_ITEM = r"(?:\(byte\)\s?)?(?:-?0x[0-9A-Fa-f]{1,2}|-?\d{1,3}|'[^'\\\n]')"
+BYTE_LIST = re.compile(
+    r"\s{0,3}(?:&?\[\w{1,8}(?:;\s?\d{1,5})?\]\s?=\s?)?[^\n;=:,\"']{0,40}?(?:[\"'][^\"'\n]{0,4}[\"'](?:\.join\(|,)[^\n;=:,\"']{0,40}?)?(?<=[(\[{<,\s])\s{0,24}"
+    rf"(?P<numbers>{_ITEM}(?:\s{{0,3}},\s{{0,40}}{_ITEM}){{7,2048}}),?\s{{0,40}}[)\]}}>]"
+)
+#: `CURLOPT_PASSWORD, "…"`: a constant that names what follows it in a call.
+CONSTANT = re.compile(r",\s{0,3}(?=[bBuU]?[\"'])")
+CELL = re.compile(r"(?:[ \t]{1,40}[|│][ \t]{1,40}|\t[ \t]{0,40}|[ ]{2,40}|,(?=[\w+/=-]{12}))(?=[^\s|│-])")
+_OPENING = re.compile(
+    r"""(?P<prefix>[bBrRuUfFNEL@$]{0,2})(?P<quote>\\*(?:\"{3}|'{3}|''(?=[^'\s,;:)\]}.+])|["'`“‘])|\\*&(?:amp;)?(?:quot|apos|\#0?3[49]|\#x2[27]);)""".replace(
+        "\\#", "#"
+    )
+)
+_BARE_REST = re.compile(
+    r"""(?x)(?: [^\s"'`<>,;&)\]}|\\]++ | \\(?![nrt"'\\]) | &(?!\w{1,40}=|amp;|\s|$) | ,(?=[^\s"'\[{=:]{1,80}(?:\s|$))
+    (?![\w.-]{1,40}\s?[=:]) | ;(?=[^\s"';=]{1,80}(?:\s|$)) | [)\]}](?=[\w!@\#$%^*+]) )+"""
+)
+_BARE = re.compile(r"(?x)(?![(\[{])" + _BARE_REST.pattern.removeprefix("(?x)"))
+_QUOTED_REST = re.compile(
+    r"(?:[^\s\"'`<”’»\\&]++|\\(?!\\{0,16}[\"'])|&(?!(?:amp;)?(?:quot|apos|lt|#0?3[49]|#x2[27]);))*"
+)
+_LINE = re.compile(r"[^\r\n]*")
+_CLOSERS = {"“": "”", "‘": "’"}
+#: Lone words that mean something only with the word before them: `API key`, `next token`, `connection string`.
+_NEEDS_EARLIER = frozenset(
+    {"key", "keys", "token", "string", "phrase", "url", "cookie", "signature", "pin", "code"}
+)
+
+
+class ValueSpan(NamedTuple):
+    """Place of a value, and how it stands there; `cut` where it may go on behind the part that was read."""
+
+    start: int
+    end: int
+    where: str
+    f_string: bool = False
+    cut: bool = False
+
+
+#: A literal goes on in the next: behind an operator, or in brackets on the next line.
+_NEXT_LITERAL = re.compile(
+    r"[\"'`](?:[ \t]{0,4}[+.&][ \t]{0,4}(?:\\?\r?\n[ \t]{0,60})?|[ \t]{0,4}\\?\r?\n[ \t]{0,60}[+.&][ \t]{0,4}|[ \t]{0,4}\\\r?\n[ \t]{0,60})(?=[bBrRuU]?[\"'`])"
+)
+_NEXT_LINES_LITERAL, _IN_BRACKETS = (
+    re.compile(r"[\"'`][ \t]{0,4}\r?\n[ \t]{0,60}(?=[bBrRuU]?[\"'`])"),
+    re.compile(r"\(\s{0,60}[bBrRuU]?[\"'`]$"),
+)
+_LITERALS_MAX, _NAMES_ANOTHER = 16, re.compile(r"[\"'`]\s{0,3}[:=]")
+
+
+def end_of(text: str, value: ValueSpan) -> int:
+    """Return the end of the whole value: of one that was cut, or that is written as several literals."""
+    if not value.cut:
+        return value.end if value.where == BARE else _last_literal(text, value)
+    rest = (_BARE_REST if value.where == BARE else _QUOTED_REST).match(text, value.end)
+    return rest.end() if rest else value.end
+
+
+def _last_literal(text: str, value: ValueSpan) -> int:
+    """Return the end of the last of the literals that make up a value: `"…" + "…"`."""
+    end = value.end
+    bracketed = _IN_BRACKETS.search(text, max(0, value.start - 70), value.start) is not None
+    for _ in range(_LITERALS_MAX):
+        following = _NEXT_LITERAL.match(text, end) or (bracketed and _NEXT_LINES_LITERAL.match(text, end))
+        literal = value_at(text, following.end()) if following else None
+        if literal is None or _NAMES_ANOTHER.match(text, literal.end):
+            break
+        end = literal.end
+    return end
+
+
+def name_at(text: str, start: int, end: int) -> tuple[int, int, str]:
+    """Return the bounds of the name around [start, end), and its words.
+
+    A lone word such as `key` gets the word before it too.
+    """
+    lowest = max(0, start - NAME_MAX_CHARS)
+    begin = lowest + len(text[lowest:start].rstrip(_NAME_LETTERS))
+    while begin > lowest and text[begin - 1].isalnum():  # a letter that is no ASCII
+        begin = lowest + len(text[lowest : begin - 1].rstrip(_NAME_LETTERS))
+    if begin >= 1 and text[begin - 1] == "\\" and text[begin] in "nrt":
+        begin += 1  # `\npassword`: the n is the escape's
+    elif begin >= 1 and text[begin - 1] == "%" and re.match(r"[0-9A-Fa-f]{2}", text[begin : begin + 2]):
+        begin += 2
+    if text.startswith("-D", begin) and begin + 2 <= start:
+        begin += 2  # `-Dpassword=…`, as Java takes it
+    match = _NAME_RIGHT.match(text, end, min(len(text), end + NAME_MAX_CHARS))
+    stop = match.end() if match else end
+    name = text[begin:stop].rstrip(".-")
+    stop = begin + len(name)
+    if begin and name.lower() in _NEEDS_EARLIER:
+        earlier = _EARLIER_WORD.search(text, max(0, begin - 22), begin)
+        name = f"{earlier[1]} {name}" if earlier else name
+    return begin, stop, name
+
+
+def value_at(text: str, position: int) -> ValueSpan | None:
+    """Return the quoted or bare value that begins at `position`, or None."""
+    opening = _OPENING.match(text, position)
+    if opening is None:
+        match = _BARE.match(text, position, min(len(text), position + BARE_MAX_CHARS))
+        if match is None:
+            return None
+        end = match.end()
+        cut = end - match.start() >= BARE_MAX_CHARS - _MISREAD_CHARS
+        while (
+            end > match.start() + 3
+            and text[end - 1] in ".:!?"
+            and (end == len(text) or text[end].isspace())
+            and text[end - 1] != "!"
+        ):
+            end -= 1
+        return ValueSpan(match.start(), end, BARE, cut=cut)
+    quote = opening["quote"]
+    start = opening.end()
+    end, closed = _closing(text, start, _CLOSERS.get(quote, quote))
+    if end == start:
+        return None
+    f_string = opening["prefix"].lower() in {"f", "rf", "fr"} and "{" in text[start:end]
+    return ValueSpan(start, end, QUOTED, f_string, not closed and end - start >= UNCLOSED_MAX_CHARS)
+
+
+def _closing(text: str, start: int, quote: str) -> tuple[int, bool]:
+    """Return the end of the quoted text that begins at `start`, and if it has one; without, it ends with its line."""
+    limit = min(len(text), start + VALUE_MAX_CHARS)
+    position = start
+    while (found := text.find(quote, position, limit)) >= 0:
+        slashes = found - len(text[start:found].rstrip("\\")) - start
+        if slashes % 2 == 0:
+            return found, True
+        position = found + 1
+    line = _LINE.match(text, start, min(limit, start + UNCLOSED_MAX_CHARS))
+    return (line.end() if line else start), False
+
+
+# The value behind a name.
+
+#: A plain `key` may be anything's; bytes behind it are a cipher's.
+_A_KEY = re.compile(r"(?:^|[ .])(?:key|KEY|iv)$")
+_KEY_BYTES = re.compile(
+    r"""(?x)(?:[bB]?["'](?P<secret>(?:\\x[0-9a-fA-F]{2}){12,256})["'])
+    |[\w.]{0,24}(?:fromhex|unhexlify|DecodeString|decodeHex|hex2bin|Buffer\.from)\(\s?["'](?P<hex>[0-9a-fA-F]{24,512})["']"""
+)
+#: Keywords that begin glued names: `passwordConfirmation` ends at a capital, `secretkey` does not.
+_OPEN = frozenset({"secret", "connection", "cookie", "webhook", "credential", "sas", "cred", "sig"})
+
+
+def _unpacked(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span | None:
+    """Find the secret in `user, password = "jane", "…"`: the value in the name's place."""
+    line_start = max(text.rfind("\n", max(0, begin - 120), begin) + 1, begin - 120, 0)
+    if not _OTHER_THAN_NAMES.isdisjoint(text[line_start:begin]):
+        return None
+    rest = _UNPACK_REST.match(text, stop)
+    if rest is None:
+        return None
+    place = text.count(",", line_start, begin)
+    if not place and "," not in rest[0]:
+        return None
+    position = rest.end()
+    for turn in range(place + 1):
+        value = value_at(text, position)
+        if value is None or value.where != QUOTED or value.f_string:
+            return None
+        if turn == place:
+            return judged(text, value, name, level)
+        following = NEXT_ITEM.match(text, value.end)
+        if following is None or following["sign"] != ",":
+            return None
+        position = following.end()
+    return None
+
+
+#: What stands before a keyword argument, and not in a list of names.
+_OTHER_THAN_NAMES = frozenset("=\"'`:;#")
+_UNPACK_REST = re.compile(
+    r"(?:\s{0,3},\s{0,3}[A-Za-z_][\w.]{0,40}){0,4}\s{0,3}\)?\s{0,3}:?=\s{0,3}[(\[]?\s{0,3}(?=[\"'])"
+)
+
+
+def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span | None:
+    before = text[max(0, begin - 2) : begin].strip()[-1:]
+    if (
+        (before == "," or text[stop : stop + 1] == ",")
+        and level in NUMBERED
+        and (span := _unpacked(text, begin, stop, name, level))
+    ):
+        return span
+    if level in NUMBERED and (span := compared(text, begin, name, level)) is not None:
+        return span
+    match = ASSIGN.match(text, stop)
+    if match is not None:
+        return _assigned(text, begin, match, name, level)
+    if level in NUMBERED and (match := DIRECTIVE.match(text, stop)) is not None:
+        line_start = max(text.rfind("\n", max(0, begin - 60), begin) + 1, begin - 60, 0)
+        value = value_at(text, match.end())
+        if (
+            value is not None
+            and DIRECTIVE_BEFORE.fullmatch(text, line_start, begin)
+            and DIRECTIVE_END.match(text, value.end)
+        ):
+            return mixed(text, value, name, level)
+    before = text[begin - 1] if begin else ""
+    if before in {"<", ":"} and (match := ELEMENT.match(text, stop)) is not None:
+        return _enclosed(text, match.end(), "<", name, level)
+    if before == ";" and text.startswith("&lt;", begin - 4) and (match := ELEMENT_ESCAPED.match(text, stop)):
+        return _enclosed(text, match.end(), "&lt;", name, level)
+    if (
+        level in NUMBERED
+        and text.endswith('name="', 0, begin)
+        and (match := PART.match(text, stop)) is not None
+    ):
+        return judged(text, ValueSpan(match.end(), _line_end(text, match.end()), QUOTED), name, level)
+    if text.startswith("-", begin) or _ENV_BEFORE.search(text, max(0, begin - 12), begin):
+        match = OPTION.match(text, stop)
+        if match is not None and (value := value_at(text, match.end())) is not None:
+            if (
+                value.where == BARE
+                and text[value.start : value.end].isalpha()
+                and _WORD_FOLLOWS.match(text, value.end)
+            ):
+                return None
+            return judged(text, value, name, level, loose=value.where == BARE and level < Secrecy.SECRET)
+    if (
+        level in NUMBERED
+        and (match := ATTRIBUTE.match(text, stop)) is not None
+        and not _CLOSING_TAG.search(text, max(0, begin - NAME_MAX_CHARS), begin)
+    ):
+        return _enclosed(text, match.end(), "<", name, level)
+    if (match := BESIDE.match(text, stop)) is not None and (value := value_at(text, match.end())) is not None:
+        return judged(text, value, name, level)
+    return _farther(text, begin, stop, name, level)
+
+
+def _enclosed(text: str, start: int, closer: str, name: str, level: Secrecy) -> Span | None:
+    """Judge the text of an element, from `start` up to the next tag; of a very long one, its first word."""
+    closing = text.find(closer, start, start + VALUE_MAX_CHARS)
+    if closing > 0:
+        inner = text[start:closing].rstrip().removesuffix("]]>")
+        return judged(text, ValueSpan(start, start + len(inner), QUOTED), name, level)
+    read = text[start : start + UNCLOSED_MAX_CHARS]
+    if len(text) - start <= VALUE_MAX_CHARS or not _ONE_WORD.fullmatch(read):
+        return None
+    return judged(text, ValueSpan(start, start + len(read), QUOTED, cut=True), name, level)
+
+
+def _line_end(text: str, start: int) -> int:
+    """Return the end of the line, which may be an escaped one."""
+    return _TO_LINE_END.match(text, start, start + UNCLOSED_MAX_CHARS).end()  # type: ignore[union-attr]  # it matches anything
+
+
+_TO_LINE_END = re.compile(r"(?:[^\\\r\n]|\\(?![rn]))*")
+_ONE_WORD = re.compile(r"\S+")
+#: `--password options can be …`: a sentence about the option.
+_WORD_FOLLOWS = re.compile(r" [a-z]")
+#: `</password><user>…`: the value behind a closing tag is another one's.
+_CLOSING_TAG = re.compile(r"</(?:[\w.-]+:)?$")
+_ENV_BEFORE = re.compile(r"(?:ENV|ARG|setx|-x|-gx|login)\s+$")
+_SETTER = re.compile(r"(?:^|\.)(?:[sS]et|[wW]ith|[uU]se)_?(\w+)$")
+_BLANK_FIRST = (ANNOUNCED, CELL, PROSE_QUOTED, PROSE_BARE, NEXT_WORD)
+#: Syntaxes by the character that they begin with.
+_FARTHER = {
+    **dict.fromkeys("\\\"'", (PAIR,)),
+    **dict.fromkeys(" \t", _BLANK_FIRST),
+    "(": (CALL,),
+    "{": (BRACE,),
+    ",": (CELL, CONSTANT),
+    ":": (PROSE_BARE,),
+}
+
+
+def _farther(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span | None:
+    """Find a value behind a syntax that often holds other things: only a text that looks like a token counts."""
+    if level is Secrecy.WEAK and (setter := _SETTER.search(name)) is not None:
+        level = secrecy_of(setter[1])  # `setApiKey("…")`
+    for pattern in _FARTHER.get(text[stop : stop + 1], ()):
+        match = pattern.match(text, stop)
+        if match is None:
+            continue
+        value = value_at(text, match.end())
+        if value is None or value.f_string:
+            return None
+        found = text[value.start : value.end].rstrip(".")
+        if _KEY_FOLLOWS.match(text, value.end) or (
+            pattern is CELL and found.isidentifier() and not found.islower() and not looks_like_token(found)
+        ):
+            return None
+        if pattern is CALL and _is_setting(text, begin, name, level, value):
+            return judged(text, value, name, level)
+        return (_in_code if pattern in _OF_CODE else _in_prose)(text, stop, pattern, value, name, level)
+    return None
+
+
+def _is_setting(text: str, begin: int, name: str, level: Secrecy, value: ValueSpan) -> bool:
+    """Recognise `.password("…")`, `setPassword("…")` and `password.equals("…")`."""
+    found = text[value.start : value.end]
+    return (
+        level in NUMBERED
+        and found[:1].islower()
+        and not names_a_secret(found.rstrip("."))
+        and NEXT_ITEM.match(text, value.end) is None  # of several arguments the last is the secret
+        and (text[begin - 1 : begin] == "." or "." in name or _SETTER.search(name) is not None)
+    )
+
+
+def _in_code(
+    text: str, stop: int, pattern: re.Pattern[str], value: ValueSpan, name: str, level: Secrecy
+) -> Span | None:
+    """Judge the value in a call, an initializer or a pair."""
+    numbered = level in NUMBERED
+    if pattern is CONSTANT:
+        return mixed(text, value, name, level) if name.isupper() and numbered else None
+    found = text[value.start : value.end].rstrip(".")
+    if numbered and (
+        name.upper().startswith("X-") if pattern is PAIR else len(found) >= 8 and found.isascii()
+    ):
+        return mixed(text, value, name, level)  # in a pair, a header
+    if pattern is PAIR and numbered and _GETTER_BEFORE.search(text, max(0, stop - 110), stop):
+        return judged(text, value, name, level)  # `getenv("DB_PASSWORD", "…")`
+    return judged(text, value, name, level) if _is_shaped(found, level, _is_sure(found, level)) else None
+
+
+def _in_prose(
+    text: str, _stop: int, pattern: re.Pattern[str], value: ValueSpan, name: str, level: Secrecy
+) -> Span | None:
+    """Judge the value in a sentence, below it, or in a table's next cell."""
+    found = text[value.start : value.end].rstrip(".")
+    if pattern is ANNOUNCED:
+        return judged(text, value, name, level) if level in NUMBERED and looks_like_token(found) else None
+    sure = _is_sure(found, level, quoted=pattern is PROSE_QUOTED)
+    if pattern is NEXT_WORD:
+        if level not in {Secrecy.PASSWORD, Secrecy.PHRASE}:
+            return None
+        sure = sure and _MINGLED.search(found) is not None and found.isascii()
+    if pattern is PROSE_BARE:
+        if level is Secrecy.PASSWORD and states_a_word(text, value, found):
+            return value.start, value.start + len(found), None
+        if level is not Secrecy.PASSWORD and len(found) < 10:
+            return None
+    return judged(text, value, name, level) if _is_shaped(found, level, sure) else None
+
+
+def _is_sure(found: str, level: Secrecy, *, quoted: bool = False) -> bool:
+    """Return True for what is no word behind a password's name."""
+    return level is Secrecy.PASSWORD and len(found) >= 6 and is_no_word(found, quoted=quoted)
+
+
+def _is_shaped(found: str, level: Secrecy, sure: bool) -> bool:
+    """Return True for a value that looks like a secret by itself."""
+    return (
+        (sure and not found.isdigit())
+        or is_generated(found)
+        or looks_like_token(found)
+        or level is Secrecy.PIN
+    )
+
+
+_OF_CODE = frozenset({CALL, BRACE, PAIR, CONSTANT})
+_MINGLED = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]")
+_GETTER_BEFORE = re.compile(
+    r"(?i)(?:env(?:\.\w+)?|define|get|fetch|config|settings?|options?|default|lookup|prop(?:erty)?|put|set|add|header)\w*\(\s{0,3}[\"'][\w.-]{1,80}$"
+)
+#: `"passwd", "sha256": …`: the second is a key, not the first one's value.
+_KEY_FOLLOWS = re.compile(r"""\\*["']\s{0,3}:""")
+
+
+def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Secrecy) -> Span | None:
+    position = match.end()
+    if text.startswith(HIDDEN, position + (text[position : position + 1] in _QUOTES)) or separates_otherwise(
+        text, begin, match
+    ):
+        return None
+    first = text[position : position + 1]
+    if level in NUMBERED and (span := byte_list(text, position, level)) is not None:
+        return span
+    quoted = first in _QUOTES
+    if level in NUMBERED and not quoted and (wrapped := WRAPPER.match(text, position)) is not None:
+        value = value_at(text, wrapped.end())
+        return None if value is None or value.where != QUOTED else mixed(text, value, name, level)
+    if first in _LIST_FIRST and not quoted:
+        listed = _LIST_OPENS.match(text, position)
+        if listed is not None:
+            return in_list(text, listed, name, level)
+        if first == "[":
+            return bracketed(text, position, name, level)
+    may_be_typed = match["sign"] == ":" and not quoted and level is not Secrecy.HEADER
+    typed = TYPED.match(text, position) if may_be_typed else None
+    if typed is not None:
+        position = typed.end()
+    if first in "<{" and level in NUMBERED and (span := bracketed(text, position, name, level)) is not None:
+        return span
+    if first in "\r\n" and level in NUMBERED and (below := NEXT_LINE.match(text, position)) is not None:
+        value = value_at(text, below.end())
+        shaped = value is not None and looks_like_token(text[value.start : value.end])
+        return judged(text, value, name, level) if value is not None and shaped else None
+    if level is Secrecy.PASSWORD and first == "{" and (braced := BRACED.match(text, position)) is not None:
+        return judged(text, ValueSpan(braced.start(1), braced.end(1), QUOTED), name, level)
+    value = value_at(text, position)
+    if value is None or value.f_string:
+        return None
+    if value.where == QUOTED:
+        in_data = match["closed"] in {'"', "'"} and match["sign"] == ":"
+        return judged(text, value._replace(where=STRUCTURED) if in_data else value, name, level)
+    if level is Secrecy.HEADER:
+        return header(text, position, name)
+    if level in _WHOLE_LINES and (line := _line_value(text, begin, match, value)) is not None:
+        return line
+    found = judged(text, value, name, level, loose=is_loose(text, begin, match, value))
+    in_json = (match["closed"] or "").endswith('"') and text[value.start : value.end].isdigit()
+    if found is not None and in_json:
+        return found[0], found[1], '"[REDACTED:secret-name]"'  # a quoted text, so that JSON stays JSON
+    return found
+
+
+def _line_value(text: str, begin: int, match: re.Match[str], value: ValueSpan) -> Span | None:
+    """Find a value that goes to the end of its settings line: `password=correct horse battery staple`."""
+    if text[value.end : value.end + 1] in _ENDS_LINE:
+        return None
+    before = text[max(text.rfind("\n", max(0, begin - 40), begin) + 1, begin - 40) : begin]
+    if _LINE_START.fullmatch(before) is None or (
+        begin - len(before) > 0 and text[begin - len(before) - 1] != "\n"
+    ):
+        return None
+    rest = _LINE_REST.match(text, value.start, value.start + _LINE_MAX_CHARS)
+    end = value.start + len(rest[0].rstrip(" \t,;\"'`")) if rest else value.end
+    found = text[value.start : end]
+    tight = match["sign"] == "=" and not match["gap"] and not match["pad"]
+    if end <= value.end or is_reference(found) or not is_line(found, alone=not tight):
+        return None
+    return value.start, end, None
+
+
+#: Kinds of names whose value may go to the end of its line.
+_WHOLE_LINES = frozenset({Secrecy.PASSWORD, Secrecy.PHRASE, Secrecy.SECRET})
+_LINE_START = re.compile(r"\s*(?:- )?(?:export\s+|set\s+|ENV\s+|ARG\s+)?")
+#: The rest of a line, without the comment behind it; the line's end may be escaped.
+_LINE_REST = re.compile(r"(?:[^\r\n\\ ]|\\(?![rn])| (?!#|//|;))+")
+_LINE_MAX_CHARS, _ENDS_LINE = 200, frozenset(["", "\r", "\n", ",", ";", "&", '"', "'"])
+#: The quotes that a value may begin with.
+_QUOTES = frozenset("\"'`")
+#: What a list of values, or of a secret's bytes, begins with.
+_LIST_FIRST = frozenset("[({ \t\r\nbnBU")
+_LIST_OPENS = re.compile(r"\s{0,3}[\[({]{1,2}\s{0,40}(?=[bBuU]?\\*[\"'])")
+
+
+# Values where they stand: quoted, in lists and headers.
+
+#: Kinds of names whose values may stand in any syntax.
+NUMBERED = frozenset({Secrecy.TOKEN, Secrecy.SECRET, Secrecy.PASSWORD, Secrecy.PHRASE})
+
+
+def byte_list(text: str, position: int, level: Secrecy, least: int = 8) -> Span | None:
+    """Find a list of bytes or characters, as each language writes one."""
+    if _MAY_LIST.isdisjoint(text[position : position + 64]):
+        return None
+    numbers = BYTE_LIST.match(text, position)
+    if (
+        numbers is None
+        or numbers["numbers"].count(",") + 1 < least
+        or not spells_bytes(numbers["numbers"], level)
+    ):
+        return None
+    return (*numbers.span("numbers"), None)
+
+
+_MAY_LIST = frozenset("([{<")
+
+
+def bracketed(text: str, position: int, name: str, level: Secrecy) -> Span | None:
+    match = BRACKETED.match(text, position)
+    if match is None or not looks_like_token(match[1]):
+        return None
+    return judged(text, ValueSpan(match.start(1), match.end(1), QUOTED), name, level)
+
+
+def mixed(text: str, value: ValueSpan, name: str, level: Secrecy) -> Span | None:
+    """Judge a value in a call that may be given other words too: it must have letters, and digits or symbols."""
+    found = text[value.start : value.end]
+    sure = len(found) >= 6 and (
+        _LETTERS_AND_MORE.search(found) or is_generated(found) or looks_like_token(found)
+    )
+    return judged(text, value, name, level) if sure else None
+
+
+_LETTERS_AND_MORE = re.compile(r"[^\W\d_].*[\d!@#$%^&*]|[\d!@#$%^&*].*[^\W\d_]")
+_LIST_CLOSES = re.compile(r"\\*[\"']\s{0,3}[\])]")
+NEXT_ITEM = re.compile(r"\\*[\"']+\s{0,3}(?P<sign>,|:|=>)\s{0,40}")
+
+
+def in_list(text: str, match: re.Match[str], name: str, level: Secrecy) -> Span | None:
+    """Find the secret in a list: `auth=("user", "…")` or `api_keys = ["…"]`.
+
+    That is the first value that looks like a token, or the second of `auth`.
+    """
+    position = match.end()
+    for turn in range(8):
+        value = value_at(text, position)
+        if value is None or value.where != QUOTED:
+            return None
+        found = text[value.start : value.end]
+        if looks_like_token(found) or (
+            turn == 1 and name.lower().endswith("auth") and not looks_like_token(name)
+        ):
+            stated = Secrecy.PASSWORD if turn == 1 else level
+            return judged(text, value, "", stated)
+        alone = turn == 0 and level is Secrecy.PASSWORD and _LIST_CLOSES.match(text, value.end)
+        if alone:  # `passwords = ["…"]`
+            return judged(text, value, name, level)
+        following = NEXT_ITEM.match(text, value.end)
+        if following is None:
+            return None
+        position = following.end()
+        if following["sign"] != "," and name[-1:] in "sS":  # `passwords = {"jane": "…"}`
+            value = value_at(text, position)
+            if value is not None and value.where == QUOTED and (span := judged(text, value, "", level)):
+                return span
+    return None
+
+
+#: Schemes whose credentials are fields: `Digest username="…", response="…"`.
+_FIELDS_FOLLOW = re.compile(r"(?i)(?:digest|oauth|hawk|aws4-hmac-sha256|scram-sha-\d+|mac) ")
+_HEADER_FIELDS = re.compile(r"[^\r\n]{1,8192}")
+_HEADER_REST = re.compile(r"[^\r\n\"'`\\]{1,8192}")
+#: Of a header, what is read to judge it.
+_HEADER_READ = 256
+_HEADER_SCHEME = re.compile(
+    r"(?:Basic|Bearer|Digest|Token|ApiKey|Negotiate|AWS4-HMAC-SHA256|[A-Z][A-Za-z-]{2,20})[ ]+(?=\S)"
+)
+
+
+def header(text: str, position: int, name: str) -> Span | None:
+    """Return the rest of a header's line, without the scheme."""
+    pattern = _HEADER_FIELDS if _FIELDS_FOLLOW.match(text, position) else _HEADER_REST
+    head = pattern.match(text, position, min(len(text), position + _HEADER_READ))
+    if head is None or not hides(Secrecy.HEADER, name, head[0].rstrip(), BARE):
+        return None
+    rest = pattern.match(text, position)[0].rstrip()  # type: ignore[index]  # it matched above, on less
+    scheme = _HEADER_SCHEME.match(rest)
+    return position + (scheme.end() if scheme else 0), position + len(rest), None
+
+
+def judged(text: str, value: ValueSpan, name: str, level: Secrecy, *, loose: bool = False) -> Span | None:
+    found = text[value.start : value.end]
+    if value.where == BARE and text[value.end : value.end + 1] in {"(", "["}:
+        return None
+    if level is Secrecy.HEADER and value.where != BARE:
+        if not hides(level, name, found, value.where):
+            return None
+        scheme = re.match(r"\s*(?:Basic|Bearer|Digest|Token|ApiKey)\s+(?=\S)", found, re.IGNORECASE)
+        return value.start + (scheme.end() if scheme else 0), value.end, None
+    if not hides(level, name, found, value.where, loose=loose):
+        return None
+    return value.start, end_of(text, value), None
+
+
+def default_behind(text: str, start: int, end: int) -> Span | None:
+    """Find the literal in `getenv("DB_PASSWORD") or "…"`: a secret's default, behind an operator at [start, end)."""
+    value = value_at(text, end)
+    if value is None or value.where != QUOTED or value.f_string or value.end - value.start < _DEFAULT_LEAST:
+        return None
+    lowest = max(0, start - _BEFORE_CHARS)
+    names = _NAME_BEFORE.findall(text, max(lowest, text.rfind("\n", lowest, start) + 1), start)
+    levels = {level: name for name in names if (level := secrecy_of(name)) in NUMBERED}
+    if not levels and (variable := _VARIABLE.search(text, max(0, start - 300), start)) is not None:
+        levels = {level: variable[1] for level in (secrecy_of(variable[1]),) if level in NUMBERED}
+    for level, name in levels.items():
+        if (span := judged(text, value, name, level)) is not None:
+            return span
+    return None
+
+
+#: Terraform's way to name a value two lines above it.
+_VARIABLE = re.compile(r"\bvariable\s+\"([\w-]{1,80})\"\s*\{[^{}]{0,200}$")
+_DEFAULT_LEAST = 4
+_NAME_BEFORE, _BEFORE_CHARS = re.compile(r"[A-Za-z_][\w-]*"), 120
+
+
+def compared(text: str, begin: int, name: str, level: Secrecy) -> Span | None:
+    """Find the literal that a secret is compared with, to the left of it: `"…" == password`, `"…".equals(password)`."""
+    if (
+        text[begin - 1 : begin] not in {" ", "=", "("}
+        or _COMPARES.search(text, max(0, begin - 20), begin) is None
+    ):
+        return None
+    literal = _LITERAL_BEFORE.search(text, max(0, begin - 220), begin)
+    return None if literal is None else mixed(text, ValueSpan(*literal.span("value"), QUOTED), name, level)
+
+
+_COMPARES = re.compile(r"[=!]==?\s{0,3}$|\.equals\($")
+_LITERAL_BEFORE = re.compile(
+    r"(?P<q>[\"'])(?P<value>[^\"'\n]{6,160})(?P=q)(?:\s{0,3}[=!]==?\s{0,3}|\.equals\()$"
+)
+
+
+# Bare values: settings, variables, words.
+
+
+def separates_otherwise(text: str, begin: int, match: re.Match[str]) -> bool:
+    """Detect colons that put no value behind a name: in an ARN, in a URL, at the end of a statement's line."""
+    if match["sign"] not in {":", "："} or match["closed"]:
+        return False
+    if not match["gap"]:
+        return text.startswith("//", match.end()) or (begin > 0 and text[begin - 1] == ":")
+    broken = "\n" in match["gap"] and match["gap"].lstrip()[:1] not in {"|", ">"}
+    line_start = text.rfind("\n", max(0, begin - 80), begin) + 1
+    return broken and bool(text[line_start:begin].strip(" \t-"))
+
+
+def is_loose(text: str, begin: int, match: re.Match[str], value: ValueSpan) -> bool:
+    """Return True for a bare value that stands as a variable does in code, or as a word in a sentence."""
+    after = text[value.end : value.end + 2]
+    ends_line = not after or after[0] in "\r\n\\"
+    if match["sign"] in {":", "：", "->", "=>"}:
+        return not ends_line and not (match["closed"] or after[0] in ",}&;\"'")
+    spaced = bool(match["pad"]) and bool(match["gap"])
+    if spaced and ends_line and _in_settings(text, begin):
+        return False
+    return (spaced or after[:1] in {",", ")", "]", "."}) and not text[begin : begin + 1].isupper()
+
+
+def _in_settings(text: str, begin: int) -> bool:
+    """Recognise a line of a settings file: a dotted or dashed name, or a plain word as value."""
+    line = text[text.rfind("\n", max(0, begin - 200), begin) + 1 : begin + 2 * NAME_MAX_CHARS]
+    name, _, value = (part.strip() for part in line.partition("\n")[0].partition("="))
+    if "." in name and name.startswith(("self.", "this.", "cls.")):
+        return False
+    return (
+        "-" in name
+        or "." in name
+        or (value.isalpha() and value.islower() and len(value) > 2 and value not in _VARIABLES)
+    )
+
+
+#: Names of variables that a password is read from.
+_VARIABLES = word_set(
+    "value values result results text data line lines args argument default settings config prompt input "
+    "passwd password pass username user name match group groups creds credentials entry field secret token "
+    "content contents string response request params options kwargs param item items option plain plaintext "
+    "encoded decoded hashed encrypted decrypted stdin other random generated current given provided expected "
+    "actual cleaned stored saved correct wrong invalid blank raw unicode form"
+)
+#: Words behind "the password is" that say something of it.
+_SAID = word_set(
+    "wrong invalid incorrect correct required missing weak strong secure hidden blank different unknown shorter longer "
+    "optional mandatory sensitive changing default similar common stronger weaker numeric secret needed something "
+    "nothing always already almost neither either visible plaintext expiring identical enough entirely currently"
+)
+_OF_IT = ("ed", "ing", "ly", "able", "ible", "ent", "ant", "ive", "ful", "less", "en", "word", "words")
+_ENDS = re.compile(r"[.!]?[\"')]?\s*(?:\n|$)|[.!][\"')]?\s+[A-Z]")
+
+
+def states_a_word(text: str, value: ValueSpan, found: str) -> bool:
+    """Return True for `the password is swordfish`: one plain word at the end of its line or sentence."""
+    return (
+        found.isalpha()
+        and found.islower()
+        and 6 <= len(found) <= 24
+        and found not in _SAID
+        and not found.endswith(_OF_IT)
+        and _ENDS.match(text, value.start + len(found)) is not None
+    )
+
+
+def is_no_word(found: str, *, quoted: bool) -> bool:
+    """Accept digits, symbols or inner capitals; between quotes in a sentence, a single word too."""
+    return (
+        any(character.isdigit() or character in "!@#$%^&*" for character in found)
+        or re.search(r"[a-z][A-Z]", found) is not None
+        or (quoted and found.isalpha() and found.islower())
+    )

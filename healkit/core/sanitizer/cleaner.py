@@ -1,0 +1,389 @@
+"""Cleaners: the seam between a payload and what is kept of it.
+
+A cleaner turns a value into JSON data without what must not be kept. `Sanitizer` is the one in use; `Verbatim` hides
+nothing, for those who ask for raw traces.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from healkit.core.contracts.encoding import to_jsonable
+from healkit.core.contracts.execution import CallRecord, DecisionRecord, Finished, Record, Started, summarize
+from healkit.core.contracts.failure import Failure
+from healkit.core.sanitizer.secret_names import Secrecy, secrecy_of
+from healkit.parts.traces.contract import ExecutionTrace
+
+#: Default limit of one payload, in bytes of JSON.
+PAYLOAD_MAX_BYTES = 10_240
+#: A value up to this size is cleaned whole and then cut; a longer one is first cut at a word, or it would take seconds.
+WHOLE_MAX_BYTES = 32_768
+
+
+@dataclasses.dataclass(frozen=True)
+class Cleaned:
+    """A cleaned value.
+
+    value: plain JSON data. hidden: how often each rule hid something, by rule id. truncated_from: the value's size in
+    bytes before it was cut, None where it was not.
+    """
+
+    value: Any
+    hidden: Mapping[str, int]
+    truncated_from: int | None = None
+
+
+class Cleaner(Protocol):
+    """Hides secrets and personal data in payloads.
+
+    rule_set_version: a hash of the built-in rules, None without any. custom_rules: ids of the user's own rules.
+    """
+
+    @property
+    def rule_set_version(self) -> str | None: ...
+    @property
+    def custom_rules(self) -> tuple[str, ...]: ...
+
+    def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
+        """Return the value as JSON data without what must not be kept, cut at the limit; never raise.
+
+        Called for each payload, before it is stored, sent or shown.
+        """
+        ...
+
+
+class Verbatim:
+    """Cleaner that hides nothing: values are only made JSON, and cut."""
+
+    rule_set_version: str | None = None
+    custom_rules: tuple[str, ...] = ()
+
+    def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
+        """Return the value as it is; one that is too long becomes text, cut and marked."""
+        plain, _ = to_jsonable(value)
+        encoded = plain.encode() if isinstance(plain, str) else msgspec.json.encode(plain)
+        limit = PAYLOAD_MAX_BYTES if limit_bytes is None else limit_bytes
+        if len(encoded) <= limit:
+            return Cleaned(plain, {})
+        cut = encoded[: max(0, limit - len(MARKER))].decode(errors="ignore")
+        return Cleaned(cut + MARKER, {}, len(encoded))
+
+
+def clean_bounded(cleaner: Cleaner, value: object, max_bytes: int) -> Cleaned:
+    """Clean a value to at most `max_bytes`, in time that does not grow with what is cut off."""
+    plain = value if isinstance(value, str) else to_jsonable(value)[0]
+    encoded = (
+        plain.encode(errors="backslashreplace") if isinstance(plain, str) else msgspec.json.encode(plain)
+    )
+    if len(encoded) <= max(max_bytes, WHOLE_MAX_BYTES):
+        return cleaner.clean(plain, limit_bytes=max_bytes)
+    head = encoded[: max_bytes - len(MARKER)].decode(errors="ignore")
+    cleaned = cleaner.clean(whole_words(head), limit_bytes=2 * max_bytes)
+    return Cleaned(f"{cleaned.value}{MARKER}", cleaned.hidden, len(encoded))
+
+
+def of_record(cleaner: Cleaner) -> Cleaner:
+    """Return a cleaner for the parts of one record: what the sanitiser hides in one part, it hides in all."""
+    make = getattr(cleaner, "of_record", None)
+    made: Cleaner = cleaner if make is None else make()
+    return made
+
+
+def again(cleaner: Cleaner, value: object) -> Any:
+    """Return a part that `of_record`'s cleaner has cleaned, without what later parts have taught it."""
+    hide = getattr(cleaner, "again", None)
+    return value if hide is None else hide(value)
+
+
+# Records and traces with their payloads cleaned.
+#
+# A payload is what a tool was given, printed or returned. Ids, names of the contract, hashes, codes and times are not
+# payload and stay as they are.
+
+
+#: Of a payload longer than the first, only as many characters as the second are read: a trace keeps 10 KB of each.
+WHOLE_MAX_CHARS, HEAD_CHARS = 32_000, 12_000
+#: No size limit: a record of the log is cleaned, not cut.
+UNLIMITED = 1 << 62
+
+#: Any kind of record; the kind that goes in comes out.
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+# Written by `records.summarize` in place of the rest.
+_CUT = re.compile(r"… \[TRUNCATED, ([\d,]+) characters\]\Z")
+
+_encode = msgspec.json.Encoder().encode
+
+
+def payload_of(text: str) -> tuple[Any, int | None]:
+    """Return a record's text as JSON value, or as text where it was cut, and its size before the cut.
+
+    A cut may stand inside a secret, and half a secret matches no rule. So the last word before a cut is dropped.
+    """
+    text = text if len(text) <= WHOLE_MAX_CHARS else summarize(text, HEAD_CHARS)
+    cut = _CUT.search(text)
+    if cut is not None:
+        head = whole_words(text[: cut.start()])
+        return f"{head}… [TRUNCATED] ({cut[1]} characters)", int(cut[1].replace(",", ""))
+    try:
+        return msgspec.json.decode(text), None
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return text, None
+
+
+def cleaned_record(record: AnyRecord, cleaner: Cleaner) -> AnyRecord:
+    """Return the record with its payloads cleaned; its trace, if it has one, is clean already."""
+    text = partial(_cleaned_text, cleaner)
+
+    def json(value: str) -> str:
+        if _CUT.search(value):
+            return text(str(payload_of(value)[0]))
+        try:
+            decoded = msgspec.json.decode(value)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return text(value)
+        return _encode(cleaner.clean(decoded, limit_bytes=UNLIMITED).value).decode()
+
+    changes: dict[str, Any]
+    match record:
+        case Started():
+            changes = {"arguments": json(record.arguments)}
+        case CallRecord():
+            summary = json(record.result_summary) if record.result_summary else ""
+            changes = {"arguments": json(record.arguments), "result_summary": summary}
+            changes["error"] = text(record.error)
+        case DecisionRecord():
+            changes = {name: text(getattr(record, name)) for name in ("node", "outcome", "condition")}
+        case Finished():
+            changes = {"last_output": text(record.last_output)}
+            if record.result_summary is not None:
+                changes["result_summary"] = json(record.result_summary)
+            if record.failure is not None:
+                changes["failure"] = cleaned_failure(record.failure, cleaner)
+    return msgspec.structs.replace(record, **changes)
+
+
+def secret_columns(cleaner: Cleaner, columns: Mapping[str, Sequence[Any]]) -> set[str]:
+    """Return the names of the columns, of these with some of their values, that are to be hidden.
+
+    A name that says so is enough, whatever the values look like.
+    """
+    return {
+        name
+        for name, some in columns.items()
+        if cleaner.clean(
+            {name: list(some)}, limit_bytes=UNLIMITED
+        ).hidden  # first: a record's cleaner learns them
+        or secrecy_of(name) >= Secrecy.TOKEN
+    }
+
+
+def cleaned_failure(failure: Failure, cleaner: Cleaner) -> Failure:
+    """Return the failure with all its texts cleaned; a page shows it like this."""
+    cleaner = of_record(cleaner)
+    failure = learn(failure, cleaner)
+    text = partial(_cleaned_text, cleaner)
+    stack = text(failure.traceback)  # first: a name there tells what a word of the message is
+    frames = [msgspec.structs.replace(frame, line=text(frame.line)) for frame in failure.frames]
+    changes = {name: text(getattr(failure, name)) for name in ("evalue", "hint")}
+    changes["traceback"] = again(cleaner, stack)
+    linked = [cleaned_failure(one, cleaner) for one in failure.linked]
+    return msgspec.structs.replace(cleaned_facts(failure, cleaner), frames=frames, linked=linked, **changes)
+
+
+def learn(failure: Failure, cleaner: Cleaner) -> Failure:
+    """Teach a record's cleaner the secrets that the failure's frames held, and return the failure without them."""
+    if not failure.secrets:
+        return failure
+    cleaner.clean(failure.named, limit_bytes=UNLIMITED)
+    return msgspec.structs.replace(failure, secrets=[])
+
+
+def cleaned_facts(failure: Failure, cleaner: Cleaner) -> Failure:
+    """Return the failure with what was read off live objects cleaned: Python's own traceback does not show that."""
+    if failure.linked:
+        failure = msgspec.structs.replace(
+            failure, linked=[cleaned_facts(one, cleaner) for one in failure.linked]
+        )
+    if not failure.observed:
+        return failure
+    text = partial(_cleaned_text, cleaner)
+    names = {name: [text(one) for one in getattr(failure, name)] for name in ("near", "known")}
+    facts = {name: text(fact) for name, fact in failure.facts.items()}
+    return msgspec.structs.replace(failure, **names, facts=facts)
+
+
+def _cleaned_text(cleaner: Cleaner, value: str) -> str:
+    return str(cleaner.clean(value, limit_bytes=UNLIMITED).value) if value else value
+
+
+def cleaned_trace(
+    trace: ExecutionTrace, cleaner: Cleaner, limit_bytes: int
+) -> tuple[ExecutionTrace, dict[str, int]]:
+    """Clean a trace that was made elsewhere, whatever was done to it there; return it and what was hidden, by rule.
+
+    The collector's server calls this for what clients send, and an exporter for raw traces. Each payload has
+    `limit_bytes` for itself. Cleaning a clean trace changes nothing.
+    """
+    hidden: Counter[str] = Counter()
+    cleaner = of_record(cleaner)
+
+    def clean(value: object, limit: int = limit_bytes) -> Any:
+        found = cleaner.clean(value, limit_bytes=limit)
+        hidden.update(found.hidden)
+        return found.value
+
+    def text(value: str) -> str:
+        return str(clean(value)) if value else value
+
+    # The metadata as a whole first: a key may say what its value is.
+    metadata = {key: clean(value) for key, value in clean(trace.metadata, UNLIMITED).items()}
+    tasks = [
+        msgspec.structs.replace(task, args=clean(task.args), result=clean(task.result))
+        for task in trace.task_results
+    ]
+    decisions = [
+        msgspec.structs.replace(each, outcome=text(each.outcome), condition=text(each.condition))
+        for each in trace.decisions
+    ]
+    error = None if trace.error is None else text(trace.error)
+    cleaned = msgspec.structs.replace(
+        trace, error=error, task_results=tasks, decisions=decisions, metadata=metadata
+    )
+    return trace_again(cleaned, cleaner), dict(hidden)
+
+
+def trace_again(trace: ExecutionTrace, cleaner: Cleaner) -> ExecutionTrace:
+    """Return a trace whose parts this cleaner has cleaned, without what later parts have taught it."""
+    if not getattr(cleaner, "has_hidden", False):
+        return trace
+    tasks = [
+        msgspec.structs.replace(task, args=again(cleaner, task.args), result=again(cleaner, task.result))
+        for task in trace.task_results
+    ]
+    decisions = [
+        msgspec.structs.replace(
+            each, outcome=again(cleaner, each.outcome), condition=again(cleaner, each.condition)
+        )
+        for each in trace.decisions
+    ]
+    error, metadata = again(cleaner, trace.error), again(cleaner, trace.metadata)
+    return msgspec.structs.replace(
+        trace, error=error, task_results=tasks, decisions=decisions, metadata=metadata
+    )
+
+
+# Truncation of values to a size in bytes of JSON.
+#
+# A cut value keeps its outline: long texts and long lists lose their ends, and each cut says how much there was. No cut
+# is made inside a replacement, and none leaves half a word, because half a secret matches no rule.
+
+
+MARKER = "[TRUNCATED]"
+#: A container gives one item at most this part (a half) of the room left: the items after it need some too.
+_SHARE = 2
+_LEAST_BYTES = 64
+_MARKED = re.compile(r" ?… \[TRUNCATED\] \(([\d,]+) bytes\)\Z")
+_HALF_REPLACEMENT = re.compile(r"\[[A-Za-z][\w:.-]{0,63}\Z")
+_WORD_MAX_CHARS = 4096
+#: The longest mark, the longest replacement and most words are shorter.
+_NEAR_CHARS = 128
+#: Default of `whole_words`: text before a cut may be half a secret, which no rule matches; a longer word is no secret.
+WORD_MAX_CHARS, _WORD_ENDS = 2048, re.compile(r"[\s\"',;&]")
+
+
+def size_of(value: object) -> int:
+    """Return the size in bytes: of a text's UTF-8, of any other value's JSON."""
+    return len(value.encode()) if isinstance(value, str) else len(_encode(value))
+
+
+def cut(value: object, limit_bytes: int) -> Any:
+    """Return the value in at most `limit_bytes`, as `size_of` counts them; the same object where it fits."""
+    budget = limit_bytes
+    for _ in range(8):
+        size = size_of(value)
+        if size <= limit_bytes:
+            return value
+        value = _text(value, budget, size) if isinstance(value, str) else _inside(value, budget)
+        budget = budget * 3 // 4  # the sizes of escapes and punctuation are estimates
+    return MARKER[:limit_bytes]
+
+
+def whole_words(head: str, longest: int = WORD_MAX_CHARS) -> str:
+    """Drop the text's last word, or the last `longest` characters of it; takes time for those alone.
+
+    A regular expression anchored at the end would try every position of a long word and take seconds.
+    """
+    start = max(0, len(head) - longest)
+    for begin in (max(start, len(head) - _NEAR_CHARS), start):  # the last end is most often near
+        ends = [match.end() for match in _WORD_ENDS.finditer(head, begin)]
+        if ends:
+            return head[: ends[-1]]
+    return head[:start]
+
+
+def _text(text: str, budget: int, size: int) -> str:
+    """Return a text's beginning, and how many bytes there were before the first cut."""
+    earlier = _MARKED.search(text, max(0, len(text) - _NEAR_CHARS))
+    if earlier is not None:
+        size = int(earlier[1].replace(",", ""))
+        text = text[: earlier.start()]
+    marker = f" … {MARKER} ({size:,} bytes)"
+    room = max(0, budget - len(marker.encode()))
+    head = text.encode()[:room].decode(errors="ignore")
+    if len(head) < len(text):
+        head = whole_words(head, _WORD_MAX_CHARS) or head[: len(head) // 2]
+    half = _HALF_REPLACEMENT.search(head, max(0, len(head) - _NEAR_CHARS))
+    return (head[: half.start()] if half else head).rstrip() + marker
+
+
+def _inside(value: object, budget: int) -> Any:
+    """Return a list or an object with as much of each item as there is room for; anything else unchanged."""
+    if isinstance(value, dict):
+        return _object(value, budget)
+    if not isinstance(value, list):
+        return value
+    kept: list[Any] = []
+    left = budget - 2
+    for position, item in enumerate(value):
+        rest = len(value) - position
+        if left < 2 * _LEAST_BYTES and rest > 1:
+            kept.append(f"{MARKER} {rest:,} more items")
+            break
+        fitted, size = _fitted(item, left if rest == 1 else max(_LEAST_BYTES, left // _SHARE))
+        kept.append(fitted)
+        left -= size + 1
+    return kept
+
+
+def _object(value: dict[str, Any], budget: int) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    left = budget - 2
+    for position, (key, item) in enumerate(value.items()):
+        rest = len(value) - position
+        weight = len(_encode(key)) + 2
+        if left < 2 * _LEAST_BYTES + weight and (rest > 1 or weight > left):
+            kept[MARKER] = f"{rest:,} more keys"
+            break
+        fitted, size = _fitted(
+            item, left - weight if rest == 1 else max(_LEAST_BYTES, (left - weight) // _SHARE)
+        )
+        kept[key] = fitted
+        left -= size + weight
+    return kept
+
+
+def _fitted(item: object, budget: int) -> tuple[Any, int]:
+    """Return an item within its budget, and its size as JSON."""
+    size = len(_encode(item))
+    if size <= budget:
+        return item, size
+    item = _text(item, budget, len(item.encode())) if isinstance(item, str) else _inside(item, budget)
+    return item, len(_encode(item))

@@ -1,0 +1,724 @@
+"""Database connections: opened, migrated, errors mapped.
+
+Reading and writing are told apart when a transaction begins, not when it first writes: on SQLite a DEFERRED transaction
+that reads and then writes fails most of the time with eight writers, whatever its timeout, while BEGIN IMMEDIATE waits
+for the lock (`store.write_turns`). On PostgreSQL `write()` takes one advisory lock instead, so that the vault's
+read-then-write is as safe there.
+
+The statements of an execution (`fetch`, and the log's writer) go to the driver itself; SQLAlchemy is loaded by the
+first session.
+
+Only healkit's tables are touched. Opening never changes a file that this version cannot handle: the version is read on
+a connection that cannot write before any other is made.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import re
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from healkit.core.contracts.doctor import TrustReport
+from healkit.core.contracts.execution import Grants
+from healkit.core.contracts.tools import revision_label
+from healkit.core.store import migrate, trust
+from healkit.core.store.locations import (
+    is_full,
+    is_temporary,
+    is_writable,
+    resolve_url,
+    server_engine,
+    sqlite_path,
+    sqlite_uri,
+)
+from healkit.core.store.statements import prepared, rows_of
+from healkit.core.store.write_turns import ASKS_MS, WriteTurns
+from healkit.errors import (
+    DatabaseCorrupt,
+    DatabaseError,
+    DatabaseFull,
+    DatabaseLocked,
+    DatabaseMissing,
+    DatabaseNotTrusted,
+    DatabaseReadOnly,
+    HealkitError,
+    UsageInvalid,
+)
+from healkit.plain_text import shown_url
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy.orm import Session
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+
+__all__ = ["Database", "resolve_url"]
+
+#: The shortest time that opening waits for another process that migrates the same file, which takes longest for a long
+#: log (benchmarks/bench_log_scale.py).
+MIGRATION_WAIT_S = 30.0
+
+#: Size of a new SQLite file's pages. A commit writes every page that it touched, and a log row touches a dozen, of the
+#: table and its indexes; with SQLite's own 4,096 bytes it costs more (benchmarks/bench_log.py has the cost of a row).
+PAGE_BYTES = 2048
+
+#: The key of PostgreSQL's advisory lock that stands for SQLite's write lock ("heal" in ASCII).
+_ADVISORY_KEY = 0x6865616C
+
+
+class Database:
+    """Database, open and with current tables.
+
+    url: a URL or a plain path (see `resolve_url`). wait_s: how long a write waits for another writer.
+    synchronous: SQLite's setting for power cuts. create: whether a missing file or missing tables may be made (never a
+    folder). only_read: opens it as it is, for looking at what it would grant. Raises `DatabaseMissing`,
+    `DatabaseNewer`, `DatabaseCorrupt`, `DatabaseNotTrusted` (for what `trust.strange_parts` finds) and the other
+    `DatabaseError`s on opening.
+    """
+
+    def __init__(
+        self,
+        url: str | Path,
+        *,
+        wait_s: float = 1.0,
+        synchronous: Literal["NORMAL", "FULL"] = "NORMAL",
+        create: bool = True,
+        only_read: bool = False,
+    ) -> None:
+        self.url = resolve_url(url)
+        self.path = sqlite_path(self.url)
+        self._file = None if self.path is None else str(self.path)
+        self.wait_s = wait_s
+        self.synchronous = synchronous
+        self.read_only = False
+        #: The URL as it may be shown, without a password; `where` is how a message names the database.
+        self.shown_url = shown_url(self.url)
+        self.where = repr(shown_url(str(self.path)) if self.path else self.shown_url)
+        #: Whether its triggers and tables may be another's; healkit's own triggers write to an FTS5 table, which SQLite
+        #: refuses to a schema that is not trusted.
+        self._is_unchecked = True
+        #: The file that was found to be trusted (the URL, for a server); None while none is.
+        self._trusted: Hashable = None
+        #: Turns of the writers of its file; None on a server.
+        self.turns = None if self.path is None else WriteTurns.of(self.path)
+        self._engine: Engine | None = None
+        self._making = threading.Lock()
+        self._kept = KeptConnection(
+            lambda: self._connect_file(self.wait_s),
+            lambda: (self.file_id(), self.without_room, self._is_unchecked),
+        )
+        with mapped(self.where, self.path, also=(OSError, ImportError)):
+            made = self.path is not None and not self.path.exists()
+            version = self._look_before_opening(create)
+            try:
+                self.read_only |= only_read
+                if only_read and version is not None:
+                    return
+                self._refuse_strange(version)
+                self._is_unchecked = False
+                self._bring_up_to_date(version, create)
+            except BaseException:
+                self.close()
+                if made:
+                    self._remove_empty()
+                raise
+
+    @property
+    def dialect_name(self) -> str:
+        """SQLAlchemy's name of the backend: `sqlite`, `postgresql`."""
+        return "sqlite" if self.path else self.engine.dialect.name
+
+    @property
+    def driver(self) -> Any:
+        """Module of the driver, with its exceptions."""
+        return sqlite3 if self.path else self.engine.dialect.dbapi
+
+    @property
+    def engine(self) -> Engine:
+        """SQLAlchemy's engine, made when it is first asked for."""
+        with self._making:
+            if self._engine is None:
+                self._engine = self._make_engine(self.wait_s)
+            return self._engine
+
+    @functools.cached_property
+    def _writing(self) -> Engine:
+        return self.engine.execution_options(healkit_write_wait_ms=int(self.wait_s * 1000))
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """Open a session for reading, on one snapshot; the objects it returned stay readable afterwards."""
+        from sqlalchemy.orm import Session
+
+        with mapped(self.where, self.path), Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    def fetch(self, statement: str, **values: Any) -> list[dict[str, Any]]:
+        """Return all rows of the answer to one of `store.statements`, without SQLAlchemy on SQLite."""
+        name = self.dialect_name
+        with mapped(self.where, self.path):
+            lent: Any = self._kept.lent() if self.path else closing(self.engine.raw_connection())
+            with lent as connection, closing(connection.cursor()) as cursor:
+                question = prepared(name, statement)
+                cursor.execute(question.sql, question.bind(values))
+                return rows_of(name, cursor)
+
+    # Trust: `store.trust` says what it is, and where it is kept.
+
+    @property
+    def trusted(self) -> bool:
+        """True where its user trusts it; the grants of an untrusted database count for nothing.
+
+        Who trusts it meanwhile need not open it again; who trusts it no longer must.
+        """
+        now = self.file_id() or self.url
+        if self._trusted != now:
+            self._trusted = now if self.why_trusted else None
+        return self._trusted is not None
+
+    @property
+    def why_trusted(self) -> str:
+        """Since when and why its user trusts it; "" where they do not."""
+        return trust.why_trusted(self.place, self.identity())
+
+    def trust_report(self) -> TrustReport:
+        """Say whether and why it is trusted, and what it grants then; nothing that others made is run or read."""
+        why, strange = self.why_trusted, self.strange_parts()
+        if strange:
+            return TrustReport(self.place, why, strange=tuple(strange))
+        tools = {
+            revision_label(row["tool_name"], row["target_persona"], row["active_revision"]): row
+            for row in self.fetch(trust.TOOLS)
+        }
+        grants = {label: msgspec.convert(row["grants"], Grants) for label, row in tools.items()}
+        asked = [
+            revision_label(row["tool_name"], row["target_persona"], row["parent"])
+            for row in self.fetch(trust.WAITING)
+        ]
+        return TrustReport(
+            self.place,
+            why,
+            len(tools),
+            {label: granted for label, granted in grants.items() if granted != Grants()},
+            tuple(label for label, row in tools.items() if row["flags"].get("side_effects")),
+            tuple(dict.fromkeys(asked)),
+        )
+
+    @property
+    def place(self) -> str:
+        """Where it is, as trust knows it: the file's real path, or the server's URL without its password."""
+        return self.shown_url if self._file is None else os.path.realpath(self._file)
+
+    def identity(self) -> str:
+        """Return the random id that was made with its tables; "" where it has none, or several."""
+        if self.path is None or not self.fetch(trust.HAS_IDENTITY):
+            return ""
+        rows = self.fetch(trust.READ_IDENTITY)
+        return str(rows[0]["chain"]) if len(rows) == 1 else ""
+
+    def require_trust(self, what: str) -> None:
+        """Raise `DatabaseNotTrusted` unless its user trusts it. what: what cannot be done, as a sentence."""
+        if not self.trusted:
+            raise DatabaseNotTrusted(
+                f"{what}: the database {self.where} is not trusted.",
+                hint=trust.hint(self.place),
+            )
+
+    def trust(self) -> None:
+        """Trust it, in every process of this user; raise `DatabaseError` where that cannot be written down."""
+        trust.trust(self.place, self.identity())
+
+    def strange_parts(self) -> list[str]:
+        """Name what in it is not healkit's own, and could run or be read in its place; nothing of it is run."""
+        if self.path is None:
+            return []
+        with mapped(self.where, self.path), self._kept.lent() as connection:
+            connection.execute("BEGIN")  # another process may be migrating it
+            try:
+                version = connection.execute(migrate.READ_VERSION).fetchone()
+                return trust.strange_parts(connection, str(version[0]))
+            finally:
+                connection.execute("ROLLBACK")
+
+    def _refuse_strange(self, version: str | None) -> None:
+        """Raise `DatabaseNotTrusted` for an untrusted file with parts of others, before anything is written to it."""
+        if self.path is None or version is None:
+            return
+        strange = [] if self.trusted else self.strange_parts()
+        if strange:
+            raise DatabaseNotTrusted(
+                f"The database {self.where} is not trusted, and has parts that healkit did not make: "
+                f"{', '.join(strange[:5])}. It was not opened.",
+                hint=trust.hint(self.place),
+            )
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """Open a session in one write transaction: committed at the end, rolled back on any error."""
+        if self.read_only:
+            raise DatabaseReadOnly(
+                f"The database {self.where} can only be read.",
+                hint="Make the file and its folder writable, or choose another database with HEALKIT_DB.",
+            )
+        from sqlalchemy.orm import Session
+
+        opened = Session(self._writing, expire_on_commit=False)
+        with self.turn(self.wait_s), mapped(self.where, self.path), opened as session, session.begin():
+            session.connection()  # takes the lock now, before anything is read
+            file = self.file_id()
+            yield session
+        self.check_still(file)
+
+    def turn(self, wait_s: float) -> AbstractContextManager[None]:
+        """Return the turn to write, which raises `DatabaseLocked` where another thread keeps it."""
+        return nullcontext() if self.turns is None else self.turns.turn(wait_s, self.where)
+
+    def detached_connection(self) -> Any:
+        """Open a driver's connection in autocommit that belongs to the caller; used by the log's writer."""
+        with mapped(self.where, self.path):
+            if self.path:
+                return self._connect_file(self.wait_s)
+            pooled = self.engine.raw_connection()
+            connection: Any = pooled.driver_connection
+            pooled.detach()
+            with closed_on_error(connection):
+                self.engine.dialect.set_isolation_level(connection, "AUTOCOMMIT")
+            return connection
+
+    def close(self) -> None:
+        """Close every connection but detached ones; used again, the database opens new ones."""
+        self._kept.close()
+        if self._engine is not None:
+            self._engine.dispose()
+
+    def __repr__(self) -> str:
+        return f"Database({self.shown_url!r})"
+
+    def _look_before_opening(self, create: bool) -> str | None:
+        """Read the version of an existing file without the right to write; return None for a new or foreign one."""
+        if self.path is None:
+            return None
+        if not self.path.exists():
+            self._make_file(self.path, create)
+            return None
+        if not self.path.is_file():
+            hint = "Name a file for the database to be in."
+            raise DatabaseMissing(f"{self.where} is not a file.", hint=hint)
+        self.read_only = not (is_writable(self.path) and is_writable(self.path.parent))
+        uri = sqlite_uri(self.path, "ro")
+        with closing(sqlite3.connect(uri, uri=True, timeout=MIGRATION_WAIT_S)) as probe:
+            probe.execute("PRAGMA trusted_schema = OFF")
+            known = probe.execute(
+                "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (migrate.VERSION_TABLE,)
+            ).fetchone()
+            row = probe.execute(migrate.READ_VERSION).fetchone() if known else None
+        version = str(row[0]) if row else None
+        migrate.refuse_unknown(version, self.where)
+        return version
+
+    @property
+    def without_room(self) -> bool:
+        """True where a full disk has no room to open the file for writing; it can be read all the same."""
+        return self.path is not None and not Path(f"{self.path}-shm").exists() and is_full(self.path)
+
+    def check_room(self) -> None:
+        """Raise `DatabaseFull` where there is no room to open the file for writing."""
+        if self.without_room:
+            raise DatabaseFull(
+                f"The database {self.where} is out of space: its disk is full.",
+                hint="Free some space on that disk, then try again.",
+            )
+
+    def _remove_empty(self) -> None:
+        """Remove the new file in which no tables could be made, unless another process has made them meanwhile."""
+        assert self.path is not None
+        with suppress(OSError):
+            if not self.path.stat().st_size:
+                for name in ("", "-wal", "-shm"):
+                    Path(f"{self.path}{name}").unlink(missing_ok=True)
+
+    def _make_file(self, path: Path, create: bool) -> None:
+        if not path.parent.is_dir():
+            raise DatabaseMissing(
+                f"There is no folder {shown_url(str(path.parent))!r} for {self.where}.",
+                hint="Check the path, make the folder, or choose another place with HEALKIT_DB.",
+            )
+        if not create:
+            raise DatabaseMissing(
+                f"There is no database at {self.where}.",
+                hint="healkit demo shows what healkit does, healkit seed makes a database with samples, and healkit "
+                "vault add NAME FILE one with your tool. Or check the path, or HEALKIT_DB.",
+            )
+        try:
+            path.touch(mode=0o600)  # it will hold arguments and tracebacks, so only its owner may read it
+        except OSError as error:
+            raise DatabaseReadOnly(
+                f"No database can be made at {self.where}: {error.strerror}.",
+                hint="Make the folder writable, or choose another place with HEALKIT_DB.",
+            ) from None
+
+    def _make_engine(self, wait_s: float) -> Engine:
+        from sqlalchemy import create_engine, event
+
+        if self.path is None:
+            engine = server_engine(self.url, pool_pre_ping=True)
+            event.listen(engine, "connect", lambda connection, _: wait_at_most(connection, wait_s))
+        else:
+            engine = create_engine(self.url, creator=lambda: self._connect_file(wait_s))
+            event.listen(engine, "connect", self._note_file)
+            event.listen(engine, "checkout", self._check_file)
+        event.listen(engine, "begin", self._begin)
+        return engine
+
+    def _begin(self, connection: Connection) -> None:
+        """Begin a reading or a writing transaction; called by SQLAlchemy where a driver would begin on its own."""
+        wait_ms = connection.get_execution_options().get("healkit_write_wait_ms")
+        if self.path is None:
+            if wait_ms is not None and connection.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {wait_ms}")
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_KEY})")
+            return
+        _, without_room = connection.info["file"]
+        if wait_ms is not None and without_room:
+            self.check_room()
+        raw: Any = connection.connection.driver_connection
+        asks_ms = int(self.wait_s * 1000) if wait_ms is None else ASKS_MS
+        if connection.info.get("asks_ms") != asks_ms:
+            raw.execute(f"PRAGMA busy_timeout = {asks_ms}")
+            connection.info["asks_ms"] = asks_ms
+        if wait_ms is None:
+            connection.exec_driver_sql("BEGIN")
+        else:
+            assert self.turns is not None
+            self.turns.write(raw, lambda: raw.execute("BEGIN IMMEDIATE"), wait_ms / 1000)
+
+    def file_id(self) -> tuple[int, int] | None:
+        """Return what tells the file that is there now from another of that name; None for no file, or a server."""
+        if self._file is None:
+            return None
+        try:
+            found = os.stat(self._file)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def check_still(self, file: tuple[int, int] | None) -> None:
+        """Raise `DatabaseMissing` unless that file is still the database; what went into another is lost."""
+        if self.file_id() != file:
+            raise DatabaseMissing(
+                f"The file of the database {self.where} was removed or replaced while it was in use.",
+                hint="Put it back, or a copy of it, or open the database again to start with a new one.",
+            )
+
+    def _note_file(self, _connection: object, record: ConnectionPoolEntry) -> None:
+        record.info["file"] = self.file_id(), self.without_room
+
+    def _check_file(self, _connection: object, record: ConnectionPoolEntry, _proxy: object) -> None:
+        """Have the pool open another connection where this one holds a file that is not there any more."""
+        from sqlalchemy.exc import DisconnectionError
+
+        if record.info["file"] != (self.file_id(), self.without_room):
+            raise DisconnectionError
+
+    def _connect_file(self, wait_s: float) -> sqlite3.Connection:
+        """Open a connection that never makes a file and begins no transaction itself (`isolation_level=None`)."""
+        assert self.path is not None
+        connection = sqlite3.connect(
+            sqlite_uri(self.path, "ro" if self.read_only or self.without_room else "rw"),
+            uri=True,
+            timeout=wait_s,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        with closed_on_error(connection):
+            if self._is_unchecked:
+                connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute(f"PRAGMA synchronous = {self.synchronous}")
+            connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    def _bring_up_to_date(self, version: str | None, create: bool) -> None:
+        if self.path is None:
+            with self.engine.connect() as connection:
+                version = migrate.current_version(connection)
+            migrate.refuse_unknown(version, self.where)
+        if version == migrate.head():
+            return
+        if version is None and not create:
+            raise DatabaseMissing(
+                f"The database {self.where} has no tables of healkit's, and was left as it is.",
+                hint="Check the path or URL; healkit seed, and healkit vault add NAME FILE, make the tables.",
+            )
+        if self.read_only:
+            raise DatabaseReadOnly(
+                f"The database {self.where} can only be read, and its tables are not those of this version.",
+                hint="Make the file and its folder writable once, so that healkit can bring it up to date.",
+            )
+        if self.path is not None:
+            self.check_room()
+            self._set_wal()
+        # Another process's migration may take longer than an ordinary write waits for.
+        migration_wait_s = max(self.wait_s, MIGRATION_WAIT_S)
+        engine = self._make_engine(migration_wait_s).execution_options(
+            healkit_write_wait_ms=int(migration_wait_s * 1000)
+        )
+        try:
+            with engine.begin() as migrating:
+                migrate.upgrade(migrating, self.where)
+        finally:
+            engine.dispose()
+        if version is None:
+            trust.trust_own(self.place, self.identity(), lasting=not is_temporary(self.path))
+
+    def _set_wal(self) -> None:
+        """Set WAL mode; SQLite fails at once, timeout or not, if another process does the same."""
+        give_up = time.monotonic() + max(self.wait_s, MIGRATION_WAIT_S)
+        with closing(self._connect_file(self.wait_s)) as connection:
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # of a new file; another keeps its own
+            while True:
+                try:
+                    connection.execute("PRAGMA journal_mode = WAL")
+                    return
+                except sqlite3.OperationalError as error:
+                    if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                        raise
+                    time.sleep(0.01)
+
+
+# SQLite parses a database's whole schema for each new connection, which takes longer than most of the reads. So one
+# connection is kept, and lent to one thread at a time; another thread that comes meanwhile opens its own.
+
+
+#: Connections that a process had as this one was forked from it: to close them here could harm its files.
+_of_a_parent: list[sqlite3.Connection] = []
+
+
+class KeptConnection:
+    """Lends a connection to one file.
+
+    connect: opens one. state: what the file is now; a connection that was opened in another state is not lent again.
+    Safe to use from several threads and after a fork. Closed with this object at the latest.
+    """
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], state: Callable[[], Hashable]) -> None:
+        self._connect, self._state = connect, state
+        self._idle: list[tuple[int, Hashable, sqlite3.Connection]] = []
+        weakref.finalize(self, _close, self._idle)
+
+    @contextmanager
+    def lent(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection for a read that ends with the body; it is closed where the body fails."""
+        state = self._state()
+        connection = self._take(state) or self._connect()
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append((os.getpid(), state, connection))
+        with suppress(IndexError):
+            while len(self._idle) > 1:  # other threads have given theirs back
+                _close([self._idle.pop()])
+
+    def close(self) -> None:
+        """Close what is kept; used again, a new connection is opened."""
+        _close(self._idle)
+
+    def _take(self, state: Hashable) -> sqlite3.Connection | None:
+        try:
+            kept = self._idle.pop()
+        except IndexError:
+            return None
+        if kept[:2] == (os.getpid(), state):
+            return kept[2]
+        _close([kept])
+        return None
+
+
+def _close(kept: list[tuple[int, Hashable, sqlite3.Connection]]) -> None:
+    """Close all that this process has opened, and empty the list."""
+    with suppress(IndexError):  # another thread may take the last one
+        while True:
+            owner, _, connection = kept.pop()
+            if owner == os.getpid():
+                connection.close()
+            else:
+                _of_a_parent.append(connection)
+
+
+@contextmanager
+def closed_on_error(connection: DBAPIConnection | sqlite3.Connection) -> Iterator[None]:
+    """Close a new connection that cannot be set up: a full disk or a lost file fails its first statement."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
+def wait_at_most(connection: DBAPIConnection, wait_s: float) -> None:
+    """Bound the wait for a locked table, for reading too; called with each new connection to a server."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(f"SET lock_timeout = {max(1, int(wait_s * 1000))}")
+    connection.commit()  # a rollback would take the setting back
+
+
+# Exceptions of the backends as healkit's own.
+#
+# Every SQLite result code and every PostgreSQL SQLSTATE class that a user can meet is in one of the two tables below;
+# all others become a plain `DatabaseError`. No exception of a driver or of SQLAlchemy leaves the store.
+
+
+#: SQLite's primary result code → healkit's error.
+SQLITE_CODES: dict[int, type[DatabaseError]] = {
+    sqlite3.SQLITE_BUSY: DatabaseLocked,
+    sqlite3.SQLITE_LOCKED: DatabaseLocked,
+    sqlite3.SQLITE_PROTOCOL: DatabaseLocked,
+    sqlite3.SQLITE_READONLY: DatabaseReadOnly,
+    sqlite3.SQLITE_FULL: DatabaseFull,
+    sqlite3.SQLITE_CORRUPT: DatabaseCorrupt,
+    sqlite3.SQLITE_NOTADB: DatabaseCorrupt,
+    sqlite3.SQLITE_CANTOPEN: DatabaseMissing,
+}
+
+#: The beginning of a PostgreSQL SQLSTATE → healkit's error; the longest match wins.
+SQLSTATES: dict[str, type[DatabaseError]] = {
+    "08": DatabaseMissing,  # connection_exception
+    "3D": DatabaseMissing,  # invalid_catalog_name
+    "25006": DatabaseReadOnly,  # read_only_sql_transaction
+    "57P": DatabaseMissing,  # admin_shutdown, crash_shutdown, cannot_connect_now, database_dropped
+    "42501": DatabaseReadOnly,  # insufficient_privilege
+    "53100": DatabaseFull,
+    "55P03": DatabaseLocked,  # lock_not_available
+    "40": DatabaseLocked,  # serialization_failure, deadlock_detected
+    "XX001": DatabaseCorrupt,
+    "XX002": DatabaseCorrupt,
+}
+
+#: What SQLite's driver and psycopg say of such a value.
+_NO_COLUMN = re.compile(r"type '(\w+)' (?:is not supported|using placeholder)")
+
+_NEXT_STEP: dict[type[DatabaseError], str] = {
+    DatabaseMissing: "Check the path or URL and that its folder exists.",
+    DatabaseLocked: "Commit or close the other connection, then try again.",
+    DatabaseReadOnly: "Make the file and its folder writable, or choose another database with HEALKIT_DB.",
+    DatabaseFull: "Free some space on that disk, then try again.",
+    DatabaseCorrupt: "Restore it from a copy, or move it away to start with a new one.",
+}
+
+#: The same, where the database is on a server.
+_NEXT_STEP_ON_A_SERVER: dict[type[DatabaseError], str] = {
+    DatabaseMissing: "Is the server running, and are user, password, host, port and name in the URL right?",
+    DatabaseReadOnly: "Let the URL's user write there, or choose another database with HEALKIT_DB.",
+    DatabaseFull: "Free some space on the server's disk, then try again.",
+    DatabaseCorrupt: "Restore it from a copy, or name another database with HEALKIT_DB.",
+}
+
+_STATE_OF: dict[type[DatabaseError], str] = {
+    DatabaseMissing: "cannot be opened",
+    DatabaseLocked: "is locked by another connection",
+    DatabaseReadOnly: "can only be read",
+    DatabaseFull: "is out of space",
+    DatabaseCorrupt: "is damaged or is no database",
+}
+
+
+def translate(error: BaseException, where: str, path: Path | None = None) -> DatabaseError:
+    """Return the healkit error for an exception of SQLAlchemy, a driver or the file system.
+
+    where: names the database in the message. path: its file, where it has one; the cause of a failed open or of an
+    input/output error is read off it.
+    """
+    if isinstance(error, DatabaseError):
+        return error
+    # SQLAlchemy keeps the driver's own error as `orig`.
+    original: BaseException = getattr(error, "orig", None) or error
+    kind = _kind_of(original, path)
+    said = shown_url((str(original).strip().splitlines() or [type(original).__name__])[0])
+    if kind is DatabaseError:
+        return DatabaseError(
+            f"The database {where} did not do what was asked: {said}.", hint=_driver_hint(original)
+        )
+    return kind(f"The database {where} {_STATE_OF[kind]} ({said}).", hint=_next_step(kind, path))
+
+
+def _next_step(kind: type[DatabaseError], path: Path | None) -> str:
+    if path is not None or kind not in _NEXT_STEP_ON_A_SERVER:
+        return _NEXT_STEP[kind]
+    return _NEXT_STEP_ON_A_SERVER[kind]
+
+
+@contextmanager
+def mapped(where: str, path: Path | None = None, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Raise backend exceptions of the block, and those of `also`, as `DatabaseError`s."""
+    expected: tuple[type[Exception], ...] = (sqlite3.Error, *also)
+    try:
+        yield
+    except HealkitError:
+        raise
+    except expected as error:
+        _refuse_type(error)
+        raise translate(error, where, path) from error
+    except Exception as error:
+        from sqlalchemy.exc import SQLAlchemyError  # here, not above: most blocks end without an error
+
+        if not isinstance(error, SQLAlchemyError):
+            raise
+        _refuse_type(error)
+        raise translate(error, where, path) from error
+
+
+def _refuse_type(error: Exception) -> None:
+    """Raise `UsageInvalid` where a driver was given what no column holds, such as a list for a name."""
+    if found := _NO_COLUMN.search(str(getattr(error, "orig", None) or error)):
+        raise UsageInvalid(f"A {found[1]} cannot stand there.", hint="Give text or a number.") from error
+
+
+def _kind_of(error: BaseException, path: Path | None) -> type[DatabaseError]:
+    if isinstance(error, OSError):
+        return _kind_of_os_error(error)
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None:
+        return _kind_of_sqlite(code & 0xFF, path)
+    state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    if state:
+        matches = [prefix for prefix in SQLSTATES if state.startswith(prefix)]
+        return SQLSTATES[max(matches, key=len)] if matches else DatabaseError
+    return DatabaseMissing if type(error).__name__ == "OperationalError" and path is None else DatabaseError
+
+
+def _kind_of_sqlite(code: int, path: Path | None) -> type[DatabaseError]:
+    if code == sqlite3.SQLITE_CANTOPEN and path is not None and path.exists():
+        # The file exists, so it or its WAL files in the same folder could not be opened.
+        return DatabaseFull if is_full(path) else DatabaseReadOnly
+    if code == sqlite3.SQLITE_IOERR and path is not None and is_full(path):
+        return DatabaseFull
+    return SQLITE_CODES.get(code, DatabaseError)
+
+
+def _kind_of_os_error(error: OSError) -> type[DatabaseError]:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return DatabaseFull
+    if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
+        return DatabaseReadOnly
+    return DatabaseMissing if error.errno == errno.ENOENT else DatabaseError
+
+
+def _driver_hint(error: BaseException) -> str:
+    from sqlalchemy.exc import NoSuchModuleError
+
+    if isinstance(error, ImportError | NoSuchModuleError):
+        return "Install the driver that the URL names (for PostgreSQL: pip install 'psycopg[binary]')."
+    return ""

@@ -1,0 +1,722 @@
+"""Files of executions, as JSON lines or Parquet.
+
+Each JSON line is one record, strict JSON in UTF-8 wherever the stored values are. The columns of Parquet are the
+log's, times as timestamps in UTC, JSON and the parts of an execution as JSON text. Both are written and read a few
+hundred records at a time, and a file appears under its name only when it is whole and on disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import itertools
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    Float,
+    Integer,
+    Table,
+    and_,
+    delete,
+    func,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from healkit.core.contracts.execution import Filters, escaped, finite, utc_now
+from healkit.core.store.database import Database
+from healkit.core.store.locations import views_folder
+from healkit.core.store.log_pages import oldest_first
+from healkit.core.store.models import (
+    CALLS,
+    DECISIONS,
+    LEARNED,
+    LOG,
+    PLACES,
+    PRIORITIES,
+    REVISIONS,
+    TRACES,
+    USES,
+    UtcDateTime,
+)
+from healkit.core.store.stats import lock_stats
+from healkit.errors import ArchiveBusy, LogFileError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+_CHUNK = 500
+#: Executions imported in one transaction, during which no other process can write.
+_BATCH = 200
+_SUFFIXES = (".jsonl", ".parquet")
+
+Record = dict[str, Any]
+#: Records, each with where it was read.
+Numbered = Iterator[tuple[str, Record]]
+
+
+class Imported(NamedTuple):
+    """Number of executions in a file, and of those that were new here."""
+
+    read: int
+    added: int
+
+
+def export_log(database: Database, path: Path, filters: Filters, *, overwrite: bool = False) -> int:
+    """Write the finished executions that the filters hold for, oldest first; return how many."""
+    return write_file(path, read_records(database, filters), overwrite=overwrite)
+
+
+def import_log(database: Database, path: Path) -> Imported:
+    """Import the executions of a file that are not here yet, by trace id.
+
+    Raises `LogFileError` at the first record that cannot be read; those before it are imported by then, and importing
+    the corrected file again doubles none of them.
+    """
+    read = added = 0
+    batch: list[RecordRows] = []
+    try:
+        for where, record in read_file(path):
+            batch.append(checked(database.dialect_name, where, record))
+            read += 1
+            if len(batch) == _BATCH:
+                full, batch = batch, []
+                added += store_records(database, full)
+    except LogFileError:
+        if batch:
+            store_records(database, batch)
+        raise
+    return Imported(read, added + (store_records(database, batch) if batch else 0))
+
+
+def check_suffix(path: Path) -> None:
+    """Raise `LogFileError` unless the name ends in that of a format, whose package is installed."""
+    if path.suffix not in _SUFFIXES:
+        raise LogFileError(
+            f"{str(path)!r} does not say which format is meant.",
+            hint="Let its name end in .jsonl or .parquet.",
+        )
+
+
+def write_file(path: Path, records: Iterable[Record], *, overwrite: bool = False) -> int:
+    """Write records to a file of that name, whole or not at all; return how many. Raises `LogFileError`."""
+    check_suffix(path)
+    if path.exists() and not overwrite:
+        raise LogFileError(f"{str(path)!r} is there already.", hint="Name another file, or remove it first.")
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        count, _ = write_unfinished(partial, path.suffix, records)
+        partial.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise LogFileError(f"{str(path)!r} cannot be written: {error.strerror or error}.") from None
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+    return count
+
+
+def write_unfinished(path: Path, suffix: str, records: Iterable[Record]) -> tuple[int, str]:
+    """Write records to disk in that suffix's format; return how many, and the digest that `digest_of` must find."""
+    count, digest = 0, hashlib.sha256()
+
+    def counted() -> Iterator[Record]:
+        nonlocal count
+        for record in records:
+            count += 1
+            digest.update(_canonical(record))
+            yield record
+
+    # It holds arguments and tracebacks, as the database does, so only its owner may read it.
+    # The name can be guessed, so nothing that is there already is written to: a link would lead anywhere.
+    path.unlink(missing_ok=True)
+    exclusive = os.O_EXCL | os.O_NOFOLLOW
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | exclusive, 0o600)) as file:
+        (_write_jsonl if suffix == ".jsonl" else _write_parquet)(file, counted())
+        file.flush()
+        os.fsync(file.fileno())
+    return count, digest.hexdigest()
+
+
+def digest_of(path: Path, suffix: str) -> tuple[int, str]:
+    """Return how many records the file holds, and their digest; raise `LogFileError` where it cannot be read."""
+    count, digest = 0, hashlib.sha256()
+    for _, record in read_file(path, suffix):
+        count += 1
+        digest.update(_canonical(record))
+    return count, digest.hexdigest()
+
+
+def read_file(path: Path, suffix: str | None = None) -> Numbered:
+    """Read each record with its place (`'f.jsonl', line 3`); raise `LogFileError` at the first bad one."""
+    if suffix is None:
+        check_suffix(path)
+    try:
+        with path.open("rb") as file:
+            yield from (_read_jsonl if (suffix or path.suffix) == ".jsonl" else _read_parquet)(file, path)
+    except OSError as error:
+        raise LogFileError(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush the folder's entries to disk, so that a file renamed in it stays renamed after a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _canonical(record: Record) -> bytes:
+    return json.dumps(record, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+
+
+def _write_jsonl(file: IO[bytes], records: Iterable[Record]) -> None:
+    for record in records:
+        try:
+            line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+        except UnicodeEncodeError:  # a lone surrogate in stored JSON, which only an escape can write
+            line = json.dumps(record, separators=(",", ":")).encode()
+        file.write(line + b"\n")
+
+
+def _read_jsonl(file: IO[bytes], path: Path) -> Numbered:
+    for number, line in enumerate(file, 1):
+        where = f"{str(path)!r}, line {number}"
+        try:
+            record = json.loads(line)
+        except RecursionError:
+            raise LogFileError(f"{where} is nested too deep.", hint=_MEND) from None
+        except ValueError as error:
+            what = "is cut off" if not line.endswith(b"\n") else f"is no JSON ({error})"
+            raise LogFileError(f"{where} {what}.", hint=_MEND) from None
+        if not isinstance(record, dict):
+            raise LogFileError(f"{where} is no object.", hint=_MEND)
+        yield where, record
+
+
+_MEND = (
+    "All before it was imported. Correct or remove it and import the file again; nothing is imported twice."
+)
+
+
+def _schema(pa: ModuleType) -> Any:
+    def kind(column: Column[Any]) -> Any:
+        if isinstance(column.type, UtcDateTime):
+            return pa.timestamp("us", tz="UTC")
+        for base, arrow in ((Boolean, pa.bool_()), (Integer, pa.int64()), (Float, pa.float64())):
+            if isinstance(column.type, base):
+                return arrow
+        return pa.string()
+
+    fields = [pa.field(column.name, kind(column)) for column in COLUMNS]
+    return pa.schema([*fields, *(pa.field(name, pa.string()) for name in PARTS)], metadata={"healkit": "1"})
+
+
+def _convert(record: Record, time: Callable[[Any], Any], jsonish: Callable[[Any], Any]) -> Record:
+    """Return the record with its times and its JSON converted; None stays None."""
+    converted = dict(record)
+    for column in COLUMNS:
+        value = record.get(column.name)
+        if value is not None and isinstance(column.type, UtcDateTime):
+            converted[column.name] = time(value)
+        elif value is not None and isinstance(column.type, JSON):
+            converted[column.name] = jsonish(value)
+    return {**converted, **{name: jsonish(record[name]) for name in PARTS if record.get(name) is not None}}
+
+
+def _write_parquet(file: IO[bytes], records: Iterator[Record]) -> None:
+    import pyarrow as pa  # late: it takes a tenth of a second to load
+    from pyarrow import parquet
+
+    schema = _schema(pa)
+    with parquet.ParquetWriter(file, schema) as writer:
+        while chunk := list(itertools.islice(records, _CHUNK * 10)):
+            rows = [_convert(record, datetime.fromisoformat, json.dumps) for record in chunk]
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+
+
+def _read_parquet(file: IO[bytes], path: Path) -> Numbered:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    number = 0
+    try:
+        for batch in parquet.ParquetFile(file).iter_batches(batch_size=_CHUNK):
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{str(path)!r}, row {number}", _convert(row, lambda time: time.isoformat(), json.loads)
+    except (pa.ArrowException, ValueError, AttributeError, TypeError, RecursionError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise LogFileError(f"{str(path)!r} cannot be read after row {number}: {said}.", hint=_MEND) from None
+
+
+# Retention: old executions deleted, or moved to an archive.
+#
+# Only finished executions go, oldest first, with all that belongs to them. These stay in any case:
+#
+# - executions that still run;
+# - the failure that a revision answers (`motivating_log_id`), which the vault's history refers to;
+# - executions whose trace still waits to be sent to a collector;
+# - the newest row, so that no id is ever given twice.
+#
+# Rows are deleted a few at a time, in transactions as short as an ordinary write is willing to wait for, with a pause
+# as long after each, so that no record waits for more than one of them.
+#
+# Each archiving that moves anything adds one file to the folder:
+#
+#     executions-…jsonl.partial    being written; nothing is deleted yet
+#     executions-…jsonl.verified   whole, on disk, read back, counted and compared; its rows are being deleted
+#     executions-…jsonl            done
+#
+# A kill between any two steps loses nothing and doubles nothing: a partial file is written anew, and the rows of a
+# verified one are deleted by the next archiving, before anything else. Which rows those are is read from the file.
+
+
+ArchiveFormat = Literal["jsonl", "parquet"]
+
+#: How long one transaction of deletions should take, in seconds, and how many rows the first one tries.
+_HOLD_S = 0.03
+_FIRST_BATCH, _LARGEST_BATCH = 50, 2000
+
+
+@dataclasses.dataclass(frozen=True)
+class PruneReport:
+    """Result of retention: rows deleted, and the archives that hold them.
+
+    `resumed` counts those that an interrupted archiving had left; `longest_hold_ms` is the longest that another writer
+    had to wait.
+    """
+
+    deleted: int
+    archives: list[Path] = dataclasses.field(default_factory=list)
+    resumed: int = 0
+    longest_hold_ms: float = 0.0
+
+
+class Retention:
+    """Round of retention on one database; `stop` is asked before each batch, and ends the round."""
+
+    def __init__(self, database: Database, stop: Callable[[], bool] = lambda: False) -> None:
+        self._database = database
+        self._stop = stop
+        self._batch = _FIRST_BATCH
+        self._longest_s = 0.0
+
+    def prune(
+        self,
+        older_than: timedelta | None,
+        keep: int | None,
+        archive: Path | None = None,
+        archive_format: ArchiveFormat = "jsonl",
+    ) -> PruneReport:
+        """Delete executions older than that or beyond the newest so many, archived first where a folder is given.
+
+        Views of data that only they were given or returned go with them; no archive holds those.
+        """
+        report = self._prune(older_than, keep, archive, archive_format)
+        if report.deleted and views_folder(self._database.path, self._database.url).exists():
+            from healkit.parts.views.data_views import DataViews
+
+            DataViews(self._database, 0).remove_unused()
+        return report
+
+    def _prune(
+        self,
+        older_than: timedelta | None,
+        keep: int | None,
+        archive: Path | None,
+        archive_format: ArchiveFormat,
+    ) -> PruneReport:
+        if archive is None:
+            deleted = self._delete_due(self._due(older_than, keep))
+            return PruneReport(deleted, longest_hold_ms=self._longest_s * 1000)
+        check_suffix(Path(f"x.{archive_format}"))
+        try:
+            with _locked(archive):
+                return self._archive(older_than, keep, archive, f".{archive_format}")
+        except OSError as error:
+            raise LogFileError(
+                f"The archive {str(archive)!r} cannot be written: {error.strerror or error}.",
+                hint="Nothing that is not in a whole archive file was deleted.",
+            ) from None
+
+    def _archive(
+        self, older_than: timedelta | None, keep: int | None, folder: Path, suffix: str
+    ) -> PruneReport:
+        name = hashlib.sha256(self._database.url.encode()).hexdigest()[:6]
+        archives: list[Path] = []
+        resumed = 0
+        for verified in sorted(folder.glob(f"executions-{name}-*.verified")):
+            if verified.is_symlink():
+                raise LogFileError(
+                    f"{str(verified)!r} is a link, and links are not followed.",
+                    hint="Nothing was deleted. Remove it, or put the archive's file in its place.",
+                )
+            resumed += self._delete_archived(verified, archives)
+        for partial in folder.glob(f"executions-{name}-*.partial"):
+            partial.unlink()
+        due = self._due(older_than, keep)
+        partial = folder / f"executions-{name}-{utc_now():%Y%m%dT%H%M%S%f}{suffix}.partial"
+        count, digest = write_unfinished(partial, suffix, self._records(due))
+        if not count:
+            partial.unlink()
+            return PruneReport(resumed, archives, resumed, self._longest_s * 1000)
+        if digest_of(partial, suffix) != (count, digest):
+            raise LogFileError(
+                f"The archive {str(partial)!r} does not read back as it was written.",
+                hint="Nothing was deleted. Check the disk.",
+            )
+        verified = partial.with_suffix(".verified")
+        partial.replace(verified)
+        sync_folder(folder)
+        deleted = self._delete_archived(verified, archives)
+        return PruneReport(resumed + deleted, archives, resumed, self._longest_s * 1000)
+
+    def _due(self, older_than: timedelta | None, keep: int | None) -> ColumnElement[bool]:
+        """Return the condition on rows to go, fixed now, so that later statements mean the same rows."""
+        ends: list[tuple[datetime, int]] = []
+        if older_than is not None:
+            ends.append((utc_now() - older_than, 0))
+        if keep is not None:
+            newest = select(LOG.c.timestamp, LOG.c.id).order_by(LOG.c.timestamp.desc(), LOG.c.id.desc())
+            with self._database.read() as session:
+                first = session.execute(newest.offset(keep).limit(1)).first()
+            if first is not None:
+                ends.append((first.timestamp, first.id))
+        # One condition instead of two, so that the scan of the time index ends there.
+        due: ColumnElement[bool] = LOG.c.id < 0
+        if ends:
+            due = tuple_(LOG.c.timestamp, LOG.c.id) <= tuple_(*max(ends))
+        return due
+
+    def _chunks(self, due: ColumnElement[bool], size: Callable[[], int]) -> Iterator[list[int]]:
+        """Yield the ids of rows that may go, oldest first."""
+        last: tuple[datetime, int] | None = None
+        while not self._stop():
+            statement = select(LOG.c.timestamp, LOG.c.id).where(due, _may_go())
+            if last is not None:
+                statement = statement.where(tuple_(LOG.c.timestamp, LOG.c.id) > tuple_(*last))
+            limit = size()
+            with self._database.read() as session:
+                rows = session.execute(statement.order_by(LOG.c.timestamp, LOG.c.id).limit(limit)).all()
+            if rows:
+                yield [row.id for row in rows]
+                last = (rows[-1].timestamp, rows[-1].id)
+            if len(rows) < limit:
+                return
+
+    def _records(self, due: ColumnElement[bool]) -> Iterator[Record]:
+        for ids in self._chunks(due, lambda: 500):
+            with self._database.read() as session:
+                rows = session.execute(
+                    select(LOG).where(LOG.c.id.in_(ids)).order_by(LOG.c.timestamp, LOG.c.id)
+                ).all()
+                records = records_of(session, rows)
+            yield from records
+
+    def _delete_due(self, due: ColumnElement[bool]) -> int:
+        return sum(self._delete(LOG.c.id.in_(ids)) for ids in self._chunks(due, lambda: self._batch))
+
+    def _delete_archived(self, verified: Path, archives: list[Path]) -> int:
+        """Delete the rows that the file holds, as far as they are still here, and give the file its last name."""
+        suffix = Path(verified.stem).suffix
+        records: Iterable[Record] = (record for _, record in read_file(verified, suffix))
+        records, deleted = iter(records), 0
+        while batch := list(itertools.islice(records, self._batch)):
+            parts = {
+                record["trace_id"]: sum(len(record.get(name) or ()) for name in PARTS) for record in batch
+            }
+            deleted += self._delete(LOG.c.trace_id.in_(list(parts)), parts)
+        done = verified.with_suffix("")
+        verified.replace(done)
+        sync_folder(done.parent)
+        archives.append(done)
+        return deleted
+
+    def _delete(self, which: ColumnElement[bool], archived_parts: dict[str, int] | None = None) -> int:
+        """Delete those rows that may go, with their parts, in one transaction; return how many.
+
+        archived_parts: how many parts of each execution the archive holds; an execution with more by now stays.
+        """
+        with self._database.write() as session:
+            lock_stats(session)
+            begun = time.monotonic()
+            trace_ids = list(session.scalars(select(LOG.c.trace_id).where(which, _may_go())))
+            if archived_parts is not None:
+                found = count_parts(session, trace_ids)
+                trace_ids = [
+                    trace_id for trace_id in trace_ids if found[trace_id] <= archived_parts[trace_id]
+                ]
+            _forget_priorities(session, trace_ids)
+            for table in (*(table for table, _ in PARTS.values()), USES, LEARNED, LOG):
+                session.execute(delete(table).where(table.c.trace_id.in_(trace_ids)))
+        held_s = time.monotonic() - begun
+        self._longest_s = max(self._longest_s, held_s)
+        self._batch = max(1, min(_LARGEST_BATCH, int(self._batch * min(2.0, _HOLD_S / max(held_s, 1e-6)))))
+        time.sleep(min(held_s, 1.0))  # SQLite has no queue: without a pause, no other writer would get a turn
+        return len(trace_ids)
+
+
+def _forget_priorities(session: Session, trace_ids: Sequence[str]) -> None:
+    """Count the executions that go out of their levels of priority, from which samples are drawn."""
+    slots = select(LEARNED.c.slot).where(LEARNED.c.trace_id.in_(trace_ids), LEARNED.c.slot.is_not(None))
+    for level, gone in Counter(slot // PLACES for slot in session.scalars(slots)).items():
+        fewer = update(PRIORITIES).where(PRIORITIES.c.level == level)
+        session.execute(fewer.values(live=PRIORITIES.c.live - gone))
+
+
+def _may_go() -> ColumnElement[bool]:
+    """Return the condition on rows that retention may delete at all."""
+    motives = select(REVISIONS.c.motivating_log_id).where(REVISIONS.c.motivating_log_id.is_not(None))
+    waiting = select(TRACES.c.id).where(TRACES.c.trace_id == LOG.c.trace_id, TRACES.c.state == "pending")
+    newest = select(func.max(LOG.c.id)).correlate(None).scalar_subquery()
+    # SQLite would give its number again, to a trace that whoever reads them in order has passed by.
+    last = select(TRACES.c.trace_id).order_by(TRACES.c.id.desc()).limit(1).scalar_subquery()
+    return and_(
+        LOG.c.status != "RUNNING",
+        LOG.c.id != newest,
+        LOG.c.id.not_in(motives),
+        ~waiting.exists(),
+        LOG.c.trace_id != func.coalesce(last, ""),
+    )
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock the archive's folder for this process, made where it is missing; raise `ArchiveBusy`."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ArchiveBusy(
+                f"Another process is archiving into {str(folder)!r}.", hint="Try again when it is done."
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+# Executions as records, read from the database and stored.
+#
+# One execution is one record: a dict with the log's columns by name (but the id, which is this database's own), and
+# under `calls`, `decisions` and `traces` the rows of the other tables that belong to it. Times are ISO 8601 with their
+# offset, JSON is JSON, so that an exported record and its re-import are equal. An execution that still runs has no
+# record yet.
+#
+# A trace is imported as it stood, but never as one that waits to be sent: the database that it came from sends it.
+
+
+#: The name in a record → the table whose rows with the same trace id belong to it, and the key of those rows.
+PARTS: dict[str, tuple[Table, list[str]]] = {
+    "calls": (CALLS, ["trace_id", "task_id"]),
+    "decisions": (DECISIONS, ["trace_id", "number"]),
+    "traces": (TRACES, ["trace_id"]),
+}
+COLUMNS = [column for column in LOG.columns if column.name != "id"]
+_REQUIRED = ("trace_id", "timestamp", "tool_name", "persona", "status")
+_INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+_MAX_DEPTH = 400
+_NUMBERS: dict[type, tuple[type, ...]] = {Boolean: (bool,), Integer: (int,), Float: (int, float)}
+
+
+def read_records(database: Database, filters: Filters) -> Iterator[Record]:
+    """Read the finished executions that the filters hold for, oldest first, a few hundred at a time."""
+    last: tuple[datetime, int] | None = None
+    while True:
+        with database.read() as session:
+            statement = oldest_first(session, filters, last).where(LOG.c.status != "RUNNING")
+            rows = session.execute(statement.with_only_columns(*LOG.c).limit(_CHUNK)).all()
+            records = records_of(session, rows)
+        yield from records
+        if len(rows) < _CHUNK:
+            return
+        last = (rows[-1].timestamp, rows[-1].id)
+
+
+def records_of(session: Session, rows: Sequence[Any]) -> list[Record]:
+    """Return the records of those rows of the log, with all that belongs to them."""
+    records = [{column.name: _outward(getattr(row, column.name)) for column in COLUMNS} for row in rows]
+    by_trace: dict[str, Record] = {record["trace_id"]: record for record in records}
+    for name, (table, _) in PARTS.items():
+        for record in records:
+            record[name] = []
+        belonging = select(table).where(table.c.trace_id.in_(list(by_trace))).order_by(table.c.id)
+        for part in session.execute(belonging):
+            values = {c.name: _outward(getattr(part, c.name)) for c in _own_columns(table)}
+            by_trace[part.trace_id][name].append(values)
+    return records
+
+
+def count_parts(session: Session, trace_ids: Sequence[str]) -> dict[str, int]:
+    """Count the rows of other tables that belong to each of those executions, 0 included."""
+    found = dict.fromkeys(trace_ids, 0)
+    for table, _ in PARTS.values():
+        counted = select(table.c.trace_id, func.count()).where(table.c.trace_id.in_(trace_ids))
+        for trace_id, count in session.execute(counted.group_by(table.c.trace_id)):
+            found[trace_id] += count
+    return found
+
+
+class RecordRows(NamedTuple):
+    """Rows of one record: the log's, and those of each part."""
+
+    row: dict[str, Any]
+    parts: dict[str, list[dict[str, Any]]]
+
+
+def checked(dialect_name: str, where: str, record: Record) -> RecordRows:
+    """Check a record and return its rows; raise `LogFileError` that says `where` the record was read."""
+    row = _inward(where, record, COLUMNS)
+    if row["status"] not in {"SUCCESS", "FAILURE"}:
+        raise LogFileError(f"{where}: {row['status']!r} is no way for an execution to end.", hint=_HINT)
+    parts = {
+        name: [_inward(where, part, _own_columns(table)) for part in _list_of(where, record, name)]
+        for name, (table, _) in PARTS.items()
+    }
+    for trace in parts["traces"]:
+        trace["state"] = "local" if trace["state"] == "pending" else trace["state"]
+    if dialect_name == "sqlite":
+        return RecordRows(row, parts)
+    return RecordRows(
+        _for_server(row, LOG),
+        {name: [_for_server(part, PARTS[name][0]) for part in found] for name, found in parts.items()},
+    )
+
+
+def _for_server(values: dict[str, Any], table: Table) -> dict[str, Any]:
+    """Return the values as PostgreSQL takes them: no NUL in a text, and no NaN in JSON, where any character may be."""
+    return {
+        name: finite(value) if isinstance(table.c[name].type, JSON) else escaped(value)
+        for name, value in values.items()
+    }
+
+
+def store_records(database: Database, records: Sequence[RecordRows]) -> int:
+    """Insert the rows in one transaction; return how many executions were new. Existing ones stay as they are."""
+    rows = [record.row for record in records]
+    there = select(func.count()).where(LOG.c.trace_id.in_([row["trace_id"] for row in rows]))
+    with database.write() as session:
+        lock_stats(session)
+        before = session.scalar(there) or 0
+        for table, key, values in [
+            (LOG, ["trace_id"], rows),
+            *(
+                (table, key, [v for record in records for v in record.parts[name]])
+                for name, (table, key) in PARTS.items()
+            ),
+        ]:
+            if values:
+                insert = _INSERTS[database.dialect_name](table)
+                session.execute(insert.on_conflict_do_nothing(index_elements=key), values)
+        return (session.scalar(there) or 0) - before
+
+
+def _own_columns(table: Table) -> list[Column[Any]]:
+    """Return all columns but the id and the lease of a sending process."""
+    return [c for c in table.columns if c.name != "id" and not c.name.startswith("lease_")]
+
+
+def _outward(value: object) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _list_of(where: str, record: Record, name: str) -> list[Any]:
+    value = record.get(name) or []
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise LogFileError(f"{where}: {name!r} is no list of objects.", hint=_HINT)
+    return [{**item, "trace_id": record["trace_id"]} for item in value]
+
+
+#: The next step for a record that cannot be read.
+_HINT = (
+    "All before it was imported. Correct or remove it and import the file again; nothing is imported twice."
+)
+
+
+def _inward(where: str, record: Record, columns: Sequence[Column[Any]]) -> dict[str, Any]:
+    """Return the record's values as the columns take them; raise `LogFileError` for one that they refuse."""
+    names = {column.name for column in columns}
+    if unknown := [name for name in record if name not in names and name not in PARTS]:
+        raise LogFileError(
+            f"{where}: the column {unknown[0]!r} is unknown here.",
+            hint="A newer healkit wrote this file: upgrade healkit (pip install -U healkit), then import it again.",
+        )
+    if columns is COLUMNS and (
+        missing := [name for name in _REQUIRED if not isinstance(record.get(name), str)]
+    ):
+        raise LogFileError(f"{where} is no execution: it has no {missing[0]!r}.", hint=_HINT)
+    return {column.name: _value(where, column, record.get(column.name)) for column in columns}
+
+
+def _value(where: str, column: Column[Any], value: Any) -> Any:
+    """Check one value against its column's type and return it."""
+    kind = column.type
+    if value is None:
+        if not column.nullable and isinstance(kind, UtcDateTime):
+            raise LogFileError(f"{where}: {column.name!r} has no value.", hint=_HINT)
+        return None if column.nullable else 0 if isinstance(kind, Integer) else ""
+    if isinstance(kind, JSON):
+        if _is_too_deep(value):
+            raise LogFileError(f"{where}: {column.name!r} is nested too deep.", hint=_HINT)
+        return value
+    if isinstance(kind, UtcDateTime):
+        try:
+            moment = datetime.fromisoformat(value)
+            known = moment.tzinfo is not None and moment.astimezone(UTC) is not None
+        except (TypeError, ValueError, OverflowError):
+            known = False
+        if not known:
+            raise LogFileError(f"{where}: {column.name!r} is no time with an offset: {value!r}.", hint=_HINT)
+        return moment
+    wanted = next((types for base, types in _NUMBERS.items() if isinstance(kind, base)), (str,))
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted != (bool,)):
+        raise LogFileError(f"{where}: {column.name!r} cannot be {value!r}.", hint=_HINT)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _number(where, column, value)
+    # A lone surrogate, which JSON can write, has no UTF-8 form.
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+
+
+def _number(where: str, column: Column[Any], value: float) -> float:
+    """Return a number as its column takes it; raise `LogFileError` for one that is out of its range."""
+    bits = 63 if isinstance(column.type, BigInteger) else 31
+    try:
+        fits = isinstance(column.type, Float) or -(2**bits) <= value < 2**bits
+        if fits:
+            return float(value) if isinstance(column.type, Float) else value
+    except OverflowError:
+        pass
+    raise LogFileError(f"{where}: {column.name!r} is out of range.", hint=_HINT)
+
+
+def _is_too_deep(value: object) -> bool:
+    """Return True for lists and objects in one another that no JSON encoder writes for sure."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        inner = [list(item.values()) if isinstance(item, dict) else item for item in level]
+        level = [each for items in inner if isinstance(items, list) for each in items]
+        if not level:
+            return False
+    return True

@@ -1,0 +1,540 @@
+"""Pages of the log, and filters as SQL conditions.
+
+Pages are keyset pages: the next one begins after the last row of this one, found by index, so that page 10,000 costs
+what page 1 does, while OFFSET would read all rows before it (benchmarks/bench_log_scale.py). Rows are in the order of
+their time, then their id, because a row that waited in the spool has a late id and an early time. (Among matches of a
+text on SQLite, rows of one and the same millisecond are in the order of their ids.)
+
+Conditions on `status`, `origin` and `persona` are literals in the SQL text: a partial index is used only where the
+planner can prove its condition. SQLite plans again for a bound value; a generic plan of PostgreSQL cannot.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import string
+import unicodedata
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    and_,
+    column,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    table,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import REGCONFIG
+from sqlalchemy.orm import Session
+
+from healkit.core.contracts.execution import (
+    STATUSES,
+    TRIED_COUNTED_MAX,
+    TRIED_ORIGINS,
+    Filters,
+    Moment,
+    status_of,
+)
+from healkit.core.store.models import LOG, ExecutionLog
+from healkit.errors import TOOL_CODES, UsageInvalid, check_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """Rows of the log, newest first.
+
+    `next_before_id` asks for the next page, of older rows; None at the end. `next_after_id` asks for the one before
+    this, of newer rows; None at the beginning, where new rows come in: ask again with the first row's id.
+    `left_out` counts the trials and searches that would stand on this page without `tried=False`, up to
+    `TRIED_COUNTED_MAX`; each of them is counted on one page, going from the newest to the oldest.
+    """
+
+    rows: list[ExecutionLog]
+    next_before_id: int | None = None
+    next_after_id: int | None = None
+    left_out: int = 0
+
+    def __iter__(self) -> Iterator[ExecutionLog]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a DataFrame with the table's columns in their order, indexed by id."""
+        import pandas as pd
+
+        names = [column.name for column in LOG.columns]
+        records = [[getattr(row, name) for name in names] for row in self.rows]
+        return pd.DataFrame(records, columns=names).set_index("id")
+
+
+def read_page(
+    session: Session, filters: Filters, limit: int, before_id: int | None = None, after_id: int | None = None
+) -> Page:
+    """Read at most `limit` rows: the newest, those before one row, or those right after one.
+
+    Raises `ValueError` where both a row before and a row after are given.
+    """
+    if before_id is not None and after_id is not None:
+        raise ValueError(f"before_id={before_id} and after_id={after_id} cannot both be given")
+    check_whole("limit", limit)
+    limit = max(1, limit)
+    anchor = before_id if after_id is None else after_id
+    newer = after_id is not None
+    time = None if anchor is None else session.scalar(select(LOG.c.timestamp).where(LOG.c.id == anchor))
+    statement = _statement(session, filters, anchor, time, newer=newer)
+    rows = list(session.scalars(statement.limit(limit + 1)))
+    more, rows = len(rows) > limit, rows[:limit]
+    left_out = 0
+    if filters.leaves_out_tried:
+        end = rows[-1] if more else None
+        left_out = _left_out(session, filters, anchor, time, end, newer=newer)
+    if newer:
+        rows.reverse()
+        return Page(rows, rows[-1].id if rows else None, rows[0].id if more else None, left_out)
+    after = rows[0].id if rows and before_id is not None else None
+    return Page(rows, rows[-1].id if more else None, after, left_out)
+
+
+def oldest_first(session: Session, filters: Filters, last: tuple[datetime, int] | None) -> Select[Any]:
+    """Select the filtered rows, oldest first, after the row with that time and id."""
+    time, anchor = (None, None) if last is None else last
+    return _statement(session, filters, anchor, time, newer=True)
+
+
+def newest_first(conditions: list[ColumnElement[bool]]) -> Select[Any]:
+    """Select the rows that the conditions hold for, in the log's order."""
+    return select(ExecutionLog).where(*conditions).order_by(LOG.c.timestamp.desc(), LOG.c.id.desc())
+
+
+def _statement(
+    session: Session,
+    filters: Filters,
+    anchor: int | None,
+    time: datetime | None,
+    *,
+    newer: bool,
+    end: ExecutionLog | None = None,
+) -> Select[Any]:
+    """Select the filtered rows older than that row, newest first, or `newer` than it, oldest first.
+
+    end: the row that the selection ends before; none is the end of the log.
+    """
+    pieces = read_pieces(session, filters.text or "")
+    on_sqlite = session.get_bind().dialect.name == "sqlite"
+    if on_sqlite:
+        pieces = spelled_out(session, pieces)
+    _refuse_long_search(session, filters, pieces, on_sqlite=on_sqlite)
+    if pieces and on_sqlite:
+        statement = _matches(pieces, filters)
+        if newer:
+            statement = text_oldest_first(statement)
+    else:
+        last = None if end is None else end.timestamp
+        narrowed = _narrowed(filters, time, last) if newer else _narrowed(filters, last, time)
+        statement = newest_first(_all_conditions(pieces, narrowed))
+        if newer:
+            statement = statement.order_by(None).order_by(LOG.c.timestamp, LOG.c.id)
+    matched = bool(pieces) and on_sqlite
+    if anchor is not None:
+        statement = statement.where(_beyond(anchor, time, newer=newer, matched=matched))
+    if end is not None:
+        assert end.id is not None
+        statement = statement.where(_beyond(end.id, end.timestamp, newer=not newer, matched=matched))
+    return statement
+
+
+def _narrowed(filters: Filters, oldest: datetime | None, newest: datetime | None) -> Filters:
+    """Return the filters for rows between those two times only: of several bounds, SQLite takes the first."""
+    since = None if filters.since is None else moment(filters.since)
+    until = None if filters.until is None else moment(filters.until)
+    if oldest is not None and (since is None or since < oldest):
+        since = oldest
+    if newest is not None and (until is None or until > newest):
+        until = newest + timedelta(microseconds=1)
+    return dataclasses.replace(filters, since=since, until=until)
+
+
+def _refuse_long_search(session: Session, filters: Filters, pieces: list[Piece], *, on_sqlite: bool) -> None:
+    """Raise `UsageInvalid` for a text that no index finds, where too many failures would have to be read for it."""
+    wide = [piece.text for piece in pieces if piece.goes_on and piece.words is None]
+    if not filters.text or (pieces and not (wide and on_sqlite)):
+        return
+    # An index of words is read as a whole for a beginning; for other texts, the other filters choose what is read.
+    chosen = Filters() if pieces else dataclasses.replace(filters, text=None, status=None, tried=True)
+    failures = select(LOG.c.id).where(status_is("FAILURE"), *conditions_of(chosen))
+    if session.scalar(failures.offset(SCANNED_MAX).limit(1)) is None:
+        return
+    raise UsageInvalid(
+        f"text={filters.text!r} cannot be looked for among more than {SCANNED_MAX:,} failures: "
+        + (f"many words begin with {wide[0].strip('*')!r}." if wide else "it has no letter or digit."),
+        hint="Type more of the word."
+        if wide
+        else "Type a word, or narrow the search with tool, since or until.",
+    )
+
+
+def _left_out(
+    session: Session,
+    filters: Filters,
+    anchor: int | None,
+    time: datetime | None,
+    end: ExecutionLog | None,
+    *,
+    newer: bool,
+) -> int:
+    """Count the trials and searches from that row to the page's `end`; None is the end of the log."""
+    both = dataclasses.replace(filters, tried=True)
+    statement = _statement(session, both, anchor, time, newer=newer, end=end).where(_tried_only(filters))
+    found = statement.with_only_columns(LOG.c.id).order_by(None).limit(TRIED_COUNTED_MAX).subquery()
+    return session.scalar(select(func.count()).select_from(found)) or 0
+
+
+def count_refused(session: Session, filters: Filters) -> int:
+    """Count the filtered calls that were refused before any code ran, up to `TRIED_COUNTED_MAX`."""
+    chosen = dataclasses.replace(filters, status="REFUSED")
+    statement = _statement(session, chosen, None, None, newer=False)
+    found = statement.with_only_columns(LOG.c.id).order_by(None).limit(TRIED_COUNTED_MAX).subquery()
+    return session.scalar(select(func.count()).select_from(found)) or 0
+
+
+def _all_conditions(pieces: list[Piece], filters: Filters) -> list[ColumnElement[bool]]:
+    """Return all conditions, for PostgreSQL or a text that the full-text index cannot find."""
+    conditions = conditions_of(filters)
+    if pieces:
+        conditions.append(holds_words(pieces))
+    elif filters.text:
+        conditions.append(LOG.c.error_traceback.icontains(filters.text, autoescape=True))
+    return conditions
+
+
+def _beyond(anchor: int, time: datetime | None, *, newer: bool, matched: bool) -> ColumnElement[bool]:
+    """Return the condition on rows older than that row, or newer; matched: rows of SQLite's full-text index."""
+    if time is None:
+        # A row that was deleted in between has no time any more; its id says roughly where it was.
+        return LOG.c.id > anchor if newer else LOG.c.id < anchor
+    if matched:
+        number = match_key(time, anchor)
+        return from_key(number + 1) if newer else before(number)
+    row, key = tuple_(LOG.c.timestamp, LOG.c.id), tuple_(time, anchor)
+    found: ColumnElement[bool] = row > key if newer else row < key
+    return found
+
+
+def _matches(pieces: list[Piece], filters: Filters) -> Select[Any]:
+    """Select by SQLite's full-text index, which is in the order of time itself."""
+    statement = newest_matches(pieces, indexed_facts(filters))
+    statement = statement.where(*conditions_of(filters, by_index=False))
+    # The rows' own times decide; these two only limit the part of the index that is read.
+    if filters.since is not None:
+        statement = statement.where(from_key(match_key(moment(filters.since))))
+    if filters.until is not None:
+        end = moment(filters.until) + timedelta(milliseconds=1)
+        statement = statement.where(before(match_key(end)))
+    return statement
+
+
+def conditions_of(filters: Filters, *, by_index: bool = True) -> list[ColumnElement[bool]]:
+    """Make a condition of each filter but `text`, which each kind of database is searched for in its own way.
+
+    by_index: False keeps the planner from starting with the index of a filter, where another way finds fewer rows.
+    """
+    found: list[ColumnElement[bool]] = []
+    if filters.status is not None:
+        found.append(status_is(filters.status))
+        by_index = by_index and not _are_running(filters)
+    if filters.leaves_out_refused:
+        found.append(ran(LOG.c.error_code))
+    if filters.persona not in {None, "default"} and by_index:
+        found.append(LOG.c.persona != literal_column("'default'"))  # the condition of an index
+    for own_column, value in (
+        (LOG.c.tool_name, filters.tool),
+        (LOG.c.persona, filters.persona),
+        (LOG.c.fingerprint, filters.fingerprint),
+        (LOG.c.run_id, filters.run),
+        (LOG.c.origin, filters.origin),
+    ):
+        if value is not None:
+            found.append((own_column if by_index else func.coalesce(own_column, "")) == value)
+    if filters.leaves_out_tried:
+        found += own_only() if by_index else [func.coalesce(LOG.c.origin, "").not_in(TRIED_ORIGINS)]
+    if filters.since is not None:
+        found.append(LOG.c.timestamp >= moment(filters.since))
+    if filters.until is not None:
+        found.append(LOG.c.timestamp < moment(filters.until))
+    if filters.trace is not None:
+        found.append(or_(LOG.c.trace_id == filters.trace, LOG.c.parent_trace_id == filters.trace))
+    return found
+
+
+def indexed_facts(filters: Filters) -> list[str]:
+    """Return the values that the full-text index holds too; FAILURE says nothing, as only failures have a traceback."""
+    status = None if filters.status in {None, "FAILURE", "REFUSED"} else filters.status
+    tool = filters.tool
+    if filters.leaves_out_tried:
+        tool = OWN + (tool or "")
+    known = (tool, filters.persona, filters.fingerprint, filters.run, status)
+    return [value for value in known if value is not None]
+
+
+def status_is(status: str) -> ColumnElement[bool]:
+    """Return the condition on `status`, in any case; raise `ValueError` for one that does not exist."""
+    wanted = status_of(status)
+    if wanted not in STATUSES:
+        raise ValueError(f"status={status!r} is none of {', '.join(STATUSES)}")
+    if wanted == "REFUSED":
+        return and_(status_is("FAILURE"), refused(LOG.c.error_code))
+    return LOG.c.status == literal_column(f"'{wanted}'")
+
+
+def refused(code: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition on a failure's code that the call was refused, as the partial index has it."""
+    found: ColumnElement[bool] = code.not_in([literal_column(f"'{ran}'") for ran in sorted(TOOL_CODES)])
+    return found
+
+
+def ran(code: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition on a failure's code that code ran; a row without one is from before there were codes."""
+    return or_(code.is_(None), code.in_([literal_column(f"'{known}'") for known in sorted(TOOL_CODES)]))
+
+
+def _are_running(filters: Filters) -> bool:
+    """Return True for rows that are few, and in an index of their own."""
+    return filters.status is not None and filters.status.upper() == "RUNNING"
+
+
+def own_only() -> list[ColumnElement[bool]]:
+    """Return the conditions that leave out executions that only tried code out, as the partial indexes have them."""
+    return [LOG.c.origin != literal_column(f"'{origin}'") for origin in TRIED_ORIGINS]
+
+
+def _tried_only(filters: Filters) -> ColumnElement[bool]:
+    """Return the condition on executions that only tried code out."""
+    if _are_running(filters):
+        return func.coalesce(LOG.c.origin, "").in_(TRIED_ORIGINS)
+    return or_(*(LOG.c.origin == literal_column(f"'{origin}'") for origin in TRIED_ORIGINS))
+
+
+def moment(value: Moment) -> datetime:
+    """Return the moment in UTC; a time without a zone is in the reader's own."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    if not isinstance(value, datetime):
+        value = datetime.combine(value, datetime.min.time())
+    return value.astimezone(UTC)
+
+
+# Full-text search of tracebacks.
+#
+# People type anything: words, a path, `KeyError: 'x'`, half a quotation. None of it is the full-text index's own query
+# language. The rules of matching:
+#
+# - letters and digits make words, everything else separates them, `_` too: `my_func` is `my` next to `func`;
+# - a word is matched whole, whatever its case, on SQLite whatever its accents; a word of three letters or more that is
+#   nowhere in the log is taken for the beginning of longer ones: `Zero` matches `ZeroDivisionError` (`Division` does
+#   not), and `Zero*` always is a beginning;
+# - words that are typed without a space between them, such as `lib/foo.py`, must stand together, in that order;
+# - words in double quotes must stand together too, as whole words;
+# - all of several words must be there, in any order;
+# - a text without any letter or digit is looked for as it stands, which no index helps with.
+#
+# What no index answers is refused where more failures than `SCANNED_MAX` would be read for it.
+#
+# Beginnings are a second attempt, because an index has to gather all the words that begin so before it knows the newest
+# row, where that of a whole word is read off at once. benchmarks/bench_log_scale.py measures both.
+#
+# SQLite's index is FTS5 with its tokenizer unicode61; its rows are numbered by time, so that the newest matches come
+# first without a sort. Its column `facts` holds the values that are filtered by most, so that a common word of a rare
+# tool is not looked for among all tools; the columns themselves decide in the end.
+
+
+_FTS = table("executionlog_fts", column("rowid"))
+_FTS_ROWS = table("executionlog_fts_rows", column("key"), column("log_id"))
+_KEY_ID_BITS = 21
+
+_PIECE = re.compile(r'"([^"]*)"|(\S+)')
+_WORD = re.compile(r"[^\W_]")
+#: Separates words on PostgreSQL, like spaces; its own parser would keep paths and names whole.
+_PUNCTUATION = string.punctuation
+_SPACES = str.maketrans(dict.fromkeys(_PUNCTUATION, " "))
+#: Stands among the facts of executions that did more than try code out, alone and before the tool.
+OWN = "healkitown"
+#: Failures that are read one by one for a text that no index finds.
+SCANNED_MAX = 20_000
+#: Each piece is looked up in the index, and a beginning in all of its words: 40 KB of `a* a* …` took longer than 10 s.
+TEXT_MAX_CHARS = 1_000
+#: A shorter word is never taken for a beginning: there are too many words that begin so.
+_BEGINNING_MIN_CHARS = 3
+#: A beginning of so many words is looked for as these words.
+_SPELLED_MAX = 50
+
+
+class Piece(NamedTuple):
+    """Words that must stand together; `goes_on`: the last of them may be the beginning of a longer one.
+
+    `words`: all that the last of them is the beginning of; None while that is not known, or where they are many.
+    """
+
+    text: str
+    goes_on: bool
+    words: tuple[str, ...] | None = None
+
+
+def has_words(text: str) -> bool:
+    """Return True for a text with a letter or digit, which the index holds words of."""
+    return _WORD.search(text) is not None
+
+
+def read_pieces(session: Session, text: str) -> list[Piece]:
+    """Split a typed text into pieces; a last word that the index does not hold is taken for a beginning."""
+    found: list[Piece] = []
+    if len(text) > TEXT_MAX_CHARS:
+        raise UsageInvalid(
+            f"A text to look for has at most {TEXT_MAX_CHARS:,} characters, and this one {len(text):,}.",
+            hint="Take the words that matter: each piece is looked up by itself.",
+        )
+    for quoted, loose in _PIECE.findall(text):
+        piece = Piece(quoted or loose, goes_on=loose.endswith("*"))
+        if not has_words(piece.text):
+            continue
+        if loose and not piece.goes_on and len(_last_word(loose)) >= _BEGINNING_MIN_CHARS:
+            piece = Piece(loose, goes_on=not _is_anywhere(session, piece))
+        found.append(piece)
+    return found
+
+
+def spelled_out(session: Session, pieces: list[Piece]) -> list[Piece]:
+    """Return the pieces with the words that each beginning stands for, where they are few, on SQLite.
+
+    Whole words are read off the index from the newest on; a beginning is not.
+    """
+    found: list[Piece] = []
+    for piece in pieces:
+        words = _words_beginning(session, piece) if piece.goes_on else None
+        found.append(piece._replace(words=words))
+    return found
+
+
+def _words_beginning(session: Session, piece: Piece) -> tuple[str, ...] | None:
+    """Return the indexed words with that beginning; None for more than `_SPELLED_MAX`."""
+    folded = unicodedata.normalize("NFKD", _last_word(piece.text).lower())
+    beginning = "".join(char for char in folded if not unicodedata.combining(char))
+    session.connection().exec_driver_sql(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.healkit_words USING fts5vocab(main, executionlog_fts, 'instance')"
+    )
+    # One look for each word: a list of words would count how often each of them occurs, which takes long.
+    found: list[str] = []
+    after, end = beginning, f"{beginning}\U0010ffff"
+    while len(found) <= _SPELLED_MAX:
+        term = session.connection().exec_driver_sql(
+            "SELECT term FROM temp.healkit_words WHERE term >= ? AND term < ? LIMIT 1", (after, end)
+        )
+        if (word := term.scalar()) is None:
+            return tuple(found)
+        found.append(str(word))
+        after = f"{word}\x01"
+    return None
+
+
+def newest_matches(pieces: list[Piece], facts: list[str]) -> Select[Any]:
+    """Select the rows whose tracebacks hold all pieces, newest first, on SQLite; add conditions and a limit.
+
+    facts: exact values of filtered columns that the index holds too; the columns must be filtered as well, without the
+    help of an index: the planner would start from it and test each row for the text.
+    """
+    return (
+        select(ExecutionLog)
+        .select_from(
+            _FTS.join(_FTS_ROWS, _FTS_ROWS.c.key == _FTS.c.rowid).join(LOG, LOG.c.id == _FTS_ROWS.c.log_id)
+        )
+        .where(_matching(pieces, facts))
+        .order_by(_FTS.c.rowid.desc())
+    )
+
+
+def match_key(moment: datetime, log_id: int = 0) -> int:
+    """Return a row's number in SQLite's index: the ms of its time, then the low bits of its id."""
+    milliseconds = (moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    return (milliseconds << _KEY_ID_BITS) + log_id % (1 << _KEY_ID_BITS)
+
+
+def before(key: int) -> ColumnElement[bool]:
+    """Return the condition on matches older than the row with that number."""
+    return _FTS.c.rowid < key
+
+
+def from_key(key: int) -> ColumnElement[bool]:
+    """Return the condition on matches as new as the row with that number, or newer."""
+    return _FTS.c.rowid >= key
+
+
+def text_oldest_first(statement: Select[Any]) -> Select[Any]:
+    """Return the statement with its matches oldest first."""
+    return statement.order_by(None).order_by(_FTS.c.rowid)
+
+
+def holds_words(pieces: list[Piece]) -> ColumnElement[bool]:
+    """Return the condition on PostgreSQL, over the very expression that has an index."""
+    spaced = func.translate(
+        func.left(LOG.c.error_traceback, literal_column("100000")),
+        literal_column(_quoted(_PUNCTUATION)),
+        literal_column(_quoted(" " * len(_PUNCTUATION))),
+    )
+    simple = literal_column("'simple'", REGCONFIG)
+    wanted = func.to_tsquery(simple, literal(" & ".join(map(_tsquery, pieces))))
+    return LOG.c.error_traceback.is_not(None) & func.to_tsvector(simple, spaced).op("@@")(wanted)
+
+
+def _is_anywhere(session: Session, piece: Piece) -> bool:
+    """Return True when any traceback holds the piece as it stands."""
+    if session.get_bind().dialect.name == "sqlite":
+        statement = select(_FTS.c.rowid).where(_matching([piece], [])).limit(1)
+    else:
+        statement = select(LOG.c.id).where(holds_words([piece])).limit(1)
+    return session.scalar(statement) is not None
+
+
+def _matching(pieces: list[Piece], facts: list[str]) -> ColumnElement[bool]:
+    """Return FTS5's condition; all typed text is in quotes, so that none of it is an operator."""
+    parts = [f"{{traceback}} : {_expression(piece)}" for piece in pieces]
+    parts += [f"{{facts}} : {_phrase(fact)}" for fact in facts if has_words(fact)]
+    return literal_column("executionlog_fts").op("MATCH")(" AND ".join(parts))
+
+
+def _expression(piece: Piece) -> str:
+    """Return FTS5's expression for a piece: a phrase, or one for each word that it may end in."""
+    if not piece.words:
+        return f"{_phrase(piece.text)}{' *' if piece.goes_on else ''}"
+    before = " ".join(piece.text.translate(_SPACES).split()[:-1])
+    return f"({' OR '.join(_phrase(f'{before} {word}'.strip()) for word in piece.words)})"
+
+
+def _phrase(text: str) -> str:
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _tsquery(piece: Piece) -> str:
+    """Return PostgreSQL's expression; each word is in quotes and has no punctuation left."""
+    words = [f"'{word}'" for word in piece.text.translate(_SPACES).split() if has_words(word)]
+    return f"({' <-> '.join(words)}{':*' if piece.goes_on else ''})"
+
+
+def _last_word(text: str) -> str:
+    return text.translate(_SPACES).split()[-1]
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

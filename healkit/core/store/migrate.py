@@ -1,0 +1,228 @@
+"""Migrations: a database's tables brought up to this version.
+
+The number of the last migration that ran is in a table of ours, `healkit_version`, not in `alembic_version`: the
+database may be one that its owner migrates with Alembic too. Reading that number takes one query and no Alembic, which
+costs a third of a second to import; it is imported only when there really is something to run.
+
+**Adoption.** A SQLite file may hold a table `executionlog` of another program, with exactly the log's first eight
+columns and nothing of healkit's. Its rows are moved into the real table within the migration's own transaction: ids and
+texts stay, times without an offset are UTC, and each row gets a trace id. Rows that cannot be adopted cleanly are
+refused, and the table is left as it was.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from healkit.core.contracts.execution import new_trace_id
+from healkit.core.contracts.failure import Failure, fingerprint
+from healkit.errors import DatabaseError, DatabaseNewer
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row
+
+VERSION_TABLE = "healkit_version"
+FOLDER = Path(__file__).parent / "migrations"
+
+READ_VERSION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a constant of ours
+
+_FOREIGN_COLUMNS = (
+    "id", "timestamp", "tool_name", "persona", "arguments", "status", "result_summary", "error_traceback",
+)  # fmt: skip
+_ORIGIN = "adopted"
+
+_TABLE, _ASIDE = "executionlog", "executionlog_before_healkit"
+_MORE = ("trace_id", "origin", "last_output", "error_code", "ename", "evalue", "fingerprint")
+_CHUNK = 1000
+_SELECT_FOREIGN = f"SELECT {', '.join(_FOREIGN_COLUMNS)} FROM {_ASIDE} ORDER BY id"  # noqa: S608 - constants of ours
+_INSERT_ADOPTED = (
+    f"INSERT INTO {_TABLE} ({', '.join(_FOREIGN_COLUMNS + _MORE)}) "  # noqa: S608 - constants of ours
+    f"VALUES ({', '.join('?' * len(_FOREIGN_COLUMNS + _MORE))})"
+)
+
+
+@cache
+def versions() -> tuple[str, ...]:
+    """Return the numbers of all migrations that this version ships, in order: `("r0001", …)`."""
+    found = (re.match(r"(r\d{4})_\w+\.py$", file.name) for file in (FOLDER / "versions").iterdir())
+    return tuple(sorted(match[1] for match in found if match))
+
+
+def head() -> str:
+    """Return the number of the newest migration."""
+    return versions()[-1]
+
+
+def refuse_unknown(version: str | None, where: str) -> None:
+    """Raise `DatabaseNewer` for a version that this healkit does not know, `DatabaseError` for one before the first."""
+    if version is not None and version.isdecimal():
+        raise DatabaseError(
+            f"The database {where} was written before healkit's first release (its tables are at {version!r}), "
+            "and no release reads it. It was left untouched.",
+            hint="Name another database with HEALKIT_DB. An export of its log, by the version that wrote it, can be "
+            "imported: `healkit log import FILE`.",
+        )
+    if version is not None and version not in versions():
+        raise DatabaseNewer(
+            f"The database {where} was written by a newer healkit (its tables are at {version!r}, "
+            f"this version knows up to {head()!r}). It was left untouched.",
+            hint="Upgrade healkit (pip install -U healkit), or name another database with HEALKIT_DB.",
+        )
+
+
+def current_version(connection: Connection) -> str | None:
+    """Return the number of the last migration that ran there, or None before the first."""
+    from sqlalchemy import text
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        with connection.begin_nested():
+            return connection.execute(text(READ_VERSION)).scalar_one_or_none()
+    except DBAPIError as error:
+        if "no such table" in str(error.orig) or getattr(error.orig, "sqlstate", "") == "42P01":
+            return None
+        raise
+
+
+def upgrade(connection: Connection, where: str) -> bool:
+    """Run the missing migrations in the connection's open write transaction; return False when there were none.
+
+    The version is read again here, under the lock: of two processes that open a new database at once, the
+    second finds the work done. Raises `DatabaseNewer`.
+    """
+    version = current_version(connection)
+    refuse_unknown(version, where)
+    if version == head():
+        return False
+    adopting = version is None and _set_aside(connection, where)
+    _migrate(connection, "head")
+    if adopting:
+        _bring_back(connection, where)
+    return True
+
+
+@cache
+def schema_of(version: str) -> dict[str, tuple[str, str | None]]:
+    """Return what healkit's own tables, indexes and triggers are on SQLite: kind and SQL by name."""
+    from sqlalchemy import create_engine
+
+    engine = create_engine("sqlite://")
+    try:
+        with engine.begin() as connection:
+            _migrate(connection, version)
+            made = connection.exec_driver_sql("SELECT name, type, sql FROM sqlite_master").all()
+    finally:
+        engine.dispose()
+    return {name: (kind, sql) for name, kind, sql in made}
+
+
+def _migrate(connection: Connection, version: str) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.upgrade(config, version)
+
+
+def _set_aside(connection: Connection, where: str) -> bool:
+    """Rename the foreign table to make room for healkit's; return False where there is none. Raises `DatabaseError`."""
+    from sqlalchemy import inspect
+
+    if not inspect(connection).has_table(_TABLE):
+        return False
+    found = [column["name"] for column in inspect(connection).get_columns(_TABLE)]
+    if connection.dialect.name != "sqlite" or set(found) != set(_FOREIGN_COLUMNS):
+        raise _refused(where, f"its columns are {', '.join(found)}")
+    execute = connection.exec_driver_sql
+    attached = execute(
+        "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') AND (tbl_name = ? OR sql LIKE ?)",
+        (_TABLE, f"%{_TABLE}%"),
+    ).first()
+    if attached is not None:
+        raise _refused(where, f"the {attached.type} {attached.name!r} is built on it")
+    for (table,) in execute("SELECT name FROM sqlite_master WHERE type = 'table'").all():
+        quoted = table.replace('"', '""')
+        if any(row[2] == _TABLE for row in execute(f'PRAGMA foreign_key_list("{quoted}")')):
+            raise _refused(where, f"the table {table!r} refers to it")
+    named = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL"
+    for (index,) in execute(named, (_TABLE,)).all():
+        quoted = index.replace('"', '""')
+        execute(f'DROP INDEX "{quoted}"')
+    execute(f"ALTER TABLE {_TABLE} RENAME TO {_ASIDE}")
+    return True
+
+
+def _bring_back(connection: Connection, where: str) -> None:
+    """Move the rows that were set aside into healkit's table, and drop the other; raise `DatabaseError`."""
+    rows = iter(connection.exec_driver_sql(_SELECT_FOREIGN).all())
+    while chunk := list(itertools.islice(_adopted(rows, where), _CHUNK)):
+        connection.exec_driver_sql(_INSERT_ADOPTED, chunk)
+    connection.exec_driver_sql(f"DROP TABLE {_ASIDE}")
+
+
+def _adopted(rows: Iterator[Row[*tuple[Any, ...]]], where: str) -> Iterator[tuple[Any, ...]]:
+    for row in rows:
+        status = str(row.status).upper()
+        if status not in {"SUCCESS", "FAILURE"}:
+            raise _refused(where, f"the status of its row {row.id} is {row.status!r}")
+        yield (
+            row.id,
+            _time(row, where),
+            row.tool_name or "",
+            row.persona or "default",
+            _json(row.arguments),
+            status,
+            row.result_summary,
+            row.error_traceback,
+            new_trace_id(),
+            _ORIGIN,
+            "",
+            *(_failure(row.error_traceback or "") if status == "FAILURE" else (None, None, None, None)),
+        )
+
+
+def _time(row: Row[*tuple[Any, ...]], where: str) -> str:
+    """Return the row's time in UTC, as SQLAlchemy writes one on SQLite."""
+    try:
+        moment = datetime.fromisoformat(str(row.timestamp))
+    except ValueError:
+        raise _refused(where, f"the time of its row {row.id} is {row.timestamp!r}") from None
+    moment = moment.astimezone(UTC) if moment.tzinfo else moment
+    return f"{moment:%Y-%m-%d %H:%M:%S.%f}"
+
+
+def _json(text: Any) -> str | None:
+    """Return the arguments if they are JSON, and any other text as a JSON string."""
+    if text is None:
+        return None
+    try:
+        json.loads(text)
+    except (TypeError, ValueError):
+        return json.dumps(str(text))
+    return str(text)
+
+
+def _failure(traceback: str) -> tuple[str, str, str, str]:
+    """Read the failure's code, exception, message and fingerprint off the last line of a traceback."""
+    last = next((line for line in reversed(traceback.splitlines()) if line.strip()), "")
+    ename, _, evalue = last.strip().partition(": ")
+    ename = ename if ename.replace(".", "").isidentifier() else "Error"
+    failure = Failure("TOOL_EXCEPTION", ename, evalue, traceback)
+    return failure.code, failure.ename, failure.evalue, fingerprint(failure)
+
+
+def _refused(where: str, why: str) -> DatabaseError:
+    return DatabaseError(
+        f"The database {where} has a table {_TABLE!r} that is not healkit's and cannot be taken over: {why}.",
+        hint="Nothing was changed. Rename that table, or name another database with HEALKIT_DB.",
+    )

@@ -1,0 +1,20 @@
+"""Entry point of Alembic, on a connection of `migrate`.
+
+The connection is already in a write transaction, so that a migration that fails leaves nothing behind; SQLite can do
+that for DDL too, although Alembic's default for it is otherwise.
+"""
+
+from __future__ import annotations
+
+from alembic import context
+
+from healkit.core.store.migrate import VERSION_TABLE
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    version_table=VERSION_TABLE,
+    transactional_ddl=True,
+    render_as_batch=True,
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,240 @@
+"""Spool files of records that wait for their database.
+
+The first place is next to the database, because a person who repairs the one will find the other; the user's state
+folder or the temporary folder is used where that place itself is broken (a full disk, a read-only folder). One JSON
+object a line, synced to disk before `append` returns: the file is the only copy.
+
+Two locks: `append.lock` is held for one line, `drain.lock` for a whole replay, so that replaying into a slow database
+never keeps an execution waiting. A crash between the replay and the cut of the file repeats records, which the log's
+writer allows. Nothing is ever thrown away: a line that cannot be read goes to `records.rejected`, a line that a crash
+cut off to `records.torn`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from healkit.core.contracts.execution import CallRecord, DecisionRecord, Finished, Record, Started, storable
+from healkit.core.plain_files import temporary_folder
+from healkit.core.store.locations import sqlite_path
+from healkit.errors import ConfigError, DatabaseFull
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Record).decode
+
+#: Order of the records of one execution that lie in several places.
+_RANK: dict[type, int] = {Started: 0, CallRecord: 1, DecisionRecord: 1, Finished: 2}
+
+
+class RecordRejected(Exception):
+    """Raised by `apply` for a record that no later attempt can store; the spool keeps it aside."""
+
+
+class Spool:
+    """Waiting records of one database, given by URL or path; shared by all processes that use it."""
+
+    def __init__(self, database_key: str | Path) -> None:
+        self.folders = _folders(str(database_key))
+        #: The folder of the latest record, and how many lines this object has put aside.
+        self.folder: Path | None = None
+        self.put_aside = 0
+
+    def append(self, record: Record) -> None:
+        """Write the record in the first folder that takes it; raise `DatabaseError` when none does."""
+        try:
+            line = _encode(record) + b"\n"
+        except UnicodeEncodeError:
+            line = _encode(storable(record)) + b"\n"
+        problems = []
+        for folder in self.folders:
+            try:
+                self._append_to(folder, line)
+            except OSError as error:
+                problems.append(f"{folder}: {error.strerror or error}")
+            else:
+                self.folder = folder
+                return
+        raise DatabaseFull(
+            f"No spool file can be written ({'; '.join(problems)}).", hint="Free some disk space."
+        )
+
+    def pending(self) -> int:
+        """Count the records that wait, in all places."""
+        count = 0
+        for file in self._files():
+            with suppress(OSError):
+                count += sum(bool(line.strip()) for line in file.read_bytes().splitlines())
+        return count
+
+    def drain(self, apply: Callable[[Record], object]) -> int:
+        """Pass every waiting record to `apply`, oldest first, and remove those it took; return how many.
+
+        Stops at the first `DatabaseError`, which reaches the caller; that record and the rest stay. Does nothing where
+        another process is draining already.
+        """
+        if not any(True for _ in self._files()):
+            return 0
+        with _all_locked(self.folders) as folders:
+            waiting = [(folder, number, line) for folder in folders for number, line in self._lines(folder)]
+            records = list(self._readable(waiting))
+            if len({folder for folder, _, _ in records}) > 1:
+                records.sort(key=lambda item: _RANK[type(item[2])])
+            applied: dict[Path, set[int]] = {folder: set() for folder in folders}
+            aside = {(folder, number) for folder, number, _ in waiting} - {(f, n) for f, n, _ in records}
+            for folder, number in aside:
+                applied[folder].add(number)
+            count = 0
+            try:
+                for folder, number, record in records:
+                    try:
+                        apply(record)
+                        count += 1
+                    except RecordRejected:
+                        self._keep_aside(folder, "records.rejected", _encode(record) + b"\n")
+                    applied[folder].add(number)
+            finally:
+                for folder in folders:
+                    # Lines that cannot be cut now are replayed once more, which the log allows.
+                    with suppress(OSError):
+                        _cut(folder, applied[folder])
+            return count
+
+    def _files(self) -> Iterator[Path]:
+        for folder in self.folders:
+            file = folder / "records.jsonl"
+            with suppress(OSError):
+                if file.stat().st_size:
+                    yield file
+
+    def _append_to(self, folder: Path, line: bytes) -> None:
+        _make_private(folder)
+        with _locked(folder / "append.lock"):
+            descriptor = os.open(folder / "records.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                size = os.fstat(descriptor).st_size
+                # A line that a crash tore must not take this one with it.
+                torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+                data = b"\n" + line if torn else line
+                try:
+                    if os.write(descriptor, data) != len(data):
+                        raise OSError(28, "No space left on device")
+                    os.fsync(descriptor)
+                except OSError:
+                    os.ftruncate(descriptor, size)
+                    raise
+            finally:
+                os.close(descriptor)
+
+    def _lines(self, folder: Path) -> list[tuple[int, bytes]]:
+        """Return the complete lines by number; a torn last one is put aside and cut off first."""
+        file = folder / "records.jsonl"
+        with _locked(folder / "append.lock"):
+            try:
+                content = file.read_bytes()
+            except OSError:
+                return []
+            whole = content[: content.rfind(b"\n") + 1]
+            if len(whole) < len(content):
+                self._keep_aside(folder, "records.torn", content[len(whole) :] + b"\n")
+                os.truncate(file, len(whole))
+        return [(n, line) for n, line in enumerate(whole.splitlines(keepends=True)) if line.strip()]
+
+    def _readable(self, waiting: list[tuple[Path, int, bytes]]) -> Iterator[tuple[Path, int, Record]]:
+        for folder, number, line in waiting:
+            try:
+                yield folder, number, _decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                self._keep_aside(folder, "records.rejected", line)
+
+    def _keep_aside(self, folder: Path, name: str, line: bytes) -> None:
+        with (folder / name).open("ab") as file:
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        self.put_aside += 1
+
+
+def _folders(key: str) -> list[Path]:
+    """Return the folders where records may wait, the best first."""
+    import platformdirs
+
+    path = sqlite_path(key) if "://" in key else Path(key).absolute()
+    name = hashlib.sha256(str(path or key).encode()).hexdigest()[:16]
+    state = Path(platformdirs.user_state_dir("healkit", appauthor=False)) / "spool" / name
+    folders = [*([path.with_name(f"{path.name}.spool")] if path else []), state]
+    with suppress(ConfigError):  # the last resort, where there is one
+        folders.append(temporary_folder() / f"healkit-spool-{os.getuid()}" / name)
+    return folders
+
+
+def _make_private(folder: Path) -> None:
+    """Make the folder, for this user only; raise `PermissionError` where another user made it first.
+
+    A folder below the temporary one has a name that others can guess. The database's own folder is not ours
+    to make, and its spool is shared by all who use that database.
+    """
+    beside_database = folder.suffix == ".spool"
+    folder.mkdir(mode=0o700, parents=not beside_database, exist_ok=True)
+    if not beside_database and (folder.is_symlink() or folder.stat().st_uid != os.geteuid()):
+        raise PermissionError(1, "belongs to another user", str(folder))
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    """Hold a lock between threads and processes (flock), released by the system if its holder dies."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _all_locked(folders: list[Path]) -> Iterator[list[Path]]:
+    """Lock the folders whose drain lock is free, until the end of the block, and yield them."""
+    held: list[tuple[int, Path]] = []
+    try:
+        for folder in folders:
+            with suppress(OSError):
+                if not (folder / "records.jsonl").exists():
+                    continue
+                descriptor = os.open(folder / "drain.lock", os.O_RDWR | os.O_CREAT, 0o600)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    held.append((descriptor, folder))
+                except OSError:
+                    os.close(descriptor)
+        yield [folder for _, folder in held]
+    finally:
+        for descriptor, _ in held:
+            os.close(descriptor)
+
+
+def _cut(folder: Path, done: set[int]) -> None:
+    """Blank the lines with those numbers where they stand; lines that came in meanwhile stay.
+
+    A shorter copy would need room on a disk that may be full, and without it, every attempt would replay the same
+    records again.
+    """
+    if not done:
+        return
+    file = folder / "records.jsonl"
+    with _locked(folder / "append.lock"), file.open("r+b") as content:
+        left, start = False, 0
+        for number, line in enumerate(content.read().splitlines(keepends=True)):
+            if number in done:
+                content.seek(start)
+                content.write(b" " * (len(line) - 1))
+            left = left or (number not in done and bool(line.strip()))
+            start += len(line)
+        content.flush()
+        if not left:
+            content.truncate(0)

@@ -1,0 +1,901 @@
+"""Rows of the vault, found and changed in a caller's session.
+
+`Vault` and `Requests` open the sessions, and each of their methods is one transaction. There are four parts: rows of a
+tool and its entry, revisions, names, and the history of what each revision did.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn, get_args
+
+import msgspec
+from sqlalchemy import ColumnElement, Select, Text, and_, case, cast, func, or_, select, union, update
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from healkit.core.contracts.execution import Grants, utc_now
+from healkit.core.contracts.tools import EntryRef, revision_label
+from healkit.core.contracts.vault import (
+    DEFAULT_PERSONA,
+    Blame,
+    CodeChange,
+    NameChange,
+    RevisionInfo,
+    checked_examples,
+    unified_diff,
+)
+from healkit.core.crossing import values
+from healkit.core.pysource.shapes import read_shape
+from healkit.core.store.arguments import check_schema
+from healkit.core.store.entries import (
+    Author,
+    CodeType,
+    Described,
+    EntryRows,
+    check_names,
+    code_hash,
+    describe,
+    entry_of,
+    make_grants,
+)
+from healkit.core.store.models import (
+    CHANGES,
+    TOOLS,
+    CodeVault,
+    ExecutionLog,
+    PatchRow,
+    Revision,
+    ToolChange,
+    ToolRegistry,
+)
+from healkit.errors import (
+    PersonaNotFound,
+    RevisionConflict,
+    RevisionNotFound,
+    ToolExists,
+    ToolNotFound,
+    ToolRemoved,
+    ToolShapeError,
+    VaultError,
+    did_you_mean,
+    named,
+)
+
+#: The flags that `vault.set_flags` changes.
+SWITCHES = ("side_effects", "log")
+
+
+def find(session: Session, name: str, persona: str) -> ToolRegistry | None:
+    """Return the tool for exactly that persona, removed or not, by its name or a former one; None without one."""
+    if not isinstance(name, str):
+        missing(session, name)
+    if not isinstance(persona, str):
+        not_for_persona(
+            name, persona, [tool.target_persona for tool in of_name(session, current(session, name))]
+        )
+    statement = select(ToolRegistry).where(col(ToolRegistry.target_persona) == persona)
+    found = session.scalars(statement.where(col(ToolRegistry.tool_name) == name)).first()
+    if found is not None or (now := current(session, name)) == name:
+        return found
+    return session.scalars(statement.where(col(ToolRegistry.tool_name) == now)).first()
+
+
+def resolve(session: Session, name: str, persona: str) -> ToolRegistry:
+    """Return the tool that persona runs: its own, else the one of `default`.
+
+    Raises `ToolNotFound`, `PersonaNotFound` or `ToolRemoved`.
+    """
+    for served in (persona, DEFAULT_PERSONA):
+        tool = find(session, name, served)
+        if tool is not None and tool.removed_at is None:
+            return tool
+    return exactly(session, name, persona)
+
+
+def readable(session: Session, name: str, persona: str, revision: int | None = None) -> ToolRegistry:
+    """Return the tool to read about: the one that persona runs, or a removed one; raise as `resolve`.
+
+    revision: with a number, the persona's own tool is meant even where it is removed, as in old rows.
+    """
+    own, default = find(session, name, persona), find(session, name, DEFAULT_PERSONA)
+    live = [tool for tool in (own, default) if tool is not None and tool.removed_at is None]
+    found = own if own is not None and revision is not None else next(iter(live), None)
+    return found or own or default or exactly(session, name, persona)
+
+
+def exactly(session: Session, name: str, persona: str, *, removed: bool = False) -> ToolRegistry:
+    """Return the tool for exactly that persona, to be changed; removed: even where it was removed.
+
+    Raises `ToolNotFound`, `PersonaNotFound` or `ToolRemoved`.
+    """
+    tool = find(session, name, persona)
+    if tool is not None and (removed or tool.removed_at is None):
+        return tool
+    same_name = of_name(session, current(session, name))
+    personas = [other.target_persona for other in same_name if other.removed_at is None]
+    removed_one = tool or next((other for other in same_name if not personas), None)
+    if removed_one is not None:
+        raise _removed(removed_one)
+    if personas:
+        not_for_persona(same_name[0].tool_name, persona, personas)
+    return missing(session, name)
+
+
+def of_name(session: Session, name: str) -> list[ToolRegistry]:
+    """Return the tool of exactly that name for each of its personas, sorted by them; removed ones too."""
+    statement = select(ToolRegistry).where(col(ToolRegistry.tool_name) == name)
+    return list(session.scalars(statement.order_by(col(ToolRegistry.target_persona))))
+
+
+def current(session: Session, name: str) -> str:
+    """Return the name that the tool has now; the same one where no tool was ever renamed from it."""
+    if of_name(session, name):
+        return name
+    renamed = and_(col(ToolChange.tool_id) == col(ToolRegistry.id), col(ToolChange.kind) == "renamed")
+    statement = (
+        select(col(ToolRegistry.tool_name)).join(ToolChange, renamed).where(col(ToolChange.old_name) == name)
+    )
+    return session.scalars(statement).first() or name
+
+
+def missing(session: Session, name: str) -> NoReturn:
+    """Raise the `ToolNotFound` that names what is near."""
+    names = sorted(tool_names(session))
+    near = did_you_mean(name, names)
+    few = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
+    hint = "" if near else f"It has {few}. hk.vault.list() lists them all."
+    empty = "The vault is empty: hk.vault.add(name, code) adds a tool, and hk.seed() adds samples."
+    raise ToolNotFound(f"No tool named {named(name)} in the vault.{near}", hint=hint if names else empty)
+
+
+def _removed(tool: ToolRegistry) -> ToolRemoved:
+    persona = "" if tool.target_persona == DEFAULT_PERSONA else f", persona={tool.target_persona!r}"
+    return ToolRemoved(
+        f"The tool {tool.tool_name!r} was removed on {tool.removed_at:%Y-%m-%d}. Its revisions and runs are kept.",
+        hint=f"Bring it back with vault.restore({tool.tool_name!r}{persona}), or add other code under its name.",
+        logged=tool.flags.get("log", True) is not False,
+    )
+
+
+def not_for_persona(name: str, persona: str, personas: list[str]) -> NoReturn:
+    """Raise the `PersonaNotFound` that names the personas there are."""
+    raise PersonaNotFound(
+        f"Tool {name!r} has no persona {named(persona)}.{did_you_mean(persona, personas)}",
+        hint=f"It has {', '.join(map(repr, personas))}; add one with vault.add({name!r}, code, persona=…).",
+    )
+
+
+def tool_names(session: Session) -> list[str]:
+    """Return the names of all tools, sorted."""
+    statement = select(col(ToolRegistry.tool_name)).where(col(ToolRegistry.removed_at).is_(None))
+    return sorted(session.scalars(statement.distinct()))
+
+
+def find_revision(session: Session, tool: ToolRegistry, number: int | None = None) -> Revision:
+    """Return the revision of that number, by default the active one; raise `RevisionNotFound`."""
+    number = tool.active_revision if number is None else number
+    statement = select(Revision).where(
+        col(Revision.tool_name) == tool.tool_name,
+        col(Revision.target_persona) == tool.target_persona,
+        col(Revision.number) == number,
+    )
+    revision: Revision | None = session.scalars(statement).first() if isinstance(number, int) else None
+    if revision is None:
+        last = last_number(session, tool)
+        raise RevisionNotFound(
+            f"{tool.tool_name!r} has no revision {named(number)}.",
+            hint=f"It has v1{f' to v{last}' if last > 1 else ''}.",
+        )
+    return revision
+
+
+def last_number(session: Session, tool: ToolRegistry) -> int:
+    """Return the number of the newest revision, drafts included."""
+    statement = select(func.max(col(Revision.number))).where(
+        col(Revision.tool_name) == tool.tool_name, col(Revision.target_persona) == tool.target_persona
+    )
+    return session.scalar(statement) or 0
+
+
+def stored_code(session: Session, revision: Revision) -> CodeVault:
+    """Return the code of a revision; raise `VaultError` where it is gone."""
+    code = session.get(CodeVault, revision.code_hash)
+    if code is None:
+        label = revision_label(revision.tool_name, revision.target_persona, revision.number)
+        raise VaultError(
+            f"The code of {label} is gone from the vault.",
+            hint="Restore the database from a copy, or revert to another revision.",
+        )
+    return code
+
+
+def rows_of(session: Session, tool: ToolRegistry, number: int | None = None) -> EntryRows:
+    """Return the rows of a tool's entry, of its active revision unless another number is given."""
+    revision = find_revision(session, tool, number)
+    return EntryRows(tool, revision, stored_code(session, revision))
+
+
+def active_rows(
+    session: Session, persona: str | None, *, removed: bool = False, text: str = "", limit: int | None = None
+) -> Iterator[EntryRows]:
+    """Yield the active entry of every tool, of one persona if given, sorted by name and persona.
+
+    removed: those of removed tools instead. text: only those whose name, group or description holds each of its words.
+    """
+    statement = (
+        select(ToolRegistry, Revision, CodeVault)
+        .where(col(Revision.tool_name) == col(ToolRegistry.tool_name))
+        .where(col(Revision.target_persona) == col(ToolRegistry.target_persona))
+        .where(col(Revision.number) == col(ToolRegistry.active_revision))
+        .where(col(CodeVault.hash) == col(Revision.code_hash))
+        .where(*_are(removed, text))
+        .order_by(col(ToolRegistry.tool_name), col(ToolRegistry.target_persona))
+        .limit(limit)
+    )
+    if persona is not None:
+        statement = statement.where(col(ToolRegistry.target_persona) == persona)
+    for rows in session.execute(statement):
+        yield EntryRows(*rows)
+
+
+def count_active(session: Session, text: str) -> int:
+    """Count the entries that `active_rows` yields for that text."""
+    return session.scalar(select(func.count()).select_from(ToolRegistry).where(*_are(False, text))) or 0
+
+
+#: Words that a tool is looked for by; each is compared with every row.
+_WORDS_MAX = 32
+
+
+def _are(removed: bool, text: str) -> Iterator[ColumnElement[bool]]:
+    gone = col(ToolRegistry.removed_at).is_not(None)
+    yield gone if removed else ~gone
+    names = (ToolRegistry.tool_name, ToolRegistry.group_name, ToolRegistry.description)
+    for word in text.split()[:_WORDS_MAX]:
+        yield or_(*(col(name).icontains(word, autoescape=True) for name in names))
+
+
+@dataclasses.dataclass(frozen=True)
+class ToolSettings:
+    """Settings that a new tool is given; an empty description, schema or list of examples is read off its code."""
+
+    description: str
+    input_schema: dict[str, Any] | None
+    examples: Iterable[Any]
+    group: str
+    grants: Grants
+    flags: Mapping[str, bool]
+
+
+def new_tool(
+    name: str, persona: str, kind: CodeType, change: CodeChange, given: ToolSettings, dialect: str
+) -> ToolRegistry:
+    """Make the row of a tool; `derived` says what was read off its code."""
+    digest = code_hash(change.code)
+    ref = EntryRef(name, persona, 1, digest)
+    described = describe(change.code, kind, ref, dialect, draft=change.draft)
+    declared = stored_examples(given.examples, sql=kind == "sql")
+    read_off = {
+        "input_schema": not given.input_schema,
+        "description": not given.description,
+        "examples": not declared and bool(described.examples),
+    }
+    schema = described.input_schema if given.input_schema is None else given.input_schema
+    check_schema(schema, name)
+    now = utc_now()
+    return ToolRegistry(
+        tool_name=name,
+        target_persona=persona,
+        description=given.description or described.description,
+        input_schema=schema,
+        active_hash=digest,
+        active_revision=1,
+        group_name=given.group,
+        flags={**given.flags, "derived": [setting for setting, was_read in read_off.items() if was_read]},
+        grants=msgspec.to_builtins(given.grants),
+        examples=declared or described.examples,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def change_grants(tool: ToolRegistry, changes: Mapping[str, Any], *, clear: bool = False) -> None:
+    """Change the grants named and leave the others, or with `clear` take those back; raise `ConfigError`."""
+    tool.grants = msgspec.to_builtins(make_grants({**({} if clear else tool.grants), **changes}))
+    tool.updated_at = utc_now()
+
+
+def change_schema(session: Session, tool: ToolRegistry, schema: dict[str, Any] | None, dialect: str) -> None:
+    """Give the tool that input schema, or one read off its active code, which then follows the code."""
+    derived = [name for name in tool.flags.get("derived", []) if name != "input_schema"]
+    if schema is None:
+        schema = _described(session, tool, dialect).input_schema
+        derived.append("input_schema")
+    check_schema(schema, tool.tool_name)
+    tool.input_schema = schema
+    tool.flags = {**tool.flags, "derived": derived}
+    tool.updated_at = utc_now()
+
+
+def change_examples(
+    session: Session, tool: ToolRegistry, examples: Iterable[Any] | None, dialect: str
+) -> None:
+    """Give the tool those examples, or the ones in its docstring, which then follow the code."""
+    if examples is None:
+        found = _described(session, tool, dialect).examples
+        set_examples(tool, found, derived=bool(found))
+    else:
+        kind = rows_of(session, tool).code.type
+        set_examples(tool, stored_examples(examples, sql=kind == "sql"))
+
+
+def stored_examples(examples: Iterable[Any], *, sql: bool) -> list[dict[str, Any]]:
+    """Return examples as the vault keeps them: JSON, with tags for frames, sets and all else that JSON lacks.
+
+    Raises `ExamplesInvalid`.
+    """
+    found = []
+    for example in checked_examples(examples, sql=sql):
+        arguments = dict(example.get("arguments", {}))
+        kept = {name: values.adopted(value) for name, value in example.items() if name != "arguments"}
+        if "arguments" in example:
+            kept = {"arguments": {name: values.adopted(value) for name, value in arguments.items()}, **kept}
+        found.append(kept)
+    return found
+
+
+def set_examples(tool: ToolRegistry, examples: list[Any], *, derived: bool = False) -> None:
+    """Store these examples; derived: they were read off the tool's code, which they follow."""
+    others = [name for name in tool.flags.get("derived", []) if name != "examples"]
+    tool.examples = examples
+    tool.flags = {**tool.flags, "derived": [*others, *(["examples"] if derived else [])]}
+    tool.updated_at = utc_now()
+
+
+def change_flags(tool: ToolRegistry, changes: Mapping[str, bool]) -> None:
+    """Turn the switches named and leave the others; raise `VaultError` for one that does not exist."""
+    for name, value in changes.items():
+        if name not in SWITCHES or not isinstance(value, bool):
+            raise VaultError(
+                f"{name}={value!r} is no switch of a tool.",
+                hint=f"There are {' and '.join(SWITCHES)}, True or False.",
+            )
+    tool.flags = {**tool.flags, **changes}
+    tool.updated_at = utc_now()
+
+
+def _described(session: Session, tool: ToolRegistry, dialect: str) -> Described:
+    _, active, code = rows_of(session, tool)
+    ref = EntryRef(tool.tool_name, tool.target_persona, active.number, code.hash)
+    return describe(code.code, code.type, ref, dialect, draft=active.draft)
+
+
+# Revisions are added by a patch, compared and undone. `Vault.patch` and the acceptance of a patch request share
+# `apply_patch`, so that each is one transaction with all else that it changes.
+
+
+def apply_patch(
+    session: Session, dialect: str, name: str, persona: str, patch: CodeChange
+) -> EntryRows | RevisionConflict:
+    """Add a revision and make it the active one, unless it is a draft; see `Vault.patch`.
+
+    A conflict is returned and not raised: the losing patch's code has been stored, and that must be committed first.
+    """
+    digest = code_hash(patch.code)
+    tool = exactly(session, name, persona)
+    _, active, active_code = rows_of(session, tool)
+    kind = active_code.type
+    check_words(kind, patch.author)
+    if digest == active.code_hash and (patch.draft or not active.draft):
+        if patch.grants:
+            change_grants(tool, patch.grants)
+        return EntryRows(tool, active, store_code(session, patch.code, digest, kind))
+    number = last_number(session, tool) + 1
+    described = describe(
+        patch.code, kind, EntryRef(name, persona, number, digest), dialect, draft=patch.draft
+    )
+    stored = store_code(session, patch.code, digest, kind)
+    if patch.parent is not None and not _builds_upon(session, tool, patch.parent):
+        return _conflict(session, tool, patch.parent, stored)
+    made_from = dataclasses.replace(patch, parent=patch.parent or active.number)
+    revision = new_revision(tool, number, digest, made_from)
+    session.add(revision)
+    if not patch.draft:
+        _activate(tool, revision, described)
+    if patch.grants:
+        change_grants(tool, patch.grants)
+    session.flush()
+    return EntryRows(tool, revision, stored)
+
+
+def new_revision(tool: ToolRegistry, number: int, digest: str, patch: CodeChange) -> Revision:
+    """Make the row of a revision, dated now; the caller adds it to the session."""
+    return Revision(
+        tool_name=tool.tool_name,
+        target_persona=tool.target_persona,
+        number=number,
+        code_hash=digest,
+        parent=patch.parent,
+        author=patch.author,
+        reason=patch.reason,
+        motivating_log_id=patch.motivating_log_id,
+        draft=patch.draft,
+        created_at=utc_now(),
+    )
+
+
+def store_code(session: Session, code: str, digest: str, kind: str) -> CodeVault:
+    """Return the code's row, made where there is none and flushed, because a revision refers to it.
+
+    A stored text that no longer has its hash is replaced by this one, which repairs a tampered row.
+    """
+    stored = session.get(CodeVault, digest)
+    if stored is None:
+        stored = CodeVault(hash=digest, code=code, type=kind, created_at=utc_now())
+        session.add(stored)
+        session.flush()
+    elif stored.type != kind:
+        raise VaultError(
+            f"This very code is in the vault as {stored.type}.", hint=f"Add it with type={stored.type!r}."
+        )
+    else:
+        stored.code = code  # differs only in a tampered row
+    return stored
+
+
+def check_words(kind: str, author: str) -> None:
+    """Refuse a type or an author that is not in the closed list; raise `VaultError`."""
+    for word, value, known in (("type", kind, get_args(CodeType)), ("author", author, get_args(Author))):
+        if value not in known:
+            raise VaultError(f"{word}={value!r} is not known.", hint=f"It is one of {', '.join(known)}.")
+
+
+def undone(session: Session, tool: ToolRegistry) -> tuple[Revision, Revision]:
+    """Return the active revision, and the one before it that undoing goes back to; raise `RevisionNotFound`.
+
+    Drafts on the way are passed over: they never ran.
+    """
+    active = find_revision(session, tool)
+    before = active
+    while before is active or before.draft:
+        if before.parent is None:
+            raise RevisionNotFound(
+                f"{_label(active)} has no revision before it that could run.",
+                hint="There is nothing to undo; patch the tool instead: "
+                f"hk.vault.patch({tool.tool_name!r}, code, reason=…).",
+            )
+        before = find_revision(session, tool, before.parent)
+    return active, before
+
+
+def diff_of(session: Session, old: Revision, new: Revision, new_label: str = "") -> str:
+    """Return a unified diff of two revisions' codes."""
+    return unified_diff(
+        stored_code(session, old).code, stored_code(session, new).code, _label(old), new_label or _label(new)
+    )
+
+
+def _label(revision: Revision) -> str:
+    return revision_label(revision.tool_name, revision.target_persona, revision.number)
+
+
+def with_code(base: Revision, digest: str) -> Revision:
+    """Return the revision with other code, to compare and to read; it is never stored."""
+    return Revision(**{**base.model_dump(), "code_hash": digest})
+
+
+def _builds_upon(session: Session, tool: ToolRegistry, parent: int) -> bool:
+    """Return True when `parent` is the active revision, or a draft that was made from it."""
+    while parent != tool.active_revision:
+        revision = find_revision(session, tool, parent)
+        if not revision.draft or revision.parent is None:
+            return False
+        parent = revision.parent
+    return True
+
+
+def _activate(tool: ToolRegistry, revision: Revision, described: Described) -> None:
+    """Make the revision the active one; what was read off the code follows it."""
+    tool.active_revision = revision.number
+    tool.active_hash = revision.code_hash
+    tool.updated_at = revision.created_at
+    derived = tool.flags.get("derived", ())
+    if "input_schema" in derived:
+        tool.input_schema = described.input_schema
+    if "description" in derived:
+        tool.description = described.description
+    # Examples follow a person's patch only: another author's patch may not define its own expectations.
+    if revision.author == "person" and described.examples and ("examples" in derived or not tool.examples):
+        set_examples(tool, list(described.examples), derived=True)
+
+
+def _conflict(session: Session, tool: ToolRegistry, parent: int, later: CodeVault) -> RevisionConflict:
+    """Make the error that shows both sides: another patch of the same parent came first."""
+    base = find_revision(session, tool, parent)
+    rows = rows_of(session, tool)
+    active = rows.revision
+    label = entry_of(rows, check=False).label
+    return RevisionConflict(
+        f"{label} is the active revision by now, and this patch was made from {parent}.\n"
+        f"What was changed there:\n{diff_of(session, base, active)}\n"
+        f"What this patch changes:\n{diff_of(session, base, with_code(base, later.hash), 'this patch')}\n"
+        f"Nothing is lost: this patch's code is kept in the vault under the hash {later.hash}.",
+        hint=f"Join the two and patch again with parent={active.number}.",
+    )
+
+
+# Names of tools, present and former. Nothing is deleted. A removed tool is marked: it is not listed and not run, and
+# its revisions and its rows in the log stay. A former name stays its tool's for good, so that old rows, traces and
+# callers still mean that tool; no other tool can take it. (Model registries free the old name, and an old reference
+# then means whichever tool comes next.)
+
+
+#: The settings that `add` gives a tool; adding a removed one again replaces them.
+_SETTINGS = ("description", "input_schema", "group_name", "flags", "grants", "examples")
+
+
+def rename(session: Session, old: str, new: str, reason: str) -> None:
+    """Give a tool another name, for all its personas; raise `ToolNotFound`, `ToolExists` or `ToolShapeError`."""
+    old = current(session, old)
+    tools = of_name(session, old)
+    if not tools:
+        missing(session, old)
+    if new == old:
+        return
+    check_names(new, tools[0].target_persona)
+    check_free(session, new, by=old)
+    for tool in tools:
+        _check_shape(rows_of(session, tool), new)
+    now = utc_now()
+    for tool in tools:
+        _append(session, tool, "renamed", new, reason)
+        tool.tool_name, tool.updated_at = new, now
+    for table in (Revision, PatchRow):
+        session.execute(update(table).where(col(table.tool_name) == old).values(tool_name=new))
+    session.flush()
+
+
+def remove(session: Session, name: str, persona: str | None, reason: str) -> list[ToolRegistry]:
+    """Mark a tool as removed, for one persona or for all; return those that were not yet. Raises `ToolNotFound`."""
+    tools = _wanted(session, name, persona)
+    removed = [tool for tool in tools if tool.removed_at is None]
+    for tool in removed:
+        tool.removed_at = utc_now()
+        _append(session, tool, "removed", tool.tool_name, reason)
+    session.flush()
+    return removed
+
+
+def restore(session: Session, name: str, persona: str | None, reason: str) -> ToolRegistry:
+    """Bring a removed tool back as it was, for one persona or for all; return it. Raises `ToolNotFound`."""
+    tools = _wanted(session, name, persona)
+    for tool in tools:
+        if tool.removed_at is not None:
+            tool.removed_at = None
+            _append(session, tool, "restored", tool.tool_name, reason)
+    session.flush()
+    return tools[0]
+
+
+def register(
+    session: Session, tool: ToolRegistry, change: CodeChange, kind: CodeType
+) -> tuple[EntryRows, bool]:
+    """Add a tool as its revision 1, or anew under the name of a removed one.
+
+    Return its rows, or those of the tool that has the name already, and whether it has. Raises `ToolExists` and
+    `ToolRemoved` for a former name.
+    """
+    name, persona, digest = tool.tool_name, tool.target_persona, tool.active_hash
+    existing = find(session, name, persona)
+    if existing is None:
+        _refuse_former(session, name)
+        revision = new_revision(tool, 1, digest, change)
+        rows = EntryRows(tool, revision, store_code(session, change.code, digest, kind))
+        session.add_all([tool, revision])
+        session.flush()
+        return rows, False
+    if existing.removed_at is not None and existing.tool_name == name:
+        stored = store_code(session, change.code, digest, kind)
+        return EntryRows(existing, _add_again(session, existing, tool, change), stored), False
+    exactly(session, name, persona)  # raises for the former name of a removed tool
+    return rows_of(session, existing), True
+
+
+def _add_again(session: Session, tool: ToolRegistry, added: ToolRegistry, patch: CodeChange) -> Revision:
+    """Register a removed tool anew, with the settings that are given now; its revisions go on counting."""
+    for name in _SETTINGS:
+        setattr(tool, name, getattr(added, name))
+    active = find_revision(session, tool)
+    if (added.active_hash, patch.draft) != (active.code_hash, active.draft):
+        number = last_number(session, tool) + 1
+        active = new_revision(tool, number, added.active_hash, patch)
+        active.parent = tool.active_revision
+        session.add(active)
+    tool.active_revision, tool.active_hash = active.number, active.code_hash
+    tool.removed_at, tool.updated_at = None, utc_now()
+    _append(session, tool, "added", tool.tool_name, patch.reason)
+    session.flush()
+    return active
+
+
+def all_of(session: Session, name: str) -> list[str]:
+    """Return every name that the tool has or had, the one it has now first."""
+    now = current(session, name)
+    former = _former(session, [now])
+    return [now, *sorted({old for old, _ in former} - {now})]
+
+
+def current_names(session: Session, names: Sequence[str]) -> dict[str, str]:
+    """Map each former name of these names' tools, and each of the names, to the name that the tool has now."""
+    renamed = (
+        select(TOOLS.c.tool_name)
+        .join(CHANGES, CHANGES.c.tool_id == TOOLS.c.id)
+        .where(CHANGES.c.kind == "renamed", CHANGES.c.old_name.in_(names))
+    )
+    there = select(TOOLS.c.tool_name).where(TOOLS.c.tool_name.in_(names))
+    now = set(session.scalars(union(there, renamed)))
+    return {**{name: name for name in names}, **dict(_former(session, now)), **{name: name for name in now}}
+
+
+def former_names(session: Session, persona: str) -> dict[str, str]:
+    """Map each former name of a tool that the persona can run to the name that the tool has now."""
+    statement = (
+        select(CHANGES.c.old_name, TOOLS.c.tool_name)
+        .join(TOOLS, TOOLS.c.id == CHANGES.c.tool_id)
+        .where(CHANGES.c.kind == "renamed", CHANGES.c.old_name != TOOLS.c.tool_name)
+        .where(TOOLS.c.removed_at.is_(None), TOOLS.c.target_persona.in_((persona, "default")))
+        .distinct()
+    )
+    return {row.old_name: row.tool_name for row in session.execute(statement)}
+
+
+def changes(session: Session, name: str) -> list[NameChange]:
+    """Return what happened to a tool's name, oldest first, for all its personas."""
+    statement = (
+        select(CHANGES, TOOLS.c.target_persona)
+        .join(TOOLS, TOOLS.c.id == CHANGES.c.tool_id)
+        .where(TOOLS.c.tool_name == current(session, name))
+        .order_by(CHANGES.c.id)
+    )
+    return [
+        NameChange(row.kind, row.target_persona, row.old_name, row.new_name, row.reason, row.changed_at)
+        for row in session.execute(statement)
+    ]
+
+
+def callers(session: Session, name: str) -> list[str]:
+    """Return the labels of the tools whose active code calls that tool by that very name: `mcp.vault.<name>`.
+
+    A call whose name is computed is not seen.
+    """
+    return [
+        revision_label(tool.tool_name, tool.target_persona, revision.number)
+        for tool, revision, code in active_rows(session, None)
+        if tool.tool_name != name and name in code.code and code.type == "python" and _calls(code, name)
+    ]
+
+
+def check_free(session: Session, name: str, by: str = "") -> None:
+    """Raise `ToolExists` where a tool has that name, or had it; by: the name of the tool that may have had it."""
+    taken = of_name(session, name)
+    if taken:
+        removed = all(tool.removed_at is not None for tool in taken)
+        raise ToolExists(
+            f"The vault has a tool {name!r} already{', which was removed' if removed else ''}.",
+            hint="Take another name.",
+        )
+    _refuse_former(session, name, by)
+
+
+def _refuse_former(session: Session, name: str, by: str = "") -> None:
+    """Raise `ToolExists` where that is the former name of a tool that is not called `by` now."""
+    now = current(session, name)
+    if now not in (name, by):
+        raise ToolExists(
+            f"{name!r} is the former name of the tool {now!r}, and old runs and callers mean that one by it.",
+            hint=f"Patch {now!r}, or take another name.",
+        )
+
+
+def _wanted(session: Session, name: str, persona: str | None) -> list[ToolRegistry]:
+    if persona is not None:
+        return [exactly(session, name, persona, removed=True)]
+    return of_name(session, current(session, name)) or missing(session, name)
+
+
+def _former(session: Session, names: Sequence[str] | set[str]) -> list[tuple[str, str]]:
+    statement = (
+        select(CHANGES.c.old_name, TOOLS.c.tool_name)
+        .join(TOOLS, TOOLS.c.id == CHANGES.c.tool_id)
+        .where(CHANGES.c.kind == "renamed", TOOLS.c.tool_name.in_(names))
+        .distinct()
+    )
+    return [(old, new) for old, new in session.execute(statement)]
+
+
+def _append(session: Session, tool: ToolRegistry, kind: str, new: str, reason: str) -> None:
+    assert tool.id is not None  # it is stored
+    old = tool.tool_name
+    session.add(
+        ToolChange(
+            tool_id=tool.id, kind=kind, old_name=old, new_name=new, reason=reason, changed_at=utc_now()
+        )
+    )
+
+
+def _check_shape(rows: EntryRows, new: str) -> None:
+    """Refuse a name under which healkit would start the code elsewhere, or not at all."""
+    tool, revision, code = rows
+    if code.type != "python" or revision.draft:
+        return
+    tree = ast.parse(code.code)
+    entry = read_shape(tree, tool.tool_name).entry
+    try:
+        same = read_shape(tree, new).entry == entry
+    except ToolShapeError:
+        same = False
+    if not same:
+        raise ToolShapeError(
+            f"{tool.tool_name!r} runs its function {entry!r}, because the tool is called so; as {new!r} it would not.",
+            hint="Patch it first: call that function 'run', which goes with any name, then rename the tool.",
+        )
+
+
+def _calls(code: CodeVault, name: str) -> bool:
+    try:
+        tree = ast.parse(code.code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a draft
+        return False
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == name
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "vault"
+        for node in ast.walk(tree)
+    )
+
+
+# History of revisions: how each fared, and which to blame. An execution's row names the persona that the caller named,
+# which the `default` entry may have served. Such rows count for `default`, unless the persona has an entry of its own.
+
+
+_STATUS, _REVISION = col(ExecutionLog.status), col(ExecutionLog.revision)
+#: Select columns, not ORM objects, to keep the session's identity map small.
+_COLUMN_NAMES = (
+    "number",
+    "parent",
+    "author",
+    "reason",
+    "created_at",
+    "code_hash",
+    "draft",
+    "motivating_log_id",
+)
+_COLUMNS: tuple[Any, ...] = tuple(getattr(Revision, name) for name in _COLUMN_NAMES)
+_ROWS_AT_ONCE = 500
+_FAILURES_COMPARED_MAX, _SUCCESSES_COMPARED_MAX = 50, 10_000
+
+#: A condition for any column that holds a revision's number.
+Bound = Callable[[Any], ColumnElement[bool]]
+
+
+def history(
+    session: Session, tool: ToolRegistry, limit: int | None = None, before: int | None = None
+) -> list[RevisionInfo]:
+    """Return revisions, oldest first, with how often each ran and failed.
+
+    limit: the newest so many only. before: only those with a smaller number.
+    """
+    number = col(Revision.number)
+    of_tool = [col(Revision.tool_name) == tool.tool_name, col(Revision.target_persona) == tool.target_persona]
+    bounds = _bounds(session, of_tool, limit, before)
+    failed = func.sum(case((_STATUS == "FAILURE", 1), else_=0))
+    fared = (
+        select(_REVISION.label("number"), func.count().label("runs"), failed.label("failures"))
+        .where(ran_by(session, tool), _STATUS != "RUNNING", *(bound(_REVISION) for bound in bounds))
+        .group_by(_REVISION)
+        .subquery()
+    )
+    statement = (
+        select(*_COLUMNS, func.coalesce(fared.c.runs, 0), func.coalesce(fared.c.failures, 0))
+        .outerjoin(fared, fared.c.number == number)
+        .where(*of_tool, *(bound(number) for bound in bounds))
+        .order_by(number)
+    )
+    return [
+        RevisionInfo(
+            **dict(zip(_COLUMN_NAMES, row, strict=True)),
+            active=row[0] == tool.active_revision,
+            runs=int(runs),
+            failures=int(failures),
+        )
+        for *row, runs, failures in session.execute(statement.execution_options(yield_per=_ROWS_AT_ONCE))
+    ]
+
+
+def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blame:
+    """Find the revisions that brought a failure in and cured it; of the newest failure unless one is given."""
+    mine = ran_by(session, tool)
+    newest_first = (col(ExecutionLog.timestamp).desc(), col(ExecutionLog.id).desc())
+    oldest_first = (col(ExecutionLog.timestamp), col(ExecutionLog.id))
+    if fingerprint is None:
+        newest = select(col(ExecutionLog.fingerprint)).where(mine, _STATUS == "FAILURE")
+        fingerprint = session.scalars(newest.order_by(*newest_first).limit(1)).first()
+        if not fingerprint:
+            return Blame()
+    same_failure = and_(mine, col(ExecutionLog.fingerprint) == fingerprint)
+    told = select(_REVISION, col(ExecutionLog.id), col(ExecutionLog.timestamp)).where(same_failure)
+    first = session.execute(told.order_by(*oldest_first).limit(1)).first()
+    last = session.execute(told.order_by(*newest_first).limit(1)).first()
+    if first is None or last is None:
+        return Blame(fingerprint)
+    healthy = and_(mine, _STATUS == "SUCCESS")
+    failing = select(_REVISION).where(same_failure)
+    good = select(func.max(_REVISION)).where(healthy, first[0] > _REVISION, _REVISION.not_in(failing))
+    last_good = session.scalar(good)
+    if last_good is None:
+        same = select(_REVISION).where(healthy, col(ExecutionLog.revision) == first[0]).limit(1)
+        last_good = session.scalar(same)
+    newest_failing = session.scalar(select(func.max(_REVISION)).where(same_failure)) or 0
+    cured = (number for number in passing_revisions(session, mine, fingerprint) if number > newest_failing)
+    return Blame(
+        fingerprint=fingerprint,
+        first_failed=first[0],
+        first_failed_log_id=first[1],
+        first_failed_at=first[2],
+        last_good=last_good,
+        last_cured_by=min(cured, default=None),
+        last_failed_at=last[2],
+        count=session.scalar(select(func.count()).select_from(ExecutionLog).where(same_failure)) or 0,
+    )
+
+
+def passing_revisions(session: Session, mine: ColumnElement[bool], fingerprint: str) -> list[int]:
+    """Return the revisions that passed with arguments for which that failure is on record.
+
+    mine: the condition on the rows of the vault entry. A revision that was only given other arguments never met the
+    failure. Looks at the newest failures and successes only, so that the cost is bounded.
+    """
+    arguments = cast(col(ExecutionLog.arguments), Text)
+    newest_first = (col(ExecutionLog.timestamp).desc(), col(ExecutionLog.id).desc())
+    failed = select(arguments).where(mine, col(ExecutionLog.fingerprint) == fingerprint)
+    met = set(session.scalars(failed.order_by(*newest_first).limit(_FAILURES_COMPARED_MAX)))
+    healthy: Select[*tuple[Any, ...]] = select(_REVISION.label("number"), arguments.label("arguments")).where(
+        mine, _STATUS == "SUCCESS"
+    )
+    passed = healthy.order_by(*newest_first).limit(_SUCCESSES_COMPARED_MAX).subquery()
+    found = select(passed.c.number).where(passed.c.arguments.in_(met)).distinct()
+    return sorted(session.scalars(found))
+
+
+def _bounds(
+    session: Session, of_tool: Sequence[ColumnElement[bool]], limit: int | None, before: int | None
+) -> list[Bound]:
+    """Return the limits of revision numbers, as conditions for any column that holds one."""
+    bounds: list[Bound] = []
+    if before is not None:
+        bounds.append(lambda number: number < before)
+    if limit is not None:
+        number = col(Revision.number)
+        newest = select(number).where(*of_tool, *(bound(number) for bound in bounds))
+        newest = newest.order_by(number.desc()).limit(limit)
+        lowest = session.scalar(select(func.min(newest.subquery().c.number))) or 0
+        bounds.append(lambda number: number >= lowest)
+    return bounds
+
+
+def ran_by(session: Session, tool: ToolRegistry) -> ColumnElement[bool]:
+    """Return the condition on log rows that ran this entry's code; a call refused before it had a tier ran none."""
+    persona = col(ExecutionLog.persona)
+    served = persona == tool.target_persona
+    if tool.target_persona == "default":
+        personas = select(col(ToolRegistry.target_persona)).where(
+            col(ToolRegistry.tool_name) == tool.tool_name
+        )
+        served = or_(served, persona.not_in(sorted(session.scalars(personas))))
+    # Code that was only tried has a row without a revision.
+    ran = and_(col(ExecutionLog.isolation).is_not(None), _REVISION.is_not(None))
+    return and_(col(ExecutionLog.tool_name).in_(all_of(session, tool.tool_name)), served, ran)

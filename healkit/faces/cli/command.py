@@ -1,0 +1,259 @@
+"""Terminal's side of a command: options, exit codes, JSON."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any, TextIO, get_args
+
+import typer
+
+from healkit.core.crossing.values import readable
+from healkit.core.options import Option, OptionGroup
+from healkit.errors import HealkitError, UsageInvalid
+from healkit.faces.commands.table import DB, Answer, Command, Group, open_healkit, row_of
+from healkit.plain_text import seen_json, visible
+
+WRONG_CALL, INTERRUPTED = 2, 130
+#: Commands that have subcommands.
+GROUPS = ("log", "vault", "requests", "views", "audit", "kernelspec", "trace", "learn")
+#: A line or cell that begins with a sign → its colour; the lines of a diff, likewise.
+_SIGNS = {"32": re.compile(r"(?m)^✓ .*$|(?<=  )✓ \S+"), "31": re.compile(r"(?m)^✗ .*$|(?<=  )✗ \S+")}
+_SIDES = {"32": re.compile(r"(?m)^\+.*$"), "31": re.compile(r"(?m)^-.*$"), "36": re.compile(r"(?m)^@@.*$")}
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+_JSON = typer.Option("--json", help="Print JSON on stdout and nothing else.")
+
+
+def group_of(group: Group) -> typer.Typer:
+    """Return a group of commands as typer takes it.
+
+    Options before a subcommand would not reach it, so they are refused.
+    """
+    app = typer.Typer(help=group.help, context_settings=HELP_OPTIONS)
+    own = group.commands[group.alone] if isinstance(group.alone, str) else group.alone
+    function = for_terminal(own)
+
+    @functools.wraps(function)
+    def callback(context: typer.Context, **given: object) -> None:
+        if context.invoked_subcommand is None:
+            return function(**given)
+        sources = {name: context.get_parameter_source(name) for name in context.params}
+        before = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+        if before:
+            flag = "--json" if before[0] == "as_json" else f"--{before[0].replace('_', '-')}"
+            said = f"The options of `{context.command_path}` stand after its subcommand."
+            as_json = error_json if given.get("as_json") else None
+            raise typer.Exit(refuse(UsageInvalid(said, hint=f"Move {flag} to the end."), as_json))
+        return None
+
+    first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    signature = inspect.signature(function)
+    callback.__signature__ = signature.replace(parameters=[first, *signature.parameters.values()])  # type: ignore[attr-defined]  # read by typer
+    app.callback(invoke_without_command=True)(callback)
+    for name, command in group.commands.items():
+        register(app, name, command)
+    return app
+
+
+def register(app: typer.Typer, name: str, command: Command) -> None:
+    """Add a command."""
+    passes_on = {"ignore_unknown_options": True, "allow_extra_args": True} if command.passes_on else {}
+    app.command(name, context_settings={**HELP_OPTIONS, **passes_on})(for_terminal(command))
+
+
+def for_terminal(command: Command) -> Callable[..., None]:
+    """Return the function that typer calls: it opens the database, prints the answer and exits with its code.
+
+    A `HealkitError` is printed on stderr (with `--json` as JSON on stdout too, with its code) and exits 2; Ctrl-C exits
+    130.
+    """
+
+    def run(**given: Any) -> None:
+        as_json, db = given.pop("as_json", False), given.get("db")
+        try:
+            wanted = {**command.read(given), **command.of_face("healkit ", as_json=as_json)}
+            if command.takes_healkit:
+                with open_healkit(db, create=command.creates) as healkit:
+                    answer = command.function(healkit, **wanted)
+                    show(answer, as_json)
+            else:
+                answer = command.function(**wanted)
+                show(answer, as_json)
+            code = answer.exit_code
+        except HealkitError as error:
+            code = refuse(error, (command.refusal or error_json) if as_json else None)
+        except (KeyboardInterrupt, typer.Abort):  # Abort: at a question
+            say("Stopped.")
+            code = INTERRUPTED
+        if code:
+            raise typer.Exit(code)
+
+    parameters = []
+    for name, (parameter, kind) in command.parameters().items():
+        row = row_of(kind)
+        if isinstance(row, OptionGroup):
+            parameters += [_parameter(one.name, _typer_type(one), typed(one), None) for one in row.rows]
+        else:
+            own, about = _taken(kind, row, parameter)
+            parameters.append(_parameter(name, own, about, parameter.default))
+    if command.takes_healkit:
+        parameters.append(_parameter("db", str | None, typed(DB), None))
+    if command.json:
+        has_db = bool(parameters) and parameters[-1].name == "db"
+        parameters.insert(len(parameters) - has_db, _parameter("as_json", bool, _JSON, False))
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by typer
+    run.__doc__ = command.function.__doc__
+    run.__name__ = command.function.__name__
+    return run
+
+
+def _parameter(name: str, kind: object, about: object, default: object) -> inspect.Parameter:
+    annotation = kind if about is None else Annotated[kind, about]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _taken(kind: object, row: Option | None, parameter: inspect.Parameter) -> tuple[object, object]:
+    """Return what typer reads a parameter as: where the command gets something else, the row says what is typed."""
+    if row is None:
+        return kind, None
+    own = get_args(kind)[0]
+    if row.read is not None:
+        own = _typer_type(row) if parameter.default is None else row.type
+    return own, typed(row)
+
+
+def _typer_type(row: Option) -> Any:
+    return (list[row.type] if row.many else row.type) | None  # type: ignore[name-defined]  # made at run time
+
+
+def typed(row: Option) -> Any:
+    """Return a row of the option table as typer takes it."""
+    text = row.text if row.text[-1:] == "]" else f"{row.text}."
+    limits = {"min": row.least, "max": row.most}
+    more = {name: limit for name, limit in limits.items() if limit is not None}
+    about: dict[str, Any] = {"metavar": row.metavar or None, "help": f"{text[0].upper()}{text[1:]}", **more}
+    shown = row.default_help or row.both or bool(row.default)
+    if row.positional:
+        return typer.Argument(**about, show_default=shown)
+    flag = f"{row.long_flag}/--no-{row.long_flag.removeprefix('--')}" if row.both else row.long_flag
+    return typer.Option(flag, **about, show_default=shown)
+
+
+def show(answer: Answer, as_json: bool) -> None:
+    """Print an answer: on stdout what was asked for, on stderr what there is to say about it."""
+    if as_json:
+        if answer.data is not None:
+            print_json(answer.data(), exact=answer.exact)
+    else:
+        _put_answer(answer)
+    for line in answer.notes if as_json else (*answer.hints, *answer.notes):
+        say(line)
+
+
+def _put_answer(answer: Answer) -> None:
+    if answer.text is not None:
+        put(answer.text, exact=True)
+    elif answer.said:
+        put(answer.said)
+    elif answer.shown is not None:
+        from healkit.core.rendering import plain
+        from healkit.core.rendering.to_text import text_of
+
+        shown = answer.shown()
+        if isinstance(shown, str):
+            put(shown)
+        elif answer.clipped:
+            put(plain.clipped(text_of(shown), terminal_width()))
+        else:
+            put(text_of(shown, terminal_width() if answer.table else None))
+
+
+def error_json(error: HealkitError) -> dict[str, Any]:
+    """Return a wrong call as JSON, as every command but `run` prints it."""
+    return {
+        "error": {
+            "code": error.code,
+            "ename": type(error).__name__,
+            "evalue": error.message,
+            "hint": error.hint.strip(),
+        }
+    }
+
+
+def refuse(error: HealkitError, as_json: Callable[[HealkitError], object] | None) -> int:
+    """Print an error in a terminal's words, with `as_json` as JSON too; return the exit code."""
+    from healkit.faces.commands.hints import rephrase
+
+    rephrase(error, "terminal", " ".join(["healkit", *_command_typed()]))
+    if as_json is not None:
+        print_json(as_json(error))
+    say(str(error))
+    return WRONG_CALL
+
+
+def _command_typed() -> list[str]:
+    """Return the command on this process's line: a word, or a group and its subcommand."""
+    words = [*itertools.takewhile(str.isalpha, sys.argv[1:3])]
+    return words if words[:1] and words[0] in GROUPS else words[:1]
+
+
+def say(text: str) -> None:
+    """Print a line for the person, on stderr: without secrets, with control characters spelt out."""
+    typer.echo(_coloured(visible(_cleaned(text)), sys.stderr), err=True)
+
+
+def put(text: str, *, exact: bool = False) -> None:
+    """Print an answer on stdout, without secrets and with control characters spelt out: much of it is text of tools.
+
+    exact: code, with all that is in it; a file or another program gets it as it is.
+    """
+    if exact and not sys.stdout.isatty():
+        typer.echo(text)
+    else:
+        typer.echo(_coloured(visible(text if exact else _cleaned(text)), sys.stdout))
+
+
+def _cleaned(text: str) -> str:
+    from healkit.core.rendering import cleaning  # here, not above: `--help` shows no record
+
+    return cleaning.text(text)
+
+
+def _coloured(text: str, stream: TextIO) -> str:
+    """Colour outcomes and diffs for a terminal, but not under NO_COLOR (no-color.org) or on a dumb one."""
+    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    for colours in (_SIGNS, _SIDES if "\n@@ " in text else {}):
+        for code, pattern in colours.items():
+            text = pattern.sub(f"\x1b[{code}m\\g<0>\x1b[0m", text)
+    return text
+
+
+def print_json(value: object, *, exact: tuple[str, ...] = (), whole: bool = False) -> None:
+    """Print the value on stdout, without secrets, as JSON that any terminal can show, in its encoding.
+
+    exact: keys whose values stay as they are, such as `CODE`. whole: all of it stays: it is what was asked for.
+    """
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    try:
+        written = json.dumps(value, ensure_ascii=not utf8, default=str, indent=2)
+    except ValueError:  # an int with more digits than Python writes
+        written = json.dumps(readable(value)[0], ensure_ascii=not utf8, indent=2)
+    if not whole:
+        from healkit.core.rendering import cleaning
+
+        cleaned = cleaning.data(json.loads(written), exact=exact)
+        written = json.dumps(cleaned, ensure_ascii=not utf8, indent=2)
+    typer.echo(seen_json(written))
+
+
+def terminal_width() -> int | None:
+    """Return the terminal's width, or None where stdout is no terminal and nothing should be cut."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -1,0 +1,85 @@
+"""Commands on the audit: verify, show, summary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from healkit.core.options import Option, word
+from healkit.errors import AuditNotFound
+from healkit.faces.commands.table import FAILED, OK, Answer, Command, Group, wrong
+from healkit.parts.runs import render_audit as audit
+from healkit.parts.runs.audit_records import AuditHead
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+
+_EXECUTION = word("the execution's id: a healing's is its run's id", "EXECUTION")
+
+
+def _head_of(text: str) -> AuditHead:
+    chain, _, rest = text.strip().partition(":")
+    entries, _, digest = rest.partition(":")
+    try:
+        return msgspec.convert({"chain": chain, "entries": entries, "hash": digest}, AuditHead, strict=False)
+    except msgspec.ValidationError:
+        wrong(f"--head {text!r} is not a head.", "Give the word that healkit audit head printed.")
+
+
+_HEAD = Option(
+    "head",
+    "what `healkit audit head` printed earlier: it must be a part of the chain",
+    metavar="WORD",
+    read=_head_of,
+)
+
+
+def verify(healkit: Healkit, head: Annotated[AuditHead | None, _HEAD] = None) -> Answer:
+    """Check entries, and the files that they name. Exit 0: all are as they were; 1: the first that is not is named."""
+    found = healkit.audit.verify(head)
+    return Answer(
+        lambda: audit.verification(found),
+        lambda: {"ok": found.ok, **msgspec.to_builtins(found)},
+        exit_code=OK if found.ok else FAILED,
+    )
+
+
+def head(healkit: Healkit) -> Answer:
+    """Print the end of the chain, to be kept elsewhere: `healkit audit verify --head WORD` checks it later."""
+    found = healkit.audit.head()
+    return Answer(said=f"{found.chain}:{found.entries}:{found.hash}", data=lambda: msgspec.to_builtins(found))
+
+
+def show(healkit: Healkit, execution: Annotated[str, _EXECUTION]) -> Answer:
+    """Show the entries of one execution."""
+    found = healkit.audit.get(execution)
+    if not found:
+        raise _unknown(execution)
+    return Answer(lambda: audit.listing(found), lambda: msgspec.to_builtins(found), table=True)
+
+
+def summary(healkit: Healkit, execution: Annotated[str | None, _EXECUTION] = None) -> Answer:
+    """Sum up one execution, or the whole audit: choices, corrections, failures, duration, tools."""
+    found = healkit.audit.summary(execution)
+    if execution is not None and not found.entries:
+        raise _unknown(execution)
+    return Answer(lambda: audit.summary(found), lambda: msgspec.to_builtins(found))
+
+
+def _all(healkit: Healkit) -> Answer:
+    return summary(healkit)
+
+
+def _unknown(execution: str) -> AuditNotFound:
+    return AuditNotFound(
+        f"The audit has no entry of execution {execution!r}.",
+        hint="The id of a healing is that of its run; healkit trace list shows them.",
+    )
+
+
+GROUP = Group(
+    "What was decided, in a chain that shows every later change; without a command, the sums.",
+    {"verify": Command(verify), "head": Command(head), "show": Command(show), "summary": Command(summary)},
+    alone=Command(_all),
+)

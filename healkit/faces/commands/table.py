@@ -1,0 +1,159 @@
+"""Commands, groups of them and answers: their form."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_args, get_origin
+
+from healkit.config import Config
+from healkit.core import options
+from healkit.core.options import Option, OptionGroup
+from healkit.core.parsing import read_filters, read_grants
+from healkit.errors import HealkitError, UsageInvalid
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+    from healkit.core.contracts.execution import Filters
+    from healkit.core.rendering.document import Document
+
+#: Exit codes: it did what it is for; it ran, and what it ran or looked at is not in order.
+OK, FAILED = 0, 1
+#: Keys of what the vault holds, which programs read back.
+CODE = ("code", "diff")
+_FIRST_START_S = 60.0
+
+DB = Option("db", "the database: a path or a URL", metavar="URL", default_help="HEALKIT_DB, then healkit.db")
+#: Parameters that are not typed: what the face has.
+_FROM_THE_FACE = {"healkit", "program", "as_json"}
+
+Json = dict[str, Any]
+GrantOptions = Annotated[dict[str, Any], OptionGroup(options.GRANTS, read_grants)]
+FilterOptions = Annotated["Filters", OptionGroup(options.FILTERS, read_filters)]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Result of a command, for a person and for a program.
+
+    shown: makes what a person reads; a `table`, and each line of what is `clipped`, is cut to a terminal's width.
+    said: one sentence in its place, where something was done. text: the same as a file or another program gets it, such
+    as code. data: makes what `--json` prints, of which `exact` names the keys that stay as they are. hints stand below
+    what a person reads, notes always. panel: the live panel that a notebook shows below, and what it is about.
+    """
+
+    shown: Callable[[], Document | str] | None = None
+    data: Callable[[], object] | None = None
+    said: str = ""
+    text: str | None = None
+    exact: tuple[str, ...] = ()
+    table: bool = False
+    clipped: bool = False
+    hints: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    panel: tuple[str, ...] = ()
+    exit_code: int = OK
+
+
+@dataclass(frozen=True)
+class Command:
+    """Command of a terminal and, where a magic names it, of a notebook.
+
+    function: gets the `healkit`, if it has such a parameter, and what was typed. creates: makes the database where
+    there is none. json: False where `--json` says nothing. refusal: makes the
+    JSON of a wrong call, where it is another than elsewhere. passes_on: options that it has not are another program's.
+    """
+
+    function: Callable[..., Answer]
+    creates: bool = False
+    json: bool = True
+    refusal: Callable[[HealkitError], object] | None = None
+    passes_on: bool = False
+
+    @property
+    def takes_healkit(self) -> bool:
+        """True where it works on a database that the face opens."""
+        return "healkit" in inspect.signature(self.function).parameters
+
+    def parameters(self) -> dict[str, tuple[inspect.Parameter, object]]:
+        """Return what may be typed: each parameter with its type, which has the row of its option."""
+        names = dict(self.function.__globals__)
+        given = inspect.signature(self.function).parameters.values()
+        return {
+            one.name: (one, eval(one.annotation, names))  # noqa: S307 - an annotation of ours, as typing evaluates it
+            for one in given
+            if one.name not in _FROM_THE_FACE
+        }
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the function gets of what was typed, by name; raise `UsageInvalid` where it cannot be read."""
+        wanted: dict[str, Any] = {}
+        for name, (_, kind) in self.parameters().items():
+            row = row_of(kind)
+            if isinstance(row, OptionGroup):
+                wanted[name] = row.read(given)
+            elif name in given:
+                value = given[name]
+                wanted[name] = value if row is None or row.read is None or value is None else row.read(value)
+        return wanted
+
+    def answer_magic(self, healkit: Healkit, words: Sequence[object], flags: Mapping[str, Any]) -> Answer:
+        """Answer a magic: words stand for what has no flag; a flag that was not given is None there."""
+        rows = {name: row_of(kind) for name, (_, kind) in self.parameters().items()}
+        named = dict(zip([name for name, row in rows.items() if _is_word(row)], words, strict=False))
+        given = {
+            name: value for name, value in flags.items() if value is not None and not _is_word(rows.get(name))
+        }
+        return self.function(healkit, **self.read({**given, **named}), **self.of_face("%"))
+
+    def of_face(self, program: str, **more: object) -> dict[str, Any]:
+        """Return what the function gets of the face, as far as it asks for it: `program` is its first word."""
+        asked = inspect.signature(self.function).parameters
+        return {name: value for name, value in {"program": program, **more}.items() if name in asked}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Commands below one word; `alone` is what the word does without any of them."""
+
+    help: str
+    commands: dict[str, Command]
+    alone: str | Command = "list"
+
+    def __getitem__(self, name: str) -> Command:
+        return self.commands[name]
+
+
+def row_of(kind: object) -> Option | OptionGroup | None:
+    """Return the row that a parameter's type has, if any."""
+    if get_origin(kind) is Annotated:
+        return next((one for one in get_args(kind)[1:] if isinstance(one, Option | OptionGroup)), None)
+    return None
+
+
+def _is_word(row: Option | OptionGroup | None) -> bool:
+    return isinstance(row, Option) and row.positional
+
+
+def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> Healkit:
+    """Open the Healkit of `--db`; a command that only reads passes create=False and never makes a database.
+
+    many_runs: it executes several times, so that workers are worth keeping warm, and it may be the very first start on
+    a slow machine, which reads everything from disk.
+    """
+    from healkit.app import Healkit  # here, not above: `--help` needs no database
+
+    config = dataclasses.replace(Config.from_environment(), post_mortem_kept=0)
+    if many_runs:
+        config = dataclasses.replace(config, start_timeout_s=max(config.start_timeout_s, _FIRST_START_S))
+    else:
+        # One tool is run and the process ends: what would be kept warm for the next one is of no use to it.
+        config = dataclasses.replace(config, fork_server=False, spares=0)
+    return Healkit(db, config=config, create=create)
+
+
+def wrong(message: str, hint: str = "") -> NoReturn:
+    """Refuse the call."""
+    raise UsageInvalid(message, hint=hint)

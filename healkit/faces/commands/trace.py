@@ -1,0 +1,154 @@
+"""Commands on recorded runs: list, show, validate, diff, sync.
+
+All but `sync` read folders: of the database only which runs are its own is read, and it need not exist.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from healkit.config import Config
+from healkit.core import options
+from healkit.core.options import Option, word
+from healkit.core.store.database import Database
+from healkit.core.store.locations import resolve_url, sqlite_path, views_folder
+from healkit.errors import DatabaseError
+from healkit.faces.commands.table import DB, FAILED, OK, Answer, Command, Group, Json
+from healkit.parts.runs import render_runs as runs
+from healkit.parts.runs import timeline
+from healkit.parts.runs.reader import diff_runs, in_order, read_run, validate_run
+from healkit.parts.runs.run_folders import LAST, find_run, run_folders, runs_folder
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+    from healkit.parts.runs.contract import Problem, Run
+
+RunName = Annotated[str, word("an id, its beginning, a folder's path, or `last`", "RUN")]
+Db = Annotated[str | None, DB]
+Limit = Annotated[int, options.LIMIT.replace(help="at most so many runs", metavar="", least=1)]
+
+
+def list_runs(limit: Limit = 20, db: Db = None) -> Answer:
+    """List the recorded runs, newest first."""
+    found = [read_run(path) for path in run_folders(_runs_dir(db))[: -limit - 1 : -1]]
+    return Answer(
+        lambda: runs.listing(found),
+        lambda: [
+            {"path": str(run.path), "events": len(run.events), "finished": run.finished} for run in found
+        ],
+        table=True,
+    )
+
+
+def show(
+    run: RunName = "last",
+    story: Annotated[bool, Option("story", "step by step, in plain words")] = False,
+    db: Db = None,
+) -> Answer:
+    """Show one run, event by event; with --story, step by step in plain words, each patch as a diff."""
+    read = _validated(run, db)
+    if not story:
+        return Answer(lambda: runs.card(read), lambda: _run_json(read), table=True)
+    told = timeline.story_of(read)
+    return Answer(lambda: timeline.card(told), lambda: told, clipped=True)
+
+
+def validate(run: RunName = "last", db: Db = None) -> Answer:
+    """Check that a run's record is complete and true. Exit 0: it is; 1: it is damaged, with file, line and fault."""
+    read = _validated(run, db)
+    ok = in_order(read)
+    return Answer(
+        lambda: runs.problems(read),
+        lambda: {"run_id": read.run_id, "ok": ok, "problems": _problems_json(read.problems)},
+        exit_code=OK if ok else FAILED,
+    )
+
+
+def diff(
+    left: Annotated[str, word("an id, its beginning, a path, or `last`", "RUN")],
+    right: Annotated[str, word("the run to hold against it", "RUN")] = "last",
+    db: Db = None,
+) -> Answer:
+    """Show where two runs differ, event by event. Exit 0: they are the same; 1: they differ."""
+    found = diff_runs(*(read_run(_folder(run, db)) for run in (left, right)))
+    return Answer(
+        lambda: runs.diff(found),
+        lambda: {"same": found.same, "differences": msgspec.to_builtins(found.differences)},
+        exit_code=FAILED if found.differences else OK,
+    )
+
+
+def sync(
+    healkit: Healkit,
+    retry_parked: Annotated[
+        bool, Option("retry_parked", "with the traces that the collector refused before")
+    ] = False,
+    local: Annotated[bool, Option("local", "with those recorded while nothing was sent anywhere")] = False,
+    timeout: Annotated[
+        float, Option("timeout", "how long to try, in seconds", float, default=30.0, least=0.1)
+    ] = 30.0,
+) -> Answer:
+    """Send the traces that wait, now. Exit 0: the collector has them all; 1: some wait, or are parked."""
+    state = healkit.traces.sync(retry_parked=retry_parked, local=local, timeout_s=timeout)
+    parked = [f"Parked, {number:,} for: {reason}" for reason, number in state.parked_for.items()]
+    return Answer(
+        said=f"{state.sent:,} sent, {state.pending:,} waiting, {state.parked:,} parked",
+        data=lambda: msgspec.structs.asdict(state),
+        hints=[*parked, *([f"Waiting: {state.problem}"] if state.problem else ())],
+        exit_code=FAILED if state.pending or state.parked else OK,
+    )
+
+
+GROUP = Group(
+    "Look at recorded runs and at what is sent of them; without a command, the list.",
+    {
+        "list": Command(list_runs),
+        "show": Command(show),
+        "validate": Command(validate),
+        "diff": Command(diff),
+        "sync": Command(sync),
+    },
+)
+
+
+def _runs_dir(db: str | None) -> Path:
+    return runs_folder(Config.from_environment(), sqlite_path(resolve_url(db)))
+
+
+def _folder(run: str, db: str | None) -> Path:
+    path = sqlite_path(resolve_url(db))
+    if run != LAST or path is None or not path.is_file():
+        return find_run(_runs_dir(db), run)
+    try:
+        database = Database(path, create=False, only_read=True)
+    except DatabaseError:  # no database of healkit's
+        return find_run(_runs_dir(db), run)
+    with contextlib.closing(database):
+        # A table of another's may be a view that never ends.
+        known = database.trusted or not database.strange_parts()
+        is_own = lambda run_id: bool(database.fetch(_IS_OWN, run=run_id))  # noqa: E731 - asked of each folder
+        return find_run(_runs_dir(db), run, *([is_own] if known else []))
+
+
+_IS_OWN = """SELECT 1 FROM executionlog WHERE run_id = :run UNION ALL
+SELECT 1 FROM traceauditentry WHERE run_id = :run LIMIT 1"""
+
+
+def _validated(run: str, db: str | None) -> Run:
+    url = resolve_url(db)
+    return validate_run(_folder(run, db), views_folder(sqlite_path(url), url))
+
+
+def _run_json(run: Run) -> Json:
+    about = {"manifest": run.manifest, "events": run.events, "evidence": run.evidence}
+    problems = _problems_json(run.problems)
+    return {"path": str(run.path), **msgspec.to_builtins(about), "problems": problems}
+
+
+def _problems_json(problems: list[Problem]) -> list[Json]:
+    return [dataclasses.asdict(problem) for problem in problems]

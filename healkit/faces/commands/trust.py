@@ -1,0 +1,51 @@
+"""Command that trusts a database, or says what it would grant."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from healkit.core.options import Option, word
+from healkit.core.rendering import listings
+from healkit.core.store import trust as trusted
+from healkit.core.store.database import Database, resolve_url
+from healkit.faces.commands.table import Answer, Command, wrong
+
+if TYPE_CHECKING:
+    from healkit.core.contracts.doctor import TrustReport
+    from healkit.faces.commands.table import Json
+
+
+def trust(
+    path: Annotated[str | None, word("the database: a path or a URL; by default the one in use")] = None,
+    show: Annotated[bool, Option("show", "say what it would grant, and change nothing", bool)] = False,
+    remove: Annotated[bool, Option("remove", "trust it no longer", bool)] = False,
+) -> Answer:
+    """Trust a database that was made elsewhere, once: its grants count from then on. Yours are trusted already."""
+    if show and remove:
+        wrong("--show and --remove cannot be combined.", "Choose one of them.")
+    database = Database(resolve_url(path), create=False, only_read=True)
+    try:
+        before = database.trust_report()
+        if remove:
+            trusted.distrust(database.place)
+        elif not show and not before.why:
+            database.trust()
+        now = dataclasses.replace(before, why=database.why_trusted)
+    finally:
+        database.close()
+    said = ""
+    if remove:
+        said = f"{now.place} is not trusted{' any more' if before.why else ''}"
+    elif not show:
+        said = f"{now.place} is {'already ' if before.why else ''}trusted"
+    return Answer(lambda: listings.trust(now), lambda: _json(now), said=said)
+
+
+def _json(report: TrustReport) -> Json:
+    return {**dataclasses.asdict(report), "grants": msgspec.to_builtins(report.grants)}
+
+
+COMMANDS = {"trust": Command(trust)}

@@ -1,0 +1,61 @@
+"""Commands of the data views: list, show, export, remove."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from healkit.core import options
+from healkit.core.options import word
+from healkit.faces.commands.table import Answer, Command, Group, Json
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+    from healkit.core.contracts.data import DataView
+
+Name = Annotated[str, word("the view's name", "NAME")]
+
+
+def list_views(healkit: Healkit, limit: Annotated[int, options.LIMIT] = 50) -> Answer:
+    """List the views, newest first."""
+    found = healkit.views.list(limit)
+    return Answer(found.card, lambda: [*map(_json, found)], table=True)
+
+
+def show(healkit: Healkit, name: Name) -> Answer:
+    """Show what a view holds: its columns and its first rows."""
+    return Answer(lambda: healkit.views.card(name), lambda: _json(healkit.views.get(name)), table=True)
+
+
+def export(
+    healkit: Healkit, name: Name, file: Annotated[Path, word("a new file: .parquet or .csv", "FILE")]
+) -> Answer:
+    """Write a view's data to a file."""
+    written = healkit.views.export(name, file)
+    return Answer(said=f"{written} written", data=lambda: {"file": written, "view": name})
+
+
+def remove(healkit: Healkit, name: Name) -> Answer:
+    """Remove a view; executions that refer to it cannot be run again."""
+    healkit.views.remove(name)
+    return Answer(said=f"view {name} removed", data=lambda: {"removed": name})
+
+
+def _json(view: DataView) -> Json:
+    return {
+        "viewName": view.name, "createdBy": view.created_by, "createdAt": view.created_at, "rowCount": view.row_count,
+        "columns": [{"name": c.name, "dtype": c.dtype, "nulls": c.nulls} for c in view.columns],
+        "kind": view.kind, "shape": view.shape, "sha256": view.sha256, "sizeBytes": view.size_bytes,
+        "file": view.file, "references": view.references,
+    }  # fmt: skip
+
+
+GROUP = Group(
+    "Frames and arrays that tools were given or returned; without a command, the list.",
+    {
+        "list": Command(list_views),
+        "show": Command(show),
+        "export": Command(export),
+        "remove": Command(remove),
+    },
+)

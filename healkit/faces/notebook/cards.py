@@ -1,0 +1,145 @@
+"""Card below a failing cell, drawn as it has just failed.
+
+Live values, and the failure with its explanation, go through the sanitiser before they are shown. The error output
+above the card is Python's own and untouched. Advice on the order of the cells is one more line on a card; where finding
+it fails, the card is drawn without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from healkit.config import Config, ExplainLevel
+from healkit.core.contracts.execution import ExecutionData
+from healkit.core.contracts.post_mortem import Local
+from healkit.core.contracts.tools import revision_label
+from healkit.core.rendering import cleaning, execution_card
+from healkit.core.rendering import execution_card as rendered
+from healkit.core.rendering.document import Card, Line, Section, Span
+from healkit.core.rendering.execution_card import Aside
+from healkit.core.runtime.execution import Execution
+from healkit.core.sanitizer.sanitizer import RecordCleaner, Sanitizer
+from healkit.errors import HealkitError
+from healkit.faces.notebook import panels
+from healkit.faces.notebook.cell_output import CellOutput, MakePanel
+from healkit.parts.cells.own_cells import FailedCell
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+    from healkit.parts.cells.advice import CellAdvice
+
+
+TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these cards. (Said once.)"
+
+
+def of_tool(
+    healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "", source: str = ""
+) -> CellOutput:
+    """Draw the card of a tool's failure that has just happened; source: the text of the cell that has run it."""
+    kept: Sequence[Local] = ()
+    with contextlib.suppress(HealkitError):  # the tool's worker cannot be asked any more
+        kept = execution.post_mortem().previews()
+    shown, found, hidden = without_secrets(execution, kept, cleaner_of(healkit))
+    aside = Aside(found, hidden, _history(healkit, execution), tip, explained)
+    fixable = {explained, execution.explained} == {"fix"}
+    return CellOutput.of_failure(rendered.card(shown, aside=aside), source, fixable=fixable)
+
+
+def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOutput:
+    """Draw the card of a failing cell of the user's own."""
+    execution, found, hidden = without_secrets(cell.execution, cell.locals, cleaning.sanitizer())
+    history = ""
+    if cell.seen > 1:
+        history = (
+            execution_card.history_line(cell.seen, cell.first_seen, "").partition(";")[0] + ", in this kernel"
+        )
+    allowed = {explained, cell.execution.explained} == {"fix"}
+    if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
+        aside = Aside(found, hidden, history, tip, explained, defined=cell.defined, made=_clean(cell.made)[0])
+        card = rendered.card(execution, aside=aside)
+        shown = CellOutput.of_failure(card, cell.run.source, fixable=allowed)
+        return dataclasses.replace(
+            shown, panel=_panel("CellFix", shown.html, cell.number) if allowed else None
+        )
+    why, fix = told(cell.advice)
+    aside = Aside(found, hidden, history, tip, explained, why, fix)
+    panel = _advice_panel(cell.advice) if allowed else None
+    card = rendered.card(execution, aside=aside)
+    return CellOutput.of_failure(card, cell.run.source, fixable=allowed, panel=panel)
+
+
+def cleaner_of(healkit: Healkit) -> Sanitizer:
+    """Return the sanitiser that a Healkit's own rules and allowed patterns make."""
+    made = healkit.traces.tracer.sanitizer
+    return made if isinstance(made, Sanitizer) else cleaning.sanitizer()
+
+
+def without_secrets(
+    execution: Execution, found: Sequence[Local], cleaner: Sanitizer
+) -> tuple[ExecutionData, tuple[Local, ...], int]:
+    """Return the execution and the variables beside it as a card may show them, and how many of these were hidden.
+
+    They are one record: a secret has other names in other frames. The explanation is made of what is left.
+    """
+    record = cleaner.of_record()
+    _cleaned(found, record)
+    shown = cleaning.execution(execution, record)
+    return (shown, *_cleaned(found, record))
+
+
+def _cleaned(found: Sequence[Local], cleaner: RecordCleaner) -> tuple[tuple[Local, ...], int]:
+    """Return the variables without secrets, and how many of them had one."""
+    kept, hidden = [], 0
+    for one in found:
+        if one.name == "_":  # what a loop throws away
+            continue
+        cleaned = cleaner.clean({one.name: one.repr})
+        value = cleaned.value.get(one.name, "") if isinstance(cleaned.value, dict) else ""
+        hidden += bool(cleaned.hidden)
+        kept.append(msgspec.structs.replace(one, repr=str(value)) if cleaned.hidden else one)
+    return tuple(kept), hidden
+
+
+def _history(healkit: Healkit, execution: Execution) -> str:
+    """Say how often this failure is on record, since when, and what resolved it last."""
+    seen = healkit.history.recurrence(execution)
+    if seen is None:
+        return ""
+    tool, persona, number = execution.tool_name, execution.persona, seen.cured_by
+    resolved_by = "" if number is None else revision_label(tool, persona, number)
+    return execution_card.history_line(seen.count, seen.first_seen, resolved_by)
+
+
+# Cell order. `healkit.parts.cells` decides, from what the kernel knows.
+
+
+def told(advice: CellAdvice) -> tuple[str, str]:
+    """Return its sentence and what to do, both without secrets."""
+    sentence, todo = _clean(advice.sentence, advice.todo)
+    return sentence, todo
+
+
+def _clean(*texts: str) -> list[str]:
+    found = cleaning.sanitizer().clean([*texts]).value
+    return [*map(str, found)] if isinstance(found, list) else [""] * len(texts)
+
+
+def shown(advice: CellAdvice) -> CellOutput:
+    """Show the advice alone, without the failure's card."""
+    lines = Section([Line(Span(line, "ticked")) for line in told(advice) if line])
+    return CellOutput.of(Card(tone="warn", parts=(lines,), line="→ cell order"), _advice_panel(advice))
+
+
+def _panel(kind: str, *about: object) -> MakePanel | None:
+    """Return what makes the panel of a cell, which loads anywidget; None where no panels are wanted."""
+    return (lambda: panels.find(kind)(*about)) if Config.from_environment().panels else None
+
+
+def _advice_panel(advice: CellAdvice) -> MakePanel | None:
+    """Return what makes the panel that runs the cells on a click; None without cells."""
+    return _panel("CellOrder", advice) if advice.steps else None

@@ -1,0 +1,48 @@
+"""Collector, MCP server and pages in Jupyter's server.
+
+The collector is mounted below the server's base URL at `healkit/api/…`, which is ours, and also at `api/…` where no
+other handler answers there: a client then only needs the address of the server. The MCP server is at `healkit/mcp`,
+where the package `mcp` is installed. `healkit/` is a page on the log, the vault and the runs, and `healkit/api/panels`
+answers its questions, and those of JupyterLab's side panel. Each opens a database with the first request that needs
+one. The authorizer is asked for `read` or `write` on the resources `healkit_traces` and `healkit_mcp`, and for `read`
+on `healkit_log`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from tornado.web import Application
+
+from healkit.config import Config
+from healkit.faces.server import agents, collecting, pages
+from healkit.parts.collect import handlers
+from healkit.parts.collect.service import CollectorService
+
+_PREFIX = "/healkit"
+
+
+def _jupyter_server_extension_points() -> list[dict[str, str]]:
+    """List the extension; called by Jupyter's server."""
+    return [{"module": "healkit.faces.server"}]
+
+
+def _load_jupyter_server_extension(serverapp: Any) -> None:
+    """Mount all of it; called by Jupyter's server as it starts.
+
+    The database is only opened by the first request that needs it. Raises `ConfigError`.
+    """
+    application: Application = serverapp.web_app
+    collector = CollectorService(Config.from_environment(), on_error=serverapp.log.warning)
+    base = application.settings["base_url"].rstrip("/")
+    own = f"{base}{_PREFIX}"
+    mounted = [own, *([base] if collecting.is_free(application, base) else [])]
+    rules = [rule for prefix in mounted for rule in collecting.routes(collector, prefix)]
+    rules += pages.routes(own, serverapp.root_dir)
+    if importlib.util.find_spec("mcp") is not None:
+        rules.append(agents.route(own))
+    application.add_handlers(".*$", rules)
+    serverapp.log.info(
+        "healkit collects traces at %s", " and ".join(f"{m}{handlers.TRACES}" for m in mounted)
+    )

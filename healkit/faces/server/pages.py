@@ -1,0 +1,232 @@
+"""Stand-alone page, and answers to pages and side panels.
+
+Reading runs on a few threads, so that neither a slow question nor a large log keeps Jupyter's server from its kernels;
+when too many questions wait, the newest one is refused. The database is the one that a notebook in the server's folder
+uses. Nothing here needs a kernel, and nothing changes what is on record: a person's trust is kept in their data folder.
+
+The page holds no inline script or style, and its Content-Security-Policy allows none but those of its own nonce (the
+code editor writes its styles into the page), so text from a tool could not run even if it became HTML.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import APIHandler, JupyterHandler
+from tornado.web import HTTPError, authenticated
+
+from healkit.core.store.locations import resolve_url, sqlite_path
+from healkit.errors import HealkitError, UsageInvalid
+
+if TYPE_CHECKING:
+    from healkit.parts.pages.side_panel import SidePanelPages
+
+#: The resource that the authorizer is asked for, to `read`, and to `write` for trust in a database.
+RESOURCE = "healkit_log"
+#: Questions that are answered at a time, and that may be open at all.
+_THREADS, _OPEN_MAX = 4, 64
+_QUESTION_MAX_BYTES = 100_000
+_KINDS = {"web.js": "text/javascript", "web.css": "text/css", "LICENSES.txt": "text/plain"}
+
+
+def routes(prefix: str, folder: str) -> list[Any]:
+    """Return the routes below that prefix; `folder` is where the server's notebooks are."""
+    reader = Reader(folder)
+    return [
+        (f"{prefix}/api/panels", _Panels, {"reader": reader}),
+        (f"{prefix}/api/trust", _Trust, {"reader": reader}),
+        (f"{prefix}/?", _Page, {"reader": reader}),
+        (f"{prefix}/static/([a-zA-Z.]{{1,40}})", _Static),
+    ]
+
+
+class Reader:
+    """Answers questions on threads of its own."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._pages: SidePanelPages | None = None
+        self._url = ""
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="healkit-page")
+        self._open = 0
+
+    async def answer(self, question: object) -> tuple[int, bytes]:
+        """Return the HTTP status and `{value}` or `{error}` as JSON for what a page asks, `{op, args}`."""
+        if self._open >= _OPEN_MAX:
+            busy = UsageInvalid("The server has too many questions to answer.", hint="Try again in a moment.")
+            return 503, _told(busy)
+        self._open += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, question)
+        finally:
+            self._open -= 1
+
+    def warm(self) -> None:
+        """Begin to load what the first answer needs, for a page that is about to ask; that takes a second."""
+        asyncio.get_running_loop().run_in_executor(
+            self._threads, self._answer, {"op": "groups", "args": {"filters": {}}}
+        )
+
+    def _answer(self, question: object) -> tuple[int, bytes]:
+        recorded = None
+        try:
+            match question:
+                case {"op": "waiting"} if not self._in_use():
+                    return 200, msgspec.json.encode({"value": None})
+                case {"op": str(op), **rest} if isinstance(arguments := rest.get("args", {}), dict):
+                    pages = self._opened()
+                    recorded = pages.recorded
+                    return 200, msgspec.json.encode(pages.answer(op, arguments))
+            raise UsageInvalid("A question is a JSON object with `op`, a text, and `args`, an object.")
+        except HealkitError as error:
+            return 400, _told(error, recorded)
+        except Exception as error:  # noqa: BLE001 - the page is told; the server must go on
+            return 500, _told(error, recorded)
+
+    async def trust(self, place: str, identity: str) -> None:
+        """Trust the database that a person was shown; raise `UsageInvalid` where it is another by now."""
+        await asyncio.get_running_loop().run_in_executor(self._threads, self._trust, place, identity)
+
+    def _trust(self, place: str, identity: str) -> None:
+        database = self._opened().healkit.database
+        if (place, identity) != (database.place, database.identity()):
+            raise UsageInvalid(
+                "That database is not in use any more.", hint="Reload the page, then look again."
+            )
+        database.trust()
+
+    def _in_use(self) -> bool:
+        """Return False as long as there is no database and no page was asked for one: a poll alone makes none."""
+        if self._pages is not None:
+            return True
+        path = sqlite_path(resolve_url(cwd=self._folder))
+        return path is None or path.exists()
+
+    def _opened(self) -> SidePanelPages:
+        """Return what reads the database that notebooks in the server's folder use by now."""
+        from healkit.faces.defaults import default_healkit
+        from healkit.parts.pages.side_panel import SidePanelPages
+
+        healkit = default_healkit(resolve_url(cwd=self._folder))
+        with self._lock:
+            if self._pages is None or self._pages.healkit is not healkit:
+                self._pages = SidePanelPages(healkit)
+            return self._pages
+
+
+def _told(error: Exception, recorded: Any = None) -> bytes:
+    """Return an error as the page gets it, without secrets once there is what cleans it."""
+    from healkit.parts.pages.operations import described
+
+    found = described(error)
+    return msgspec.json.encode({"error": found if recorded is None else recorded.shown(found).value})
+
+
+class _Panels(APIHandler):
+    auth_resource = RESOURCE
+    #: A page that is left open is no reason to keep an idle server alive.
+    _track_activity = False
+
+    def initialize(self, reader: Reader) -> None:
+        """Take what answers; called by tornado."""
+        self._reader = reader
+
+    @authenticated
+    @authorized("read")
+    async def post(self) -> None:
+        if len(self.request.body) > _QUESTION_MAX_BYTES:
+            raise HTTPError(413, f"A question has at most {_QUESTION_MAX_BYTES:,} bytes.")
+        try:
+            question = json.loads(self.request.body)
+        except (ValueError, RecursionError):
+            question = None
+        status, answer = await self._reader.answer(question)
+        self.set_status(status)
+        self.set_header("Cache-Control", "no-store")
+        self.finish(answer)
+
+
+class _Trust(APIHandler):
+    """Takes the answer of a person who was asked whether they trust the database."""
+
+    auth_resource = RESOURCE
+
+    def initialize(self, reader: Reader) -> None:
+        """Take what answers; called by tornado."""
+        self._reader = reader
+
+    @authenticated
+    @authorized("write")
+    async def post(self) -> None:
+        match self.get_json_body():
+            case {"place": str(place), "identity": str(identity)}:
+                try:
+                    await self._reader.trust(place, identity)
+                except HealkitError as error:
+                    self.set_status(400)
+                    self.finish(_told(error))
+                else:
+                    self.finish({})
+            case _:
+                raise HTTPError(400, "A database is named by `place` and `identity`.")
+
+
+@cache
+def _file(name: str) -> bytes:
+    return (resources.files("healkit.faces.server") / "static" / name).read_bytes()
+
+
+class _Page(JupyterHandler):
+    auth_resource = RESOURCE
+    _POLICY: ClassVar[tuple[str, ...]] = (
+        "default-src 'none'",
+        "script-src 'nonce-{nonce}'",
+        "style-src 'self' 'nonce-{nonce}'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+    )
+
+    def initialize(self, reader: Reader) -> None:
+        """Take what answers; called by tornado."""
+        self._reader = reader
+
+    @authenticated
+    @authorized("read")
+    def get(self) -> None:
+        if not self.request.path.endswith("/"):
+            self.redirect(f"{self.request.path}/", permanent=False)
+            return
+        self._reader.warm()
+        nonce = secrets.token_urlsafe(16)
+        policy = "; ".join(self._POLICY).format(nonce=nonce)
+        self.set_header("Content-Security-Policy", f"{self.content_security_policy}; {policy}")
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Cache-Control", "no-store")
+        self.set_header("Referrer-Policy", "no-referrer")
+        _ = self.xsrf_token  # sets the cookie that the page's questions send back
+        self.finish(_file("index.html").replace(b"{nonce}", nonce.encode()))
+
+
+class _Static(JupyterHandler):
+    auth_resource = RESOURCE
+
+    @authenticated
+    @authorized("read")
+    def get(self, name: str) -> None:
+        if name not in _KINDS:
+            raise HTTPError(404)
+        self.set_header("Content-Type", f"{_KINDS[name]}; charset=utf-8")
+        self.set_header("Cache-Control", "no-cache")
+        self.finish(_file(name))

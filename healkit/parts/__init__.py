@@ -1,0 +1,1 @@
+"""What hangs from the core. Each folder can be left out, and the rest works."""

@@ -1,0 +1,504 @@
+"""Program of a failing cell, to be tried in a worker.
+
+A cell reads names that other cells bound. Here each of them is sorted by how a worker can get it: a module is imported,
+the notebook's own functions and classes are copied as source, a value goes with the snapshot, and what is none of these
+(a connection, an object of the notebook's own class) is made again by the statement that made it. Own functions may be
+edited as the cell may; what is run before them (`setup`) may not.
+
+What cannot be had costs only the statements that need it: they are left out, and named.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import itertools
+import sys
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from healkit.core.contracts.post_mortem import type_name
+from healkit.core.pysource.nodes import Function
+from healkit.errors import near_misses
+from healkit.parts.cells.dataflow import dataflow_of, read_cell
+from healkit.parts.cells.notebook_file import CellRun
+
+#: Names that IPython puts into the notebook's namespace.
+_GIVEN = frozenset({"In", "Out", "get_ipython", "exit", "quit", "open", "display", "_", "__"})
+_SOURCES_MAX, _QUOTED_CHARS = 60, 60
+
+
+@dataclass(frozen=True)
+class RemoteValue:
+    """Value of another process that has not come along.
+
+    kind: `library` for a function or class of a library, told: the import that gives it; `own` for one of the
+    notebook's own; `value` for one that cannot cross, told: the reason.
+    """
+
+    kind: Literal["library", "own", "value"]
+    told: str = ""
+
+    @classmethod
+    def of(cls, name: str, value: object) -> RemoteValue | None:
+        """Return what stands for a function or a class; None for a value."""
+        if isinstance(value, cls):
+            return value
+        if (line := library_import(name, value)) is not None:
+            return cls("library", line)
+        return cls("own") if is_own_code(value) else None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Lines of a program that come from a cell.
+
+    start: its first line in the program, from 1. count: number of lines. run: the cell. first: its first line there.
+    """
+
+    start: int
+    count: int
+    run: CellRun
+    first: int
+
+
+@dataclass(frozen=True)
+class CellProgram:
+    """Cell as a program of its own.
+
+    code: own functions that it uses and statements that make values again, then the cell; `segments` say which line is
+    whose, the last one is the failing cell's. setup: the imports, which are run before. needed: names whose values go
+    with it, with those values. given: all that it finds defined, by name. made_again: names that statements of other
+    cells make again, each with its cell. left_out: lines of the cell that were left out, with the reason. why_not: why
+    the failing statement itself cannot be run; empty if it can. later: names that it holds for the cells below. above:
+    cells that are run whole before the failing one.
+    """
+
+    code: str
+    setup: str
+    segments: tuple[Segment, ...]
+    needed: Mapping[str, Any]
+    given: Mapping[str, Any] = field(default_factory=dict)
+    made_again: Mapping[str, CellRun] = field(default_factory=dict)
+    left_out: Mapping[int, str] = field(default_factory=dict)
+    why_not: str = ""
+    later: frozenset[str] = frozenset()
+    above: tuple[CellRun, ...] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        """Texts in the code, some of which may name files."""
+        tree = _parsed(self.code)
+        nodes = ast.walk(tree) if tree is not None else ()
+        return [
+            node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ]
+
+    def cell_at(self, line: int) -> tuple[Segment, int] | None:
+        """Return the segment of a line of the program, and its line in that cell; None for a line of none."""
+        for segment in self.segments:
+            if segment.start <= line < segment.start + segment.count:
+                return segment, segment.first + line - segment.start
+        return None
+
+    def line_of(self, run: CellRun, line: int) -> int | None:
+        """Return the line of the program that a line of a cell is; None if it is not a part of it."""
+        for segment in reversed(self.segments):
+            if same_run(segment.run, run) and segment.first <= line < segment.first + segment.count:
+                return segment.start + line - segment.first
+        return None
+
+
+def same_run(one: CellRun, other: CellRun) -> bool:
+    """Return whether two runs are one."""
+    return one.count == other.count and one.source == other.source
+
+
+def program_of(
+    failed: CellRun,
+    namespace: Mapping[str, Any],
+    before: Mapping[str, Any],
+    history: Sequence[CellRun],
+    *,
+    cannot_cross: Mapping[str, str],
+    left_out: Sequence[int] = (),
+    near: Sequence[str] = (),
+    later: Sequence[str] = (),
+    above: Sequence[CellRun] = (),
+) -> CellProgram | None:
+    """Make the program of a failing cell; None where its text is not Python.
+
+    namespace: the notebook's variables now. before: the values that names had before the cell ran, of those that it
+    changes. history: runs of this kernel, oldest first. cannot_cross: names whose values were refused, with the reason.
+    left_out: lines of the cell at which a statement is left out because a worker cannot run it. near: further names
+    that a fix may read. later: names that cells below read, whose values go with it where they can. above: cells that
+    are run before it, whole, instead of the values that they made (`made_by`).
+    """
+    text = read_cell(failed.source)
+    if text.tree is None or not text.tree.body:
+        return None
+    builder = _Builder(failed, namespace, before, history, cannot_cross, above)
+    return builder.program(text.code, text.tree, left_out, near, later)
+
+
+def made_by(
+    cell: CellRun, history: Sequence[CellRun], namespace: Mapping[str, Any], also: Sequence[str] = ()
+) -> list[CellRun]:
+    """Return the runs that made the values that a cell reads, and what these were made of, oldest first.
+
+    also: names of further values. Empty where one of them cannot be run again: it failed, is no plain Python, or its
+    beginning is not known.
+    """
+    values = ((name, one) for name, one in namespace.items() if not isinstance(one, types.ModuleType))
+    data = {name for name, one in values if RemoteValue.of(name, one) is None}
+    wanted, changed, found = data.intersection([*free_names(cell.source), *also]), set[str](), list[CellRun]()
+    for run in reversed(history):
+        flow, text = dataflow_of(run.source), read_cell(run.source)
+        names = changed_in(run)
+        changed |= names
+        if wanted & names:
+            if not run.ok or text.tree is None or text.code != run.source or flow.opaque:
+                return []
+            found.insert(0, run)
+            reads = set(free_names(run.source))
+            wanted -= {name for name, bound in flow.bound.items() if not bound.under}
+            wanted |= reads & (data | changed)
+    return [] if wanted & changed else found
+
+
+def where_made(name: str, value: Any, cell: CellRun, history: Sequence[CellRun]) -> str:
+    """Say which line above a cell made a value `None`, or of what had its name before; empty where none surely did."""
+    run = next(
+        (one for one in reversed(history) if one.count != cell.count and name in changed_in(one)), None
+    )
+    if run is None or not run.ok or name in changed_in(cell):
+        return ""
+    made = [one for one in _body(run) if name in dataflow_of(ast.unparse(one)).bound]
+    later = {*dataflow_of(run.source).mutated, *dataflow_of(run.source).deleted}
+    if not made or name in later or (value is not None and name not in free_names(ast.unparse(made[-1]))):
+        return ""
+    text = ast.get_source_segment(run.source, made[-1]) or ""
+    quoted = f": `{text}`" if 0 < len(text) <= _QUOTED_CHARS and not {"`", "\n"} & {*text} else ""
+    told = "made it `None`" if value is None else f"gave `{name}` this value"
+    return f"In [{run.count}], line {made[-1].lineno} {told}{quoted}."
+
+
+def changed_in(run: CellRun) -> set[str]:
+    """Return the names that a run may have changed."""
+    flow = dataflow_of(run.source)
+    return {*flow.bound, *flow.mutated, *flow.deleted}
+
+
+class _Builder:
+    """Sorts the names that a cell needs, and those that what it needs does."""
+
+    def __init__(
+        self,
+        failed: CellRun,
+        namespace: Mapping[str, Any],
+        before: Mapping[str, Any],
+        history: Sequence[CellRun],
+        cannot_cross: Mapping[str, str],
+        above: Sequence[CellRun],
+    ) -> None:
+        self._failed, self._namespace, self._before, self._above = failed, namespace, before, above
+        self._history = [run for run in history if not same_run(run, failed)]
+        self._cannot_cross = cannot_cross
+        self._seen: set[str] = set()
+        self.imports: dict[str, None] = {}
+        self.sources: list[tuple[CellRun, int, int, str]] = []
+        self.again: dict[str, CellRun] = {}
+        self.needed: dict[str, Any] = {}
+        self.refused: dict[str, str] = {}
+        self.given: dict[str, Any] = {}
+
+    def program(
+        self,
+        code: str,
+        tree: ast.Module,
+        left_out: Sequence[int],
+        near: Sequence[str],
+        later: Sequence[str],
+    ) -> CellProgram:
+        """Return the program; what needs a refused value is left out."""
+        read = free_names("\n".join([*(run.source for run in self._above), self._failed.source]))
+        for name in (*read, *near, *self._similar(read)):
+            self.require(name)
+        for name in {name for run in self._above for name in dataflow_of(run.source).bound} & {
+            *self._namespace
+        }:
+            self.given[name] = self._before.get(name, self._namespace[name])
+        for name in [*self._modules()]:  # those of the values that are needed now
+            self.require(name)
+        own = set(self.given)
+        had = frozenset(name for name in later if self._is_had_later(name))
+        only_later = self.given.keys() - own
+        lines = code.split("\n")
+        gone = dict.fromkeys(left_out, "it cannot be run in a worker")
+        out: dict[int, str] = {}
+        failing = _statement_at(tree, self._failed.failed_line)
+        why_not = ""
+        for statement in tree.body:
+            reason = self._why_left_out(statement, gone)
+            if not reason:
+                continue
+            if statement is failing:
+                why_not = reason
+                continue
+            first, last = _first_line(statement), statement.end_lineno or statement.lineno
+            out[first] = reason
+            for number in range(first, last + 1):
+                lines[number - 1] = ""
+            lines[first - 1] = "pass"
+            if failing is not None and statement.lineno < failing.lineno:
+                for name in dataflow_of(ast.unparse(statement)).bound:
+                    self.require(name, now=True)
+        pieces: list[str] = []
+        segments = []
+        start = 1
+        for run, first, last, source in self.sources:
+            segments.append(Segment(start, last - first + 1, run, first))
+            pieces += source.split("\n")
+            start = len(pieces) + 1
+        for run in self._above:
+            segments.append(Segment(start, run.source.count("\n") + 1, run, 1))
+            pieces += run.source.split("\n")
+            start = len(pieces) + 1
+        segments.append(Segment(start, len(lines), self._failed, 1))
+        return CellProgram(
+            "\n".join([*pieces, *lines]).rstrip("\n") + "\n",
+            "\n".join(self.imports),
+            tuple(segments),
+            self.needed,
+            {name: value for name, value in self.given.items() if name not in only_later},
+            self.again,
+            out,
+            why_not,
+            had,
+            tuple(self._above),
+        )
+
+    def _is_had_later(self, name: str) -> bool:
+        """Take in a name that a cell below reads, where that runs no statement again; return whether it is had."""
+        if name in self._seen:
+            return name in self.given
+        value = self._before.get(name, self._namespace.get(name))
+        if name not in self._namespace or name in self._cannot_cross:
+            return False
+        remote = None if isinstance(value, types.ModuleType) else RemoteValue.of(name, value)
+        if remote is not None and remote.kind != "library":
+            return False
+        self.require(name)
+        return True
+
+    def _modules(self) -> Iterator[str]:
+        """Yield names of modules of the notebook that a fix may need and that are there at once."""
+        loaded = {type(value).__module__.partition(".")[0] for value in self.needed.values()}
+        for name, value in self._namespace.items():
+            if isinstance(value, types.ModuleType) and not name.startswith("_"):
+                package = value.__name__.partition(".")[0]
+                if package in sys.stdlib_module_names or package in loaded | {"numpy"}:
+                    yield name
+
+    def _similar(self, names: Sequence[str]) -> Iterator[str]:
+        """Yield names of the notebook that are meant, perhaps, by those that it does not have."""
+        known = [name for name in self._namespace if not name.startswith("_") and name not in _GIVEN]
+        for name in names:
+            if name not in self._namespace and name not in self._before and not hasattr(builtins, name):
+                yield from near_misses(name, known, 4)
+                yield from (one for one in known if set(one.split("_")) & set(name.split("_")) - {""})
+                yield from (one for one in known if len(name) > 2 < len(one) and (name in one or one in name))
+
+    def _why_left_out(self, statement: ast.stmt, gone: Mapping[int, str]) -> str:
+        for line, reason in gone.items():
+            if _first_line(statement) <= line <= (statement.end_lineno or line):
+                return reason
+        if not self.refused:
+            return ""
+        flow = dataflow_of(ast.unparse(statement))
+        names = [*flow.reads, *flow.guarded_reads, *flow.deferred_reads]
+        return next((self.refused[name] for name in names if name in self.refused), "")
+
+    def require(self, name: str, *, now: bool = False) -> None:
+        """Take in one name and what it needs itself; now: its present value, whatever it was before the cell."""
+        if name in self._seen and not now:
+            return
+        self._seen.add(name)
+        if name in _GIVEN or (hasattr(builtins, name) and name not in self._namespace):
+            return
+        if now or name not in self._before:
+            if name not in self._namespace:
+                return  # the missing name may be the failure
+            value = self._namespace[name]
+        else:
+            value = self._before[name]
+        self.given[name] = value
+        if isinstance(value, types.ModuleType):
+            self.imports[import_of(name, value.__name__)] = None
+            return
+        remote = RemoteValue.of(name, value)
+        if remote is None and name in self._cannot_cross:
+            remote = RemoteValue("value", self._cannot_cross[name])
+        match remote:
+            case None:
+                self.needed[name] = value
+            case RemoteValue("library", line):
+                self.imports[line] = None
+            case RemoteValue("own"):
+                if not self._source(name):
+                    self._refuse(name, f"the source of `{name}` is not known")
+            case RemoteValue("value", why):
+                if not self._imported(name, value) and not self._made_again(name):
+                    self._refuse(name, why)
+
+    def _refuse(self, name: str, why: str) -> None:
+        self.refused[name] = why
+        self.given.pop(name, None)
+
+    def _source(self, name: str) -> bool:
+        """Copy the definition of an own function or class, with what it needs."""
+        found = self._definition(name, Function | ast.ClassDef | ast.Assign)
+        if found is None or len(self.sources) >= _SOURCES_MAX:
+            return False
+        run, node = found
+        for needed in free_names(ast.unparse(node)):
+            self.require(needed)
+        # A name that it binds for itself may be meant as the notebook's.
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and part.id in self._namespace and isinstance(node, Function):
+                self.require(part.id)
+        self._copy(run, node)
+        return True
+
+    def _imported(self, name: str, value: object) -> bool:
+        """Import an object of a library's module as the notebook did; return whether that gives it."""
+        match self._definition(name, ast.ImportFrom):
+            case (_, ast.ImportFrom(module=str(module), names=names, level=0)):
+                for alias in names:
+                    same = getattr(sys.modules.get(module), alias.name, None) is value
+                    if same and (alias.asname or alias.name) == name:
+                        line = f"from {module} import {alias.name}"
+                        self.imports[line + (f" as {name}" if alias.asname else "")] = None
+                        return True
+        return False
+
+    def _copy(self, run: CellRun, node: ast.stmt) -> None:
+        first, last = _first_line(node), node.end_lineno or node.lineno
+        lines = read_cell(run.source).code.split("\n")[first - 1 : last]
+        if (run, first) not in [(other, line) for other, line, _, _ in self.sources]:
+            self.sources.append((run, first, last, "\n".join(lines)))
+
+    def _made_again(self, name: str) -> bool:
+        """Run the statement that made a value again, and those of other cells that changed it since."""
+        found = self._definition(name, ast.Assign | ast.AnnAssign | ast.With | ast.AsyncWith, first=True)
+        if found is None:
+            return False
+        run, node = found
+        later = list(itertools.dropwhile(lambda one: one is not run, self._history))
+        changes = [
+            (other, statement)
+            for other in later
+            for statement in _body(other)
+            if (other is not run or statement.lineno > node.lineno) and _changes(statement, name)
+        ]
+        refused = dict(self.refused)
+        for needed in (
+            one for part in (node, *(s for _, s in changes)) for one in free_names(ast.unparse(part))
+        ):
+            if needed != name:
+                self.require(needed)
+        if self.refused != refused:
+            return False
+        for other, statement in ((run, node), *changes):
+            self._copy(other, statement)
+        self.again[name] = run
+        return True
+
+    def _definition(self, name: str, kinds: Any, *, first: bool = False) -> tuple[CellRun, ast.stmt] | None:
+        """Return the newest statement at the top of a cell that binds a name, with its cell.
+
+        first: one that does not read it too.
+        """
+        for run in reversed(self._history):
+            if name not in run.source:
+                continue
+            for statement in reversed(_body(run)):
+                if not isinstance(statement, kinds):
+                    continue
+                flow = dataflow_of(ast.unparse(statement))
+                if name in flow.bound and not (first and name in flow.reads):
+                    ended = run.ok is not False or (run.failed_line or 0) > (statement.end_lineno or 0)
+                    if ended:
+                        return run, statement
+        return None
+
+
+def free_names(source: str) -> list[str]:
+    """Return the names that code reads before it binds them, those that its functions look up last."""
+    flow = dataflow_of(source)
+    return [*flow.reads, *flow.guarded_reads, *flow.deferred_reads]
+
+
+def _body(run: CellRun) -> list[ast.stmt]:
+    tree = read_cell(run.source).tree
+    return [] if tree is None else tree.body
+
+
+def _changes(statement: ast.stmt, name: str) -> bool:
+    flow = dataflow_of(ast.unparse(statement))
+    return name in flow.mutated or (name in flow.bound and name in flow.reads)
+
+
+def _statement_at(tree: ast.Module, line: int | None) -> ast.stmt | None:
+    if line is None:
+        return None
+    return next((one for one in tree.body if _first_line(one) <= line <= (one.end_lineno or line)), None)
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(one.lineno for one in decorators)])
+
+
+def is_own_code(value: object) -> bool:
+    """Return whether a value is a function or a class of the notebook's own."""
+    kind = isinstance(value, types.FunctionType | type) or hasattr(value, "__wrapped__")
+    return kind and getattr(value, "__module__", None) == "__main__"
+
+
+def library_import(name: str, value: Any) -> str | None:
+    """Return the import that gives a function or a class of a library; None for anything else."""
+    if not isinstance(value, types.FunctionType | type | types.BuiltinFunctionType) and not (
+        callable(value) and hasattr(value, "__qualname__")
+    ):
+        return None
+    module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+    if not isinstance(module, str) or module == "__main__":
+        return None
+    if getattr(sys.modules.get(module), own, None) is not value:
+        own = name
+        if getattr(sys.modules.get(module), own, None) is not value:
+            return None
+    return f"from {module} import {own}" + ("" if own == name else f" as {name}")
+
+
+def import_of(name: str, module: str) -> str:
+    """Return the import that binds a module to a name."""
+    if name == module:
+        return f"import {module}"
+    package, _, last = module.rpartition(".")
+    return f"from {package} import {last}" if package and last == name else f"import {module} as {name}"
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def why_refused(name: str, value: object, why: str = "") -> str:
+    """Say why a value cannot go to a worker."""
+    return f"`{name}` is a {type_name(value)}, which cannot go to a worker{f' ({why})' if why else ''}"

@@ -1,0 +1,535 @@
+"""Failing cells of the user's own.
+
+They ran in the user's kernel: without a worker, a restriction or a row in the log, which holds executions of tools
+only. The last of them are kept in memory as executions, to be explained, exported and turned into tools. Their names,
+such as `In [12]`, are those of the prompts.
+
+IPython keeps the texts of cells, but not whether they failed, nor which cell of the notebook they were; this module
+adds that after each cell, once the extension is loaded. Earlier cells are taken from IPython; how they ended is
+unknown.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+import linecache
+import os
+import re
+import sys
+import sysconfig
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from healkit.config import Config
+from healkit.core.contracts.execution import new_trace_id, utc_now
+from healkit.core.contracts.failure import (
+    SECRETS_MAX,
+    Failure,
+    Frame,
+    Link,
+    linked_to,
+    message_of,
+    read_traceback,
+    text_of,
+)
+from healkit.core.sanitizer.secret_names import named_secrets
+from healkit.parts.cells.notebook_file import CellRun
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+
+    from healkit.core.contracts.post_mortem import Local
+    from healkit.core.runtime.execution import Execution
+    from healkit.parts.cells.advice import CellAdvice
+    from healkit.parts.cells.failing import FailingCell
+
+
+CELLS_MAX, LOCALS_MAX = 20, 30
+_FRAMES_MAX, _MESSAGE_MAX_CHARS, _TRACEBACK_MAX_CHARS = 200, 10_000, 100_000
+_IN_CELL = re.compile(r"<In \[(\d+)\]>")
+_LIBRARIES = tuple(
+    path + os.sep
+    for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    if (path := sysconfig.get_paths()[name])
+)
+_FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+#: What IPython puts into the user's namespace, and what is no data.
+_GIVEN = {"In", "Out", "get_ipython", "exit", "quit", "open"}
+
+
+@dataclasses.dataclass(frozen=True)
+class FailedCell:
+    """Failing cell, as an execution, with the innermost own frame's variables as they were.
+
+    run: its run. advice: which cells would give what it lacks, where that is known. before: values that it has changed,
+    as they were before it ran; unknown: names that it changed in place, whose values before are not known. defined: the
+    notebook's names. made: the line of a cell above that gave what failed its value, in a sentence, where that line is
+    the likely cause.
+    """
+
+    execution: Execution
+    locals: tuple[Local, ...]
+    number: int | None
+    seen: int
+    first_seen: datetime
+    run: CellRun
+    advice: CellAdvice | None = None
+    before: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+    defined: frozenset[str] = frozenset()
+    made: str = ""
+
+
+class FailedCells:
+    """Last failing cells of this kernel, newest last."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._kept: deque[FailedCell] = deque(maxlen=CELLS_MAX)
+        self._counts: dict[str, tuple[int, datetime]] = {}
+        self.runs = KernelRuns(shell)
+        self.values = ValuesBefore(shell)
+
+    def add(
+        self, error: BaseException, code: str, number: int | None, cell_id: str | None = None
+    ) -> FailedCell:
+        """Take note of a cell that raised; called once the cell is over."""
+        from healkit.core.contracts.failure import fingerprint  # most cells do not fail
+        from healkit.core.runtime.execution import Execution
+
+        label = f"In [{number if number is not None else '*'}]"
+        own = self._own(error)
+        failure = self._failure(error, own)
+        execution = Execution(
+            tool_name=label,
+            persona="default",
+            arguments={},
+            status="FAILURE",
+            trace_id=new_trace_id(),
+            timestamp=utc_now(),
+            failure=failure,
+            origin="cell",
+            code=code,
+            explained=Config.from_environment().explain,
+        )
+        mark = fingerprint(failure)
+        count, first = self._counts.get(mark, (0, execution.timestamp))
+        self._counts[mark] = (count + 1, first)
+        run = self.runs.run_of(code, number, cell_id, error)
+        advice = advice_for(self._shell, self.runs, error, run, failure.near)
+        before, unknown = self.values.take()
+        made = self._made(failure, run)
+        cell = FailedCell(
+            execution,
+            tuple(_locals(own)),
+            number,
+            count + 1,
+            first,
+            run,
+            advice,
+            before,
+            unknown,
+            frozenset(self._shell.user_ns),
+            made,
+        )
+        if self._kept and self._kept[-1].before:  # the values are kept of the newest failing cell only
+            gone = tuple(self._kept[-1].before)
+            self._kept[-1] = dataclasses.replace(self._kept[-1], before={}, unknown=gone)
+        self._kept.append(cell)
+        return cell
+
+    def _made(self, failure: Failure, run: CellRun) -> str:
+        name, space = failure.facts.get("owner", "").strip("`"), self._shell.user_ns
+        if name not in space or failure.tool_frame is None or failure.tool_frame.name != "<module>":
+            return ""
+        from healkit.parts.cells.cell_program import where_made  # most cells do not fail
+
+        return where_made(name, space[name], run, self.runs.history())
+
+    def of(self, number: int | None) -> FailedCell | None:
+        """Return the newest failure of a prompt's cell, of any for None."""
+        return next((one for one in reversed(self._kept) if number in (None, one.number)), None)
+
+    def number_of(self, error: BaseException) -> int | None:
+        """Return the prompt of the cell that raised an exception; None where no cell of this kernel did."""
+        places = [entry.tb_frame.f_code.co_filename for entry in _entries(error.__traceback__)]
+        if isinstance(error, SyntaxError) and error.filename:
+            places.append(error.filename)
+        in_cells = (_IN_CELL.fullmatch(self._name(place)) for place in places)
+        return next((int(found[1]) for found in in_cells if found), None)
+
+    def add_late(self, error: BaseException, number: int) -> FailedCell:
+        """Take note of a cell that failed before healkit was loaded: what it changed was not kept before it ran."""
+        from healkit.parts.cells.dataflow import names_changed
+
+        cell = self.add(error, self._shell.history_manager.input_hist_raw[number], number)
+        changed = (name for names in names_changed(cell.run.source) for name in names)
+        self._kept[-1] = dataclasses.replace(cell, before={}, unknown=tuple(dict.fromkeys(changed)))
+        return self._kept[-1]
+
+    def find(self, number: int | None) -> FailingCell | None:
+        """Return the newest failure of a prompt's cell, of any for None, as healing gets it."""
+        from healkit.parts.cells.dataflow import names_changed
+        from healkit.parts.cells.failing import FailingCell
+        from healkit.parts.cells.notebook_file import find_notebook
+
+        cell = self.of(number)
+        failure = None if cell is None else cell.execution.uncleaned.failure
+        if cell is None or failure is None:
+            return None
+        history = self.runs.history()
+        place = next((i for i, run in enumerate(history) if run.count == cell.number), len(history))
+        later = (
+            name for run in history[place + 1 :] for names in names_changed(run.source) for name in names
+        )
+        notebook = find_notebook(self._shell.user_ns, os.environ, [*history, cell.run])
+        own, *below = (notebook.from_run(cell.run) if notebook is not None else ()) or (None,)
+        return FailingCell(
+            cell.run,
+            failure,
+            cell.advice,
+            self._shell.user_ns,
+            cell.before,
+            tuple(dict.fromkeys([*cell.unknown, *(name for name in later if name not in cell.before)])),
+            history[:place],
+            [(one.source, f"Cell {one.number}") for one in below],
+            own.result if own is not None else "",
+            os.getcwd(),
+        )
+
+    def texts(self) -> list[str] | None:
+        """Return the texts of the notebook's cells, as its file has them and as they ran here; None without a file."""
+        from healkit.parts.cells.notebook_file import find_notebook
+
+        runs = self.runs.history()
+        notebook = find_notebook(self._shell.user_ns, os.environ, runs)
+        if notebook is None:
+            return None
+        return [*(cell.source for cell in notebook.cells), *(run.source for run in runs)]
+
+    @property
+    def last(self) -> FailedCell | None:
+        """Newest of them; None while there is none."""
+        return self._kept[-1] if self._kept else None
+
+    def _own(self, error: BaseException) -> list[TracebackType]:
+        return [
+            entry
+            for entry in _entries(error.__traceback__)
+            if self._is_own(entry.tb_frame.f_code.co_filename)
+        ]
+
+    def _failure(self, error: BaseException, own: list[TracebackType], link: Link | None = None) -> Failure:
+        summary = read_traceback(error)
+        shown = [frame for frame in summary.stack if not _is_ipython(frame.filename)]
+        frames = [
+            Frame(self._name(f.filename), f.lineno or 0, f.name, f.line or "", self._is_own(f.filename))
+            for f in shown
+        ]
+        for frame, named in zip(shown, frames, strict=True):
+            frame.filename = named.filename  # after its line was read; the marks below that line stay
+        summary.stack = traceback.StackSummary.from_list(shown)
+        message = message_of(error)
+        if isinstance(error, SyntaxError) and error.filename and self._is_own(error.filename):
+            place = self._name(error.filename)
+            frames.append(Frame(place, error.lineno or 1, "<module>", error.text or "", in_tool=True))
+            summary.filename = place
+            message = f"{error.msg} ({place.strip('<>')}, line {error.lineno})"
+        from healkit.parts.explain.facts.observers import observe, suggestions  # most cells do not fail
+
+        innermost = own[-1] if own else None
+        near, known = suggestions(error, innermost, self.runs.warned)
+        kind = type(error)
+        prefix = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
+        text = text_of(summary, message)
+        linked = [
+            msgspec.structs.replace(self._failure(one, self._own(one), link=link), traceback="", link=link)
+            for link, one in (linked_to(error) if link is None else ())
+        ]
+        failure = Failure(
+            "TOOL_EXCEPTION",
+            prefix + kind.__qualname__,
+            _plain(message, _MESSAGE_MAX_CHARS),
+            _plain(text.rstrip(), _TRACEBACK_MAX_CHARS),
+            frames[-_FRAMES_MAX:],
+            near=near,
+            known=known,
+            facts=observe(error, innermost, self.runs.warned),
+            linked=linked,
+        )
+        if link is not None:
+            return failure
+        frames_of = (entry.tb_frame.f_locals for entry in own[-_FRAMES_MAX:])
+        secrets = named_secrets([*frames_of, self._shell.user_ns], failure.texts)
+        return msgspec.structs.replace(failure, secrets=list(itertools.islice(secrets, SECRETS_MAX)))
+
+    def _name(self, filename: str) -> str:
+        """Return `<In [12]>` for a cell's own code, else the file's path."""
+        found = self._shell.compile.format_code_name(filename)
+        if found is None or not found[1].startswith("In["):
+            return filename
+        return f"<In {found[1].removeprefix('In')}>"
+
+    def _is_own(self, filename: str) -> bool:
+        """Tell if it is a cell or a file of the user's: neither installed nor Python's own."""
+        if self._name(filename) != filename:
+            return True
+        # Compiled code names its files from the folder of the library, such as `pyarrow/error.pxi`.
+        is_file = os.path.isfile(filename) and bool(linecache.getlines(filename))
+        return (
+            is_file and not filename.startswith(_LIBRARIES) and not any(part in filename for part in _FOREIGN)
+        )
+
+
+#: Longer containers and larger arrays are not copied before a cell that changes them runs.
+_ITEMS_MAX, _ARRAY_MAX_BYTES = 100_000, 8 * 1024 * 1024
+
+
+class ValuesBefore:
+    """Values that the running cell may change, as they were before it ran.
+
+    A name that it binds anew costs a reference, a value that it changes in place a shallow copy. What is too large for
+    that is only named.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._values: dict[str, Any] = {}
+        self._unknown: list[str] = []
+
+    def remember(self, source: str) -> None:
+        """Keep what a cell's text changes; called before it runs. Never raises."""
+        self._values, self._unknown = {}, []
+        bound, mutated = list[str](), list[str]()
+        if not source.strip() or len(source) > _SOURCE_MAX_CHARS:
+            return
+        from healkit.parts.cells.dataflow import names_changed  # late: the extension loads without it
+
+        try:
+            bound, mutated = names_changed(source)
+            for name in bound:
+                if name in self._shell.user_ns and name not in mutated:
+                    self._values[name] = self._shell.user_ns[name]
+            for name in mutated:
+                if name in self._shell.user_ns:
+                    self._copy(name, self._shell.user_ns[name])
+        except Exception:  # noqa: BLE001 - a stranger's `copy`; what is not kept is said to be unknown
+            self._unknown = [name for name in (*bound, *mutated) if name not in self._values]
+
+    def take(self) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return the values kept, and the names of those that could not be; they are not kept here any more."""
+        found = self._values, tuple(self._unknown)
+        self._values, self._unknown = {}, []
+        return found
+
+    def _copy(self, name: str, value: Any) -> None:
+        package = type(value).__module__.partition(".")[0]
+        small = isinstance(value, list | dict | set | bytearray) and len(value) <= _ITEMS_MAX
+        if small or (
+            package == "numpy" and getattr(value, "nbytes", _ARRAY_MAX_BYTES + 1) <= _ARRAY_MAX_BYTES
+        ):
+            self._values[name] = copy.copy(value)
+        elif package == "pandas" and hasattr(value, "copy"):
+            # Since pandas 3 a shallow copy is one: what is written to either is written to that one alone.
+            shares = int(sys.modules["pandas"].__version__.partition(".")[0]) < 3
+            if not shares:
+                self._values[name] = value.copy(deep=False)
+            elif value.size * 8 <= _ARRAY_MAX_BYTES:
+                self._values[name] = value.copy()
+            else:
+                self._unknown.append(name)
+        elif not isinstance(value, str | int | float | tuple | frozenset | bytes | ModuleType):
+            self._unknown.append(name)
+
+
+def _entries(told: TracebackType | None) -> Iterator[TracebackType]:
+    while told is not None:
+        if not _is_ipython(told.tb_frame.f_code.co_filename):
+            yield told
+        told = told.tb_next
+
+
+def _is_ipython(filename: str) -> bool:
+    return (
+        f"{os.sep}IPython{os.sep}core{os.sep}" in filename
+        or f"{os.sep}ipykernel{os.sep}" in filename.replace("ipykernel_", "")
+    )
+
+
+def _locals(own: list[TracebackType]) -> Iterator[Local]:
+    """Yield the innermost own frame's variables; at a cell's top level, those that its code names."""
+    if not own:
+        return
+    from healkit.core.contracts.post_mortem import preview
+
+    frame = own[-1].tb_frame
+    names = list(frame.f_locals)
+    if frame.f_locals is frame.f_globals:
+        named = set(frame.f_code.co_names)
+        names = [name for name in names if name in named and name not in _GIVEN]
+    shown = [name for name in names if not name.startswith(("__", ".")) and name != "_"]
+    for name in shown[:LOCALS_MAX]:
+        value = frame.f_locals[name]
+        if type(value).__name__ not in {"module", "function", "type", "builtin_function_or_method"}:
+            yield preview(name, value)
+
+
+def _plain(text: str, limit: int) -> str:
+    text = text.encode(errors="backslashreplace").decode()
+    return text if len(text) <= limit else f"{text[: limit // 2]}\n…\n{text[-limit // 2 :]}"
+
+
+_RUNS_MAX, _WARNINGS_MAX, _SOURCE_MAX_CHARS = 2000, 200, 200_000
+#: Sessions before this kernel's that are looked through, and how many of their texts.
+_SESSIONS_MAX, _FOUND_MAX = 3, 30
+#: Shorter texts are in many notebooks, and do not identify one.
+_TELLING_CHARS = 20
+
+
+class KernelRuns:
+    """Runs of this kernel, oldest first."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._noted: deque[CellRun] = deque(maxlen=_RUNS_MAX)
+        #: Warnings of the last cells, as Python notes them; IPython forgets them before each cell.
+        self.warned: deque[Any] = deque(maxlen=_WARNINGS_MAX)
+
+    def note(self, result: ExecutionResult | None) -> None:
+        """Take note of a cell that has ended; called by the `post_run_cell` hook."""
+        info = getattr(result, "info", None)
+        if (
+            result is None
+            or info is None
+            or not info.store_history
+            or len(info.raw_cell or "") > _SOURCE_MAX_CHARS
+        ):
+            return
+        self.warned.extend(self._shell.user_ns.get("__warningregistry__", ()))
+        error = result.error_in_exec or result.error_before_exec
+        self._noted.append(self.run_of(info.raw_cell or "", result.execution_count, info.cell_id, error))
+
+    def run_of(
+        self, source: str, count: int | None, cell_id: str | None, error: BaseException | None
+    ) -> CellRun:
+        """Describe a run that has ended just now."""
+        return CellRun(
+            source,
+            count,
+            error is None,
+            cell_id or "",
+            time.time(),
+            self._failed_line(error, count) if error is not None else None,
+            type(error).__name__ if error is not None else "",
+            self._missing(error),
+        )
+
+    def history(self) -> list[CellRun]:
+        """List all runs so far; those before the extension was loaded have an unknown ending."""
+        counts = {run.count for run in self._noted}
+        typed = enumerate(self._shell.history_manager.input_hist_raw)
+        before = [
+            CellRun(text, count, None)
+            for count, text in typed
+            if count and count not in counts and count < self._shell.execution_count and text
+        ]
+        return sorted([*before, *self._noted], key=lambda run: run.count or 0) if before else [*self._noted]
+
+    def earlier(self, texts: Sequence[str]) -> Callable[[str], list[CellRun]]:
+        """Return what asks IPython's own history for runs of a name before this kernel, in this notebook's sessions.
+
+        texts: the notebook's; a session in which none of them ran was another notebook's, and is not looked at.
+        """
+
+        def found(name: str) -> list[CellRun]:
+            try:
+                return list(self._earlier(name, {text.strip() for text in texts}))
+            except Exception:  # noqa: BLE001 - a history that cannot be read is none
+                return []
+
+        return found
+
+    def _earlier(self, name: str, texts: set[str]) -> Iterator[CellRun]:
+        manager = self._shell.history_manager
+        telling = {text for text in texts if len(text) >= _TELLING_CHARS}
+        rows = list(manager.search(f"*{name}*", raw=True, output=False, n=_FOUND_MAX))
+        known: dict[int, bool] = {}
+        for session, _, text in reversed(rows):
+            if session == manager.session_number or (session not in known and len(known) >= _SESSIONS_MAX):
+                continue
+            if session not in known:
+                ran = {row[2].strip() for row in manager.get_range(session, raw=True)}
+                known[session] = bool(ran & telling)
+            if known[session] and text.strip() not in texts:
+                yield CellRun(text, None, None)
+
+    def _missing(self, error: BaseException | None) -> str:
+        """Return the name that the notebook's namespace lacks; empty where the failure is about something else."""
+        if not isinstance(error, NameError) or isinstance(error, UnboundLocalError):
+            return ""
+        from healkit.parts.explain.catalogue import NOT_DEFINED  # read with the first failure only
+
+        match, frames = re.match(NOT_DEFINED, str(error)), [*traceback.walk_tb(error.__traceback__)]
+        space = self._shell.user_ns
+        if match is None or not frames or frames[-1][0].f_globals is not self._shell.user_global_ns:
+            return ""
+        return "" if match[1] in space else match[1]
+
+    def _failed_line(self, error: BaseException, count: int | None) -> int | None:
+        """Return the line of the cell itself that failed."""
+        if isinstance(error, SyntaxError):
+            return error.lineno
+        for frame, line in traceback.walk_tb(error.__traceback__):
+            name = self._shell.compile.format_code_name(frame.f_code.co_filename)
+            if frame.f_code.co_name == "<module>" and name is not None and name[1] == f"In[{count}]":
+                return line
+        return None
+
+    def functions_in(self, error: BaseException) -> tuple[tuple[str, int], ...]:
+        """List the cells' functions that the traceback passes through, innermost first, with their cell's prompt."""
+        found = []
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            code = frame.f_code
+            name = self._shell.compile.format_code_name(code.co_filename)
+            if name is not None and not code.co_name.startswith("<"):
+                match = re.fullmatch(r"In\[(\d+)\]", name[1])
+                found += [(code.co_name, int(match[1]))] if match is not None else []
+        return tuple(dict.fromkeys(reversed(found)))
+
+
+def advice_for(
+    shell: InteractiveShell, runs: KernelRuns, error: BaseException, failed: CellRun, near: list[str]
+) -> CellAdvice | None:
+    """Find what to run, or what is wrong; None where nothing is known, and where finding out failed."""
+    from healkit.parts.cells.advice import CellCase, advise  # most cells do not fail
+    from healkit.parts.cells.notebook_file import find_notebook
+
+    try:
+        frames = runs.functions_in(error)
+        if not failed.missing and not frames:
+            return None
+        history = runs.history()
+        notebook = find_notebook(shell.user_ns, os.environ, [*history, failed])
+        cells = notebook.cells if notebook is not None else ()
+        case = CellCase(
+            failed,
+            history,
+            notebook,
+            frozenset(shell.user_ns),
+            frames,
+            runs.earlier([*(cell.source for cell in cells), failed.source]),
+            tuple(near),
+        )
+        return advise(case)
+    except Exception:  # noqa: BLE001 - a guess that fails is no guess
+        return None

@@ -1,0 +1,293 @@
+"""Course of one decision: checked, answered, recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+import pandas as pd
+
+from healkit.config import Config
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.sanitizer.cleaner import Cleaner
+from healkit.errors import UsageInvalid, ViewNotFound
+from healkit.parts.decide.analysis import Analyst, ModelAnalyst, analyse
+from healkit.parts.decide.choosers import Chooser, ModelChooser, Person, Plan
+from healkit.parts.decide.decision import Decision, DecisionRun
+from healkit.parts.decide.loop import DecideLoop
+from healkit.parts.decide.operations import GROUP, install_in, operation_of
+from healkit.parts.decide.performing import TEXT_COLUMN, Asked, Given, Shared, Workshop, as_texts
+from healkit.parts.decide.record import DecideRecord, Resumed, decide_steps, read_back, written_files
+from healkit.parts.decide.records import ToolFacts, ViewName
+from healkit.parts.decide.telling import as_frame, texts_of
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit  # the app builds the service that leads here
+    from healkit.parts.decide.service import DecideOptions  # the service loads this one late
+
+_QUESTION_MAX_CHARS = 10_000
+
+
+def decide(hk: Healkit, options: DecideOptions) -> Decision:
+    """Answer a question about data; raise as `DecideService.decide` says."""
+    asked = _asked(hk, options)
+    run = hk.runs.begin(
+        "decide",
+        allow=tuple(asked.tools),
+        policy=options.policy,
+        parameters={"question": asked.question, "chooser": asked.chooser.name, "share": list(asked.share)},
+        audited=decide_steps(is_clean=not hk.config.trace_raw),
+    )
+    with run:
+        shop = Workshop(hk, run, asked)
+        shop.begin()
+        record = DecideRecord(run)
+        record.begun(asked, shop.views)
+        loop = DecideLoop(asked, shop, record)
+        if asked.resumed is not None:
+            loop.restore(asked.resumed)
+        ended = loop.go()
+        analysis = None
+        if asked.analyst is not None and ended.outcome == "finalized":
+            turn = loop.last_turn()
+            analysis, problem = analyse(asked.analyst, turn, shop.views, shop.names, asked.cleaner)
+            record.analysed(asked.analyst.name, turn, analysis, problem)
+            loop.marked += [problem] if problem else []
+        run.finish("completed", f"{ended.outcome}: {ended.reason}")
+    held = None if ended.view is None else shop.views[ended.view]
+    return Decision(
+        raw_data_view_name=None if held is None else held.kept_as,
+        audit_log=tuple(hk.audit.get(run.run_id)),
+        analysis=analysis.text if analysis else "",
+        analysis_struck=analysis.struck if analysis else (),
+        outcome=ended.outcome,
+        run=DecisionRun(run.run_id, run.folder),
+        reason=ended.reason,
+        question=asked.question,
+        views={name: view.kept_as for name, view in shop.views.items()},
+        files=tuple(shop.files),
+        sent=tuple(loop.sent),
+        marked=tuple(loop.marked),
+        asked_for=ended.asked_for,
+        problem=run.problem,
+        view=None if held is None else hk.views.get(held.kept_as),
+        first_rows=None if held is None else hk.views.first_rows(held.frame),
+    )
+
+
+def _asked(hk: Healkit, options: DecideOptions) -> Asked:
+    """Check what was given, and read what a decision that is resumed has on record."""
+    resumed: Resumed | None = None
+    files = []
+    if options.resume is not None:
+        given = {"question": options.question, "data": options.data, "tools": options.tools}
+        given["shared columns"] = options.share
+        if names := [name for name, value in given.items() if value]:
+            raise UsageInvalid(
+                f"A decision that is resumed has its {' and '.join(names)} already.", hint="Leave that out."
+            )
+        resumed = read_back(hk.runs.runs_dir, options.resume)
+        options = dataclasses.replace(
+            options, question=resumed.question, tools=resumed.tools, persona=resumed.persona, share=resumed.shared,
+            chooser=_chooser_again(options.chooser, resumed),
+        )  # fmt: skip
+        files = written_files(hk.runs.runs_dir, resumed.done)
+    chooser = _chooser(options.chooser, hk.config, options.stop)
+    analyst = _analyst(options.analyst, hk.config, options.stop)
+    tools = _tools(hk, options, in_full=bool(getattr(chooser, "told_in_full", False)))
+    data = _given(hk, options.data) if resumed is None else _given_again(hk, resumed)
+    shared = _shared(options.share, data)
+    cleaner = hk.traces.tracer.sanitizer
+    return Asked(
+        aliases=_aliases(options.aliases),
+        question=_question(options.question, cleaner),
+        offered=_offered(tools, cleaner),
+        chooser=chooser,
+        analyst=analyst,
+        tools=tools,
+        data=data,
+        shared=shared,
+        share=tuple(options.share),
+        cleaner=cleaner,
+        resumed=resumed,
+        files=files,
+        options=options,
+    )
+
+
+# Data and tools.
+
+
+def _given(hk: Healkit, data: Mapping[str, Any] | None) -> dict[str, Given]:
+    if not isinstance(data, Mapping) or not data:
+        raise UsageInvalid("A decision needs data.", hint="Give frames by name: data={'sales': frame}.")
+    found: dict[str, Given] = {}
+    for name, given in data.items():
+        try:
+            msgspec.convert(name, ViewName)
+        except msgspec.ValidationError:
+            raise UsageInvalid(
+                f"{name!r} cannot be the name of data.", hint="Take letters, digits and _, up to 64."
+            ) from None
+        found[name] = _read(hk, name, given)
+    return found
+
+
+def _given_again(hk: Healkit, resumed: Resumed) -> dict[str, Given]:
+    """Return the data of a decision that is resumed; raise as `views.load` does."""
+    found: dict[str, Given] = {}
+    for name, kept_as in resumed.views.items():
+        if form := resumed.texts.get(name, ""):
+            frame, value, texts = as_texts(hk.views.load(kept_as), form)
+            found[name] = Given(value, frame, texts, kept_as)
+        else:
+            found[name] = _read(hk, name, kept_as)
+    return found
+
+
+def _read(hk: Healkit, name: str, given: object) -> Given:
+    """Return one piece of data; a text without spaces is the name of a view."""
+    value, kept_as = given, None
+    if isinstance(given, str) and not any(map(str.isspace, given)):
+        try:
+            value, kept_as = hk.views.load(given), given
+        except ViewNotFound as error:
+            raise ViewNotFound(
+                error.message, hint=f"{error.hint} A text of one word goes in a list."
+            ) from None
+    texts = texts_of(value) if kept_as is None else None
+    if texts is not None:
+        return Given(value, pd.DataFrame({TEXT_COLUMN: texts}), texts)
+    frame = as_frame(value)
+    if frame is None:
+        raise UsageInvalid(
+            f"data[{name!r}] is a {type(value).__name__}, neither a table nor a text.",
+            hint="Give a DataFrame, a text or a list of texts.",
+        )
+    return Given(value, frame, None, kept_as)
+
+
+def _shared(share: Sequence[str], given: Mapping[str, Given]) -> list[Shared]:
+    """Return which columns and texts of the data are shared: `region`, `sales.region`, or a text's name."""
+    if isinstance(share, str):
+        raise UsageInvalid(f"share={share!r} is a text.", hint=f"Give a list: share=[{share!r}].")
+    found: list[Shared] = []
+    for word in share:
+        data, _, column = word.partition(".")
+        fits = [Shared(name, None) for name, one in given.items() if name == word and one.texts is not None]
+        fits += [
+            Shared(name, word)
+            for name, one in given.items()
+            if word in one.frame.columns and one.texts is None
+        ]
+        if not fits and data in given and column in given[data].frame.columns:
+            fits = [Shared(data, column)]
+        if not fits:
+            raise UsageInvalid(f"No data has a column {word!r} to share.")
+        found += fits
+    return found
+
+
+def _tools(hk: Healkit, options: DecideOptions, *, in_full: bool) -> dict[str, VaultEntry]:
+    """Return the tools by name; in_full: whether the chooser may be offered one whose result it writes itself."""
+    names = options.tools
+    if isinstance(names, str):
+        raise UsageInvalid(f"tools={names!r} is a text.", hint=f"Give a list: tools=[{names!r}].")
+    if names is not None and not names:
+        raise UsageInvalid(
+            "A decision needs tools.",
+            hint="Name tools of the vault, or none at all: then the built-in operations are used.",
+        )
+    if names is not None:
+        return {name: hk.vault.lookup(name, options.persona) for name in names}
+    if not (names := _of_group(hk)):
+        install_in(hk.vault)
+        names = _of_group(hk)
+    found = {name: hk.vault.lookup(name, options.persona) for name in names}
+    free = {name for name in found if (one := operation_of(name)) is not None and one.is_free}
+    return {name: entry for name, entry in found.items() if in_full or name not in free}
+
+
+def _of_group(hk: Healkit) -> list[str]:
+    return sorted({entry.tool_name for entry in hk.vault.list() if entry.group == GROUP})
+
+
+def _offered(tools: Mapping[str, VaultEntry], cleaner: Cleaner) -> list[ToolFacts]:
+    found = []
+    for name, entry in tools.items():
+        schema = cleaner.clean(entry.input_schema, limit_bytes=1 << 20).value
+        described = str(cleaner.clean(entry.description, limit_bytes=1 << 20).value)
+        found.append(ToolFacts(name, described, schema if isinstance(schema, dict) else {}))
+    return found
+
+
+# The question, and who chooses and writes.
+
+
+def _question(question: str | None, cleaner: Cleaner) -> str:
+    """Return the question without what the sanitiser hides: the chooser is told it, and the run keeps it."""
+    if not isinstance(question, str) or not 0 < len(question.strip()) <= _QUESTION_MAX_CHARS:
+        raise UsageInvalid(f"A question is a text of up to {_QUESTION_MAX_CHARS:,} characters.")
+    return str(cleaner.clean(question, limit_bytes=1 << 20).value)
+
+
+def _aliases(given: Mapping[str, Sequence[str]] | None) -> Mapping[str, Sequence[str]]:
+    given = {} if given is None else given
+    if isinstance(given, Mapping) and not any(isinstance(others, str) for others in given.values()):
+        return given
+    raise UsageInvalid(
+        f"aliases={given!r} are no lists of names.",
+        hint="Give a list for each name: {'Meta': ['Facebook', 'FB']}.",
+    )
+
+
+def _chooser_again(given: object, resumed: Resumed) -> Any:
+    """Return the chooser of a decision that is resumed: the one that is given, or the one it had."""
+    if given is None and resumed.plan is not None:
+        given = resumed.plan
+    if isinstance(given, list | tuple):
+        return Plan(given, len(resumed.turns))
+    if given is None and resumed.chooser == Plan.name:
+        raise UsageInvalid(
+            f"The plan of decision {resumed.run_id!r} is not whole on record: a part of it was hidden or cut.",
+            hint="Give it again: hk.decide(resume=…, chooser=plan).",
+        )
+    if given is None and resumed.chooser not in {"person", "model"}:
+        raise UsageInvalid(
+            f"The chooser of decision {resumed.run_id!r} was {resumed.chooser!r}, which is not on record.",
+            hint="Give it again: hk.decide(resume=…, chooser=…).",
+        )
+    return resumed.chooser if given is None else given
+
+
+def _chooser(given: object, config: Config, stop: threading.Event) -> Chooser:
+    if given == "person":
+        return Person()
+    if given == "model":
+        given = ModelChooser(config)
+    if isinstance(given, list | tuple):
+        return Plan(given)
+    if isinstance(given, str) or not callable(getattr(given, "choose", None)):
+        raise UsageInvalid(
+            f"chooser={given!r} cannot choose.",
+            hint="Give a list of choices, 'person', 'model', or an object with choose(turn).",
+        )
+    found = cast("Chooser", given)  # it has `choose`; its `name` is not looked at here
+    if prepare := getattr(found, "prepare", None):
+        prepare(stop)
+    return found
+
+
+def _analyst(given: object, config: Config, stop: threading.Event) -> Analyst | None:
+    if given == "model":
+        given = ModelAnalyst(config)
+    if given is not None and (isinstance(given, str) or not callable(getattr(given, "write", None))):
+        raise UsageInvalid(
+            f"analyst={given!r} cannot write.", hint="Give 'model', or an object with write(turn)."
+        )
+    if prepare := getattr(given, "prepare", None):
+        prepare(stop)
+    return cast("Analyst | None", given)  # it has `write`; its `name` is not looked at here

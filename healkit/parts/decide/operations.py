@@ -1,0 +1,401 @@
+"""Built-in operations on views, and the files that they make.
+
+`install(hk)` puts them into the vault, once and never over your tools; they run as any other tool, in restricted
+workers. See docs/operations.md. Their code stands in `tools/` and is never imported: an entry is the operation's own
+function with the imports and functions that it needs, so it is whole in itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import os
+import re
+import secrets
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from healkit.core.contracts.vault import DEFAULT_PERSONA
+from healkit.core.store.entries import code_hash
+from healkit.errors import ToolExists, ToolRemoved, UsageInvalid
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit  # a Protocol of what it uses would only repeat it
+    from healkit.core.contracts.vault import VaultEntry
+    from healkit.core.store.vault import Vault
+
+
+__all__ = ["GROUP", "OPERATIONS", "InstallReport", "Operation", "install", "operation", "write_output"]
+
+#: Group of the operations in the vault.
+GROUP = "decide"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Operation:
+    """Built-in operation: an `info` tells about a view, a `data` operation makes one, an `output` makes a file.
+
+    `input_schema` is given where the signature does not say all; None means that the vault derives it. `naming` lists
+    the parameters that hold names of columns. `is_free`: its result may be anything that a chooser writes.
+    """
+
+    name: str
+    kind: Literal["info", "data", "output"] = "data"
+    input_schema: dict[str, Any] | None = None
+    naming: tuple[str, ...] = ("column",)
+    is_free: bool = False
+
+    @property
+    def code(self) -> str:
+        """Code of the vault entry."""
+        return _code_of(self.name)
+
+
+_VIEW = {"type": "object", "format": "dataframe"}
+_FUNCTIONS = "rows count distinct sum mean median min max std var first last"
+_AGGREGATE = {
+    "type": "object",
+    "properties": {"column": {"type": "string"}, "function": {"enum": _FUNCTIONS.split()}},
+    "required": ["function"],
+    "additionalProperties": False,
+}
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(name="view_schema", kind="info"),
+    Operation(name="resolve_entity", kind="info"),
+    Operation(name="filter_rows"),
+    Operation(name="select_columns", naming=("columns", "rename")),
+    Operation(name="join_views", naming=("on", "right_on")),
+    Operation(
+        name="group_rows",
+        naming=("by", "aggregates"),
+        input_schema={
+            "type": "object",
+            "properties": {
+                "data": _VIEW,
+                "by": {"type": "array", "items": {"type": "string"}},
+                "aggregates": {"type": "object", "additionalProperties": _AGGREGATE},
+            },
+            "required": ["data", "by", "aggregates"],
+            "additionalProperties": False,
+        },
+    ),
+    Operation(name="sort_rows", naming=("by",)),
+    Operation(name="top_rows", naming=("by", "within")),
+    Operation(name="pivot_rows", naming=("rows",)),
+    Operation(name="unpivot_columns", naming=("keep", "columns", "name", "value")),
+    Operation(name="date_parts"),
+    Operation(name="drop_duplicates", naming=("columns",)),
+    Operation(name="drop_nulls", naming=("columns",)),
+    Operation(name="fill_nulls"),
+    Operation(name="replace_values"),
+    Operation(
+        name="view_sql",
+        naming=("query",),
+        is_free=True,
+        input_schema={
+            "type": "object",
+            "properties": {"query": {"type": "string"}},
+            "required": ["query"],
+            "additionalProperties": _VIEW,  # every other argument is a view, by its name in the query
+        },
+    ),
+    Operation(name="draw_chart", kind="output"),
+    Operation(name="export_csv", kind="output"),
+    Operation(name="export_parquet", kind="output"),
+    Operation(name="export_notebook", kind="output"),
+    Operation(name="export_report", kind="output"),
+)
+
+
+def operation(name: str) -> Operation:
+    """Return the operation of that name; raise KeyError."""
+    if (found := operation_of(name)) is None:
+        raise KeyError(f"There is no operation {name!r}.")
+    return found
+
+
+def operation_of(name: str) -> Operation | None:
+    """Return the operation of that name, whatever code a vault has for it."""
+    return next((one for one in OPERATIONS if one.name == name), None)
+
+
+def built_in(name: str, code: str) -> Operation | None:
+    """Return the operation whose code, as it is shipped, this is."""
+    return next((one for one in OPERATIONS if one.name == name and one.code == code), None)
+
+
+# Installation
+
+_ADD_REASON = "operations: as shipped with healkit"
+_UPDATE_REASON = "operations: as shipped with this version of healkit"
+
+
+@dataclasses.dataclass(frozen=True)
+class InstallReport:
+    """Result of an installation, by name: operations added, updated, kept as they are; `yours` are other tools.
+
+    A tool in `yours` has the name of an operation, and was left alone: one that you wrote, patched or removed.
+    """
+
+    added: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    yours: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return one line for a terminal: `21 added, 0 updated, 0 kept`, and which tools of yours were left alone."""
+        line = f"{len(self.added)} added, {len(self.updated)} updated, {len(self.kept)} kept"
+        if self.yours:
+            line += f"; left alone, since you have a tool of that name: {', '.join(self.yours)}"
+        return line
+
+
+def install(hk: Healkit) -> InstallReport:
+    """Put the built-in operations into the vault, in the group `decide`; twice changes nothing.
+
+    One that an earlier version of healkit put there, and that was not patched since, gets this version's code. Raises
+    what the vault raises.
+    """
+    return install_in(hk.vault)
+
+
+def install_in(vault: Vault) -> InstallReport:
+    """Do as `install` does, in that vault."""
+    done: dict[str, list[str]] = {"added": [], "updated": [], "kept": [], "yours": []}
+    there = {entry.tool_name: entry for entry in vault.list(DEFAULT_PERSONA)}
+    gone = {entry.tool_name for entry in vault.list(DEFAULT_PERSONA, removed=True)}
+    gone |= set(vault.former_names(DEFAULT_PERSONA))
+    for one in OPERATIONS:
+        state = "yours" if one.name in gone else _install(vault, one, there.get(one.name))
+        done[state].append(one.name)
+    return InstallReport(**{state: tuple(names) for state, names in done.items()})
+
+
+def _install(vault: Vault, one: Operation, there: VaultEntry | None) -> str:
+    """Add the operation, or update what is there; return which of the four it was."""
+    code = one.code
+    if there is None:
+        try:
+            vault.add(
+                one.name, code, input_schema=one.input_schema, examples=examples_of(one.name),
+                group=GROUP, author="seed", reason=_ADD_REASON,
+            )  # fmt: skip
+        except (ToolExists, ToolRemoved):  # another process was faster
+            return "yours"
+        return "added"
+    if there.code_hash == code_hash(code):
+        return "kept"
+    history = vault.history(one.name, DEFAULT_PERSONA)
+    if there.group != GROUP or any(revision.author != "seed" for revision in history):
+        return "yours"
+    vault.patch(one.name, code, author="seed", reason=_UPDATE_REASON)
+    return "updated"
+
+
+# Code
+
+_TOOLS = Path(__file__).parent / "tools"
+#: Files with operations; `common.py` has functions for all of them.
+_FILES = ("rows.py", "shapes.py", "outputs.py")
+
+
+@functools.cache
+def _code_of(name: str) -> str:
+    """Return the code of an operation: imports, its function, and what that needs of its file and of the common one."""
+    own = next(file for file in _FILES if name in _definitions(file))
+    known = _definitions("common.py") | _definitions(own)
+    needed, waiting = {name}, [name]
+    while waiting:
+        found = _names_in(known[waiting.pop()]) & known.keys() - needed
+        needed |= found
+        waiting += found
+    helpers = [one for file in (own, "common.py") for one in _definitions(file) if one in needed - {name}]
+    body = "\n\n\n".join(known[one] for one in (name, *helpers))
+    return f"{_imports_for(body, own)}\n\n\n{body}\n"
+
+
+def _names_in(code: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+
+
+@functools.cache
+def _definitions(file: str) -> dict[str, str]:
+    """Return the text of each function and constant of a file, by name, in the file's order."""
+    text, found = _text_of(file), dict[str, str]()
+    for node in ast.parse(text).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
+                found[name] = ast.get_source_segment(text, node) or ""
+    return found
+
+
+def _imports_for(body: str, own: str) -> str:
+    """Return the imports of both files whose names the code uses: the standard library's, then the others."""
+    used, lines = _names_in(body), dict[str, bool]()
+    for node in (*ast.parse(_text_of(own)).body, *ast.parse(_text_of("common.py")).body):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias for alias in node.names if (alias.asname or alias.name) in used]
+            module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+            if names and module is not None:
+                made = ast.Import(names) if isinstance(node, ast.Import) else ast.ImportFrom(module, names, 0)
+                lines[ast.unparse(made)] = module.partition(".")[0] in sys.stdlib_module_names
+    ordered = sorted(lines, key=lambda line: (line.startswith("from"), line))
+    groups = ["\n".join(line for line in ordered if lines[line] is standard) for standard in (True, False)]
+    return "\n\n".join(filter(None, groups))
+
+
+@functools.cache
+def _text_of(file: str) -> str:
+    return (_TOOLS / file).read_text(encoding="utf-8")
+
+
+# Files that outputs become. A tool in a worker returns text or bytes and never writes; the host does.
+
+#: Longest name of a file, in bytes; most file systems take 255.
+_NAME_MAX_BYTES = 200
+_NAME = re.compile(r"[^\W_][\w .()+,=@-]*")
+#: Names that Windows keeps for devices, with any ending: a run's folder may be carried there.
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
+
+
+def write_output(value: str | bytes, folder: str | Path, name: str) -> Path:
+    """Write what a tool returned into `folder` as `name`, mode 600; return the file's path.
+
+    Text is written as UTF-8. Raises `UsageInvalid` for a value of another kind, a name that is more than a plain file
+    name or that is taken, and `OSError` where the folder cannot be written.
+    """
+    if isinstance(value, str):
+        data = value.encode("utf-8", "surrogatepass")
+    elif isinstance(value, bytes | bytearray):
+        data = bytes(value)
+    else:
+        raise UsageInvalid(
+            f"A file is written from text or bytes, not from a value of type {type(value).__name__}."
+        )
+    _check_name(name)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _write(descriptor, name, data)
+    finally:
+        os.close(descriptor)
+    return Path(folder) / name
+
+
+def _check_name(name: str) -> None:
+    """Raise `UsageInvalid` unless it is a plain name of a file."""
+    plain = isinstance(name, str) and _NAME.fullmatch(name) and len(name.encode()) <= _NAME_MAX_BYTES
+    if not plain or name.endswith((".", " ")) or _DEVICES.match(name):
+        raise UsageInvalid(
+            f"{str(name)[:80]!r} is not a name for a file.",
+            hint="Use letters, digits, spaces and . _ - ( ) + , = @ and begin with a letter or a digit.",
+        )
+
+
+def _write(folder: int, name: str, data: bytes) -> None:
+    """Write a file in the open folder, whole or not at all."""
+    partial = f".{secrets.token_hex(8)}.partial"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(partial, flags, 0o600, dir_fd=folder), "wb") as file:
+        try:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            # A link, unlike a renaming, never replaces a file that is there.
+            os.link(partial, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except FileExistsError:
+            raise UsageInvalid(
+                f"The folder has a file {name!r} already.",
+                hint="Choose another name; nothing is overwritten.",
+            ) from None
+        finally:
+            os.unlink(partial, dir_fd=folder)
+
+
+def examples_of(name: str) -> list[dict[str, Any]]:
+    """Return the examples of an operation, as `vault.add` takes them; some have none."""
+    import pandas as pd
+
+    sales = pd.DataFrame(
+        {
+            "city": ["Bern", "Basel", "Bern", None],
+            "sold": [3, 1, 4, 2],
+            "day": ["2024-01-31", "2024-02-01", "2024-03-01", None],
+        }
+    )
+    managers = pd.DataFrame({"town": ["Bern", "Basel"], "manager": ["Ada", "Bo"]})
+    wide = pd.DataFrame({"city": ["Bern", "Basel"], "2023": [1, 2], "2024": [3, 4]})
+    rows: dict[str, tuple[dict[str, Any], Any]] = {
+        "view_schema": (
+            {"data": managers},
+            pd.DataFrame({"column": ["town", "manager"], "type": [str(managers["town"].dtype)] * 2, "nulls": [0, 0],
+                          "distinct": pd.array([2, 2], dtype="Int64")}),
+        ),
+        "resolve_entity": (
+            {"data": sales, "column": "city", "entity": "BÂLE", "aliases": {"Basel": ["Bâle"]}},
+            pd.DataFrame({"value": ["Basel"], "score": [98.0], "method": ["alias"], "rows": [1]}),
+        ),
+        "filter_rows": (
+            {"data": wide, "column": "2024", "operator": ">=", "value": 4},
+            pd.DataFrame({"city": ["Basel"], "2023": [2], "2024": [4]}),
+        ),
+        "select_columns": (
+            {"data": wide, "columns": ["2024", "city"], "rename": {"2024": "sold"}},
+            pd.DataFrame({"sold": [3, 4], "city": ["Bern", "Basel"]}),
+        ),
+        "join_views": (
+            {"left": wide, "right": managers, "on": ["city"], "right_on": ["town"], "expect": "many to one"},
+            wide.assign(manager=["Ada", "Bo"]),
+        ),
+        "group_rows": (
+            {"data": sales, "by": ["city"], "aggregates": {"total": {"column": "sold", "function": "sum"}}},
+            pd.DataFrame({"city": ["Bern", "Basel", None], "total": [7, 1, 2]}),
+        ),
+        "sort_rows": (
+            {"data": wide, "by": ["2024"], "descending": True},
+            pd.DataFrame({"city": ["Basel", "Bern"], "2023": [2, 1], "2024": [4, 3]}),
+        ),
+        "top_rows": (
+            {"data": wide, "by": "2023", "n": 1},
+            pd.DataFrame({"city": ["Basel"], "2023": [2], "2024": [4]}),
+        ),
+        "unpivot_columns": (
+            {"data": wide, "keep": ["city"], "name": "year", "value": "sold"},
+            pd.DataFrame({"city": ["Bern", "Basel"] * 2, "year": ["2023"] * 2 + ["2024"] * 2, "sold": [1, 2, 3, 4]}),
+        ),
+        "pivot_rows": (
+            {"data": pd.DataFrame({"city": ["Bern", "Basel"] * 2, "year": [2023, 2023, 2024, 2024],
+                                   "sold": [1, 2, 3, 4]}),
+             "rows": ["city"], "columns": "year", "values": "sold"},
+            wide,
+        ),
+        "date_parts": (
+            {"data": sales, "column": "day", "parts": ["month"]},
+            sales.assign(day_month=pd.array([1, 2, 3, None], dtype="Int64")),
+        ),
+        "drop_duplicates": (
+            {"data": managers, "columns": ["town"]},
+            managers,
+        ),
+        "drop_nulls": ({"data": sales, "columns": ["city"]}, sales.iloc[:3]),
+        "fill_nulls": (
+            {"data": sales, "column": "city", "value": "Chur"},
+            sales.assign(city=["Bern", "Basel", "Bern", "Chur"]),
+        ),
+        "replace_values": (
+            {"data": managers, "column": "manager", "replacements": {"Bo": "Bob"}},
+            managers.assign(manager=["Ada", "Bob"]),
+        ),
+        "export_csv": ({"data": managers}, "town,manager\nBern,Ada\nBasel,Bo\n"),
+        "export_report": (
+            {"data": managers, "title": "Managers"},
+            "# Managers\n\n2 rows, 2 columns.\n\n| town | manager |\n| --- | --- |\n| Bern | Ada |\n| Basel | Bo |\n",
+        ),
+    }  # fmt: skip
+    if name not in rows:  # view_sql needs an extra, and files in bytes differ by version
+        return []
+    arguments, result = rows[name]
+    return [{"arguments": arguments, "result": result}]

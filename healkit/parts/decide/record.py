@@ -1,0 +1,392 @@
+"""Record of a decision in its run, and the decision read back.
+
+One function makes an event of a step, another the audit's entry of the event, so that run folder and audit cannot
+disagree.
+
+A decision whose process was killed is read back from its run: each turn and each finished step is evidence, in the
+order in which they happened. A turn without a step behind it was not answered, or its step was not finished: it is
+asked again. A run has one writer in its life, so the decision goes on in a run of its own, which begins with what was
+read here and can be resumed in its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
+
+from healkit.core.contracts.execution import utc_now
+from healkit.errors import RunLocked, UsageInvalid, catalogue
+from healkit.parts.decide.choosers import Plan
+from healkit.parts.decide.records import ANALYSIS_LABEL, Intended, StepFacts, Turn
+from healkit.parts.runs.audit_records import AuditMetadata
+from healkit.parts.runs.contract import EventType, EvidenceRef, Run, TraceEvent, error_object
+from healkit.parts.runs.reader import read_run
+from healkit.parts.runs.run_audit import StepOf, Told, entries_of
+from healkit.parts.runs.run_folders import find_run, is_being_written
+from healkit.parts.runs.runs import OpenRun
+from healkit.plain_text import count
+
+if TYPE_CHECKING:
+    from healkit.parts.decide.analysis import Analysis  # made of views, which come after this
+    from healkit.parts.decide.performing import Asked, HeldView  # they hold what is read back here
+
+StepType = Literal[
+    "gather_info", "execute_data_op", "execute_output", "finalize", "self_correction", "choice_refused"
+]
+_EVENTS: dict[StepType, EventType] = {
+    "gather_info": "trace.gather_info",
+    "execute_data_op": "trace.execute_data_op",
+    "execute_output": "trace.execute_output",
+    "finalize": "trace.finalize",
+    "self_correction": "trace.self_correction",
+    "choice_refused": "trace.self_correction",  # the contract's event types are closed
+}
+_PREFIX = "trace."
+
+
+class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Facts of a step for its record; `sentence` is made by code.
+
+    `rows`, `columns` and `unique_values` are those of the resulting frame. `actual` is the state reached.
+    `known` is what else the run keeps. `applied` is set for a correction. `view_files` and `run_files` are those of
+    `AuditMetadata`.
+    """
+
+    tool: str = ""
+    params: dict[str, Any] = {}
+    sentence: str = ""
+    success: bool = True
+    code: str | None = None
+    column: str | None = None
+    duration_ms: float = 0.0
+    rows: int | None = None
+    columns: int | None = None
+    unique_values: dict[str, int] | None = None
+    intended: Intended | None = None
+    actual: dict[str, Any] | None = None
+    applied: bool | None = None
+    known: dict[str, Any] = {}
+    view_files: dict[str, str] = {}
+    run_files: dict[str, str] = {}
+
+
+class DecideRecord:
+    """Writes one decision into its run."""
+
+    def __init__(self, run: OpenRun) -> None:
+        self.run = run
+
+    def begun(self, asked: Asked, views: Mapping[str, HeldView]) -> None:
+        """Record what is asked, of whom, over which views, which columns' values it is told, and how to resume it."""
+        chooser = asked.chooser
+        texts = {name: form for name, one in views.items() if (form := text_form(one.value, one.texts))}
+        metadata = {
+            "kind": "decision",
+            "phase": "before",
+            "question": asked.question,
+            "chooser": chooser.name,
+            "views": {name: held.kept_as for name, held in views.items()},
+            "tools": list(asked.tools),
+            "shared": list(asked.share),
+            "view_files": {held.kept_as: held.file_name for held in views.values()},
+            "persona": asked.persona,
+            "plan": chooser.steps if isinstance(chooser, Plan) else None,
+            "texts": texts,
+        }
+        if asked.resumed is not None:
+            metadata["resumes"] = asked.resumed.run_id
+        self.run.append("observation_captured", metadata=metadata)
+
+    def sent(self, turn: Turn) -> None:
+        """Keep what a chooser is told, before it is told."""
+        self.run.keep([("turn", msgspec.to_builtins(turn))])
+
+    def finished(self, done: DoneStep) -> None:
+        """Keep a step that needs not be taken again, where the decision is resumed."""
+        self.run.keep([("report", msgspec.to_builtins(done))])
+
+    def analysed(self, analyst: str, turn: Turn, analysis: Analysis, problem: str) -> None:
+        """Record that an analysis was asked for, and keep its text with its label."""
+        if analysis.text:
+            self.run.keep([("report", f"{ANALYSIS_LABEL}\n\n{analysis.text}")])
+        known = {"kind": "analysis", "phase": "after", "analyst": analyst, "turn": turn.number}
+        counts = {"filled": analysis.filled, "struck": len(analysis.struck), "problem": problem}
+        self.run.append("observation_captured", metadata={**known, **counts})
+
+    def step(self, kind: StepType, result: StepResult, *, in_run: bool = True) -> None:
+        """Record a step; in_run: whether it was an execution, which is a step of the run with an id."""
+        fields = msgspec.to_builtins(result)
+        fields = {"outcome": "done" if result.success else "failed", **fields}
+        fields.pop("success", None)
+        error = None
+        if result.code is not None:
+            message = catalogue().get(result.code, result.code)
+            details = {name: fields[name] for name in ("tool", "column") if fields.get(name) is not None}
+            error = error_object(result.code, "action", message, utc_now(), details=details)
+        step_id = self.run.last_step if in_run else None
+        self.run.append(_EVENTS[kind], step_id=step_id, result=fields, error=error)
+
+
+def decide_steps(*, is_clean: bool) -> StepOf:
+    """Return what makes the audit's entries of a decision; is_clean: whether the events are sanitised."""
+
+    def tell(event: TraceEvent) -> Told | None:
+        telling = _chosen if event.event_type.startswith(_PREFIX) else _TOLD.get(event.event_type)
+        return None if telling is None else telling(event)
+
+    return entries_of("decide", tell, is_clean=is_clean)
+
+
+def _chosen(event: TraceEvent) -> Told:
+    came = event.result or {}
+    code, column = came.get("code"), came.get("column")
+    error = None if code is None else f"{code} in column {column!r}" if column else str(code)
+    unique, intended = came.get("unique_values"), came.get("intended")
+    metadata = AuditMetadata(
+        row_count=came.get("rows"),
+        column_count=came.get("columns"),
+        unique_values=unique if isinstance(unique, dict) else None,
+        error_message=error,
+        duration_ms=came.get("duration_ms", 0.0),
+        success=came.get("outcome") == "done",
+        intended_state=intended if isinstance(intended, dict) else None,
+        actual_state=came["actual"] if isinstance(came.get("actual"), dict) else None,
+        correction_applied=came.get("applied"),
+        view_files=came.get("view_files"),
+        run_files=came.get("run_files"),
+    )
+    params = came.get("params")
+    choice = "choice_refused" if code == "CHOICE_INVALID" else event.event_type.removeprefix(_PREFIX)
+    return Told(
+        choice,
+        str(came.get("tool", "")),
+        params if isinstance(params, dict) else {},
+        metadata,
+        str(came.get("sentence", "")),
+    )
+
+
+def _observed(event: TraceEvent) -> Told | None:
+    known = event.metadata
+    if known.get("kind") == "analysis":
+        return _analysed(known)
+    if known.get("kind") != "decision":
+        return None
+    shared = known.get("shared") or []
+    told = f" The values of {', '.join(map(str, shared))} are shared with the chooser." if shared else ""
+    counts = (
+        f"{count(len(known.get('views') or ()), 'view')} and {count(len(known.get('tools') or ()), 'tool')}"
+    )
+    params = {name: known.get(name) for name in ("question", "views", "tools", "shared")}
+    said = f"The decision begins with {counts}; chooser: {known.get('chooser')}.{told}"
+    if resumed := known.get("resumes"):
+        params["resumes"] = resumed
+        said += f" It continues decision {resumed}."
+    return Told("decision_started", "", params, AuditMetadata(view_files=known.get("view_files")), said)
+
+
+def _analysed(known: Mapping[str, Any]) -> Told:
+    params = {name: known.get(name) for name in ("analyst", "turn")}
+    problem, filled, struck = (
+        known.get("problem"),
+        int(known.get("filled") or 0),
+        int(known.get("struck") or 0),
+    )
+    counts = f"{count(filled, 'number')} filled in by code, {count(struck, 'sentence')} struck out"
+    said = str(problem) if problem else f"An analysis was written by {known.get('analyst')}: {counts}."
+    metadata = AuditMetadata(
+        success=not problem, actual_state={name: known.get(name) for name in ("filled", "struck")}
+    )
+    return Told("analysis_written", "", params, metadata, said)
+
+
+def _halted(event: TraceEvent) -> Told:
+    policy = dict(event.metadata.get("policy") or {})
+    code = "POLICY_HALT"
+    metadata = AuditMetadata(success=False, error_message=code, actual_state=policy)
+    return Told("policy_halt", "", {}, metadata, f"The policy ended the decision: {policy.get('reason')}.")
+
+
+def _finished(event: TraceEvent) -> Told:
+    came = event.result or {}
+    outcome, _, _ = str(came.get("reason") or came.get("outcome") or "").partition(":")
+    state: dict[str, Any] = {name: came[name] for name in ("outcome", "steps", "failures") if name in came}
+    metadata = AuditMetadata(success=outcome == "finalized", actual_state=state)
+    return Told("run_finished", "", {}, metadata, f"The decision ended: {outcome}.")
+
+
+_TOLD: dict[str, Callable[[TraceEvent], Told | None]] = {
+    "observation_captured": _observed,
+    "policy_halt": _halted,
+    "run_finished": _finished,
+}
+
+
+# Reading back.
+
+
+#: How a view of texts is had again: one text, or several; empty for a table.
+TextForm = Literal["", "text", "texts"]
+
+
+def text_form(value: object, texts: Sequence[str] | None) -> TextForm:
+    """Return how a view of texts is kept apart from a table in the record of a decision."""
+    return "" if texts is None else "text" if isinstance(value, str) else "texts"
+
+
+class DoneStep(msgspec.Struct, frozen=True, omit_defaults=True, tag="step", tag_field="kind"):
+    """Finished step: what later turns tell of it, the name in `hk.views` of the view it made, and the file it wrote.
+
+    `file` is the path from the folder of the runs; `sha256` is that of its content. `stand_ins` names the view of what
+    stands behind the names of ours that the step has told.
+    """
+
+    step: StepFacts
+    view: str | None = None
+    texts: TextForm = ""
+    file: str | None = None
+    sha256: str | None = None
+    stand_ins: str | None = None
+
+
+class Resumed(NamedTuple):
+    """State of a killed decision; `turns` are those that were answered, `problem` is why the last choice was refused.
+
+    `views` are the caller's data by name, as names in `hk.views`. `plan` is None where the chooser was none.
+    """
+
+    run_id: str
+    question: str
+    chooser: str
+    plan: list[Any] | None
+    persona: str
+    tools: list[str]
+    shared: list[str]
+    views: dict[str, str]
+    texts: dict[str, TextForm]
+    turns: list[Turn]
+    done: list[DoneStep]
+    problem: str | None
+
+
+def read_back(runs_dir: Path, execution_id: str) -> Resumed:
+    """Return the state of a killed decision.
+
+    Raises `UsageInvalid` for one that has ended or cannot go on, `RunLocked` for one that goes on, `RunNotFound`, and
+    `EvidenceChanged` where a file of its run is not what it was.
+    """
+    folder = find_run(runs_dir, execution_id)
+    if is_being_written(folder):
+        raise RunLocked(f"Decision {folder.name!r} is going on, in another process or here.")
+    run = read_run(folder)
+    begun = next((event for event in run.events if event.metadata.get("kind") == "decision"), None)
+    if begun is None or run.manifest is None:
+        raise UsageInvalid(
+            f"Run {folder.name!r} is not a decision that has begun.", hint="healkit trace list"
+        )
+    _check_end(run)
+    turns, done, problem = _progress(run)
+    known = begun.metadata
+    question = run.manifest.execution_profile.parameters.get("question")
+    plan = None if known.get("hidden") or not isinstance(known.get("plan"), list) else known["plan"]
+    try:
+        return msgspec.convert(
+            (
+                run.run_id, question, known.get("chooser"), plan, known.get("persona", "default"),
+                known.get("tools"), known.get("shared"), known.get("views"), known.get("texts", {}),
+                turns, done, problem,
+            ),
+            Resumed,
+        )  # fmt: skip
+    except msgspec.ValidationError:
+        raise _cut(run) from None
+
+
+def _check_end(run: Run) -> None:
+    """Raise `UsageInvalid` for a decision that has ended, or whose last tool may have done something."""
+    for event in run.events:
+        if event.event_type in {"trace.finalize", "policy_halt", "run_finished"}:
+            came = event.result or {}
+            said = str(came.get("sentence") or came.get("reason") or "Its policy has ended it.")
+            raise UsageInvalid(
+                f"Decision {run.run_id!r} has ended, so it cannot be resumed: {said}",
+                hint=f"healkit audit show {run.run_id}",
+            )
+    critical: TraceEvent | None = None
+    for event in run.events:
+        spec = event.action_spec
+        if spec is not None and spec.kind == "run":
+            critical = event if spec.criticality == "critical" else None
+        elif any(ref.kind == "report" for ref in event.evidence_refs):
+            critical = None
+    started = {event.step_id for event in run.events if event.event_type == "action_started"}
+    if critical is not None and critical.step_id in started and critical.action_spec is not None:
+        raise UsageInvalid(
+            f"Decision {run.run_id!r} was killed while {critical.action_spec.tool_name!r} ran, which has side effects: "
+            "whether they happened is not known.",
+            hint="Check that, and begin a new decision.",
+        )
+
+
+def _progress(run: Run) -> tuple[list[Turn], list[DoneStep], str | None]:
+    """Return the turns that were answered, the steps that were finished, and why the last choice was refused."""
+    turns: list[Turn] = []
+    done: list[DoneStep] = []
+    problem: str | None = None
+    is_open = False
+    for event in run.events:
+        for ref in event.evidence_refs:
+            if ref.kind == "turn":
+                turns.append(_read(run, ref, Turn))
+                is_open = True
+            elif ref.kind == "report":
+                found = _read(run, ref, DoneStep | str)
+                if isinstance(found, DoneStep):
+                    done.append(found)
+                    is_open, problem = False, None
+        came = event.result or {}
+        if event.event_type == "trace.self_correction" and came.get("code") == "CHOICE_INVALID":
+            is_open, problem = False, str(came.get("known", {}).get("why", ""))
+    if is_open:
+        problem = turns.pop().problem
+    return turns, done, problem
+
+
+def _read(run: Run, ref: EvidenceRef, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(run.read_evidence(ref), type=kind)
+    except OSError as error:
+        raise UsageInvalid(
+            f"Decision {run.run_id!r} cannot be resumed: {ref.uri!r} of its run cannot be read "
+            f"({error.strerror or error})."
+        ) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise _cut(run) from None
+
+
+def _cut(run: Run) -> UsageInvalid:
+    return UsageInvalid(
+        f"Decision {run.run_id!r} cannot be resumed: its record was cut, or is of an older healkit.",
+        hint="Begin a new decision; its views are in hk.views.list().",
+    )
+
+
+def written_files(runs_dir: Path, done: list[DoneStep]) -> list[Path]:
+    """Return the files that the steps wrote, each checked; raise `UsageInvalid` and `EvidenceChanged`."""
+    found = []
+    for one in done:
+        if one.file is None or one.sha256 is None:
+            continue
+        run_id, _, name = one.file.partition("/")
+        try:
+            read_run(find_run(runs_dir, run_id)).read_file(name, one.sha256)
+        except OSError as error:
+            raise UsageInvalid(
+                f"The decision cannot be resumed: {one.file!r}, which it wrote, cannot be read "
+                f"({error.strerror or error})."
+            ) from None
+        found.append(runs_dir / run_id / name)
+    return found

@@ -1,0 +1,608 @@
+"""Telling of a chooser: `tell` makes all that it is told.
+
+A plan and a person are told the facts as they are. Any other chooser may send what it is told away, and may choose so
+that a count spells a cell: `SELECT ... FROM range((SELECT max(salary) FROM staff))` has as many rows as one salary. So
+it is told counts of results in one digit only, durations too; no counts of columns where it has written the query
+itself; and which of the names that it asks for are there only for a limited number of names.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import pandas as pd
+
+from healkit.core.contracts.encoding import is_from_library
+from healkit.core.sanitizer.cleaner import Cleaner
+from healkit.parts.decide.records import (
+    ColumnFacts,
+    FoundEntities,
+    StateGap,
+    StepFacts,
+    TextFacts,
+    Turn,
+    ViewFacts,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: `given` by the caller; `made` by a tool; `free`: made by a query that the chooser wrote, or of such a view.
+Origin = Literal["given", "made", "free"]
+#: Columns and values of a result that are listed by names of ours.
+NUMBERED_MAX = 10
+#: Names that may be asked for in a step, and in all.
+ASKED_MAX, ASKED_IN_ALL_MAX = 20, 100
+
+
+def tell(turn: Turn, origins: Mapping[str, Origin], *, in_full: bool) -> Turn:
+    """Return what the chooser is told of the facts.
+
+    origins: by the views' names. in_full: whether it is a plan or a person.
+    """
+    if in_full:
+        return turn
+    by_name = {view.name: view for view in turn.views}
+    asked, steps = 0, []
+    for step in turn.steps:
+        number = _asked(step)
+        asked += number
+        names = number <= ASKED_MAX and asked <= ASKED_IN_ALL_MAX
+        made = by_name.get(str(step.choice.get("viewName")))
+        steps.append(_step(step, made, names=names))
+    views = [_view(view, origins[view.name]) for view in turn.views]
+    return msgspec.structs.replace(turn, views=views, steps=steps)
+
+
+def rounded(count: int) -> int:
+    """Round a count to one digit; 0 stays, and 10 stands for 1 to 10."""
+    if count <= 0:
+        return 0
+    unit: int = 10 ** (len(str(count)) - 1)
+    return max(10, (count + unit // 2) // unit * unit)
+
+
+def _view(view: ViewFacts, origin: Origin) -> ViewFacts:
+    if origin == "given":
+        return view
+    columns, numbered = [], 0
+    for column in view.columns:
+        numbered += column.numbered
+        if column.numbered and numbered > NUMBERED_MAX:
+            continue
+        is_told = origin == "made"
+        columns.append(
+            msgspec.structs.replace(
+                column,
+                nulls=rounded(column.nulls) if is_told and column.nulls is not None else None,
+                distinct=rounded(column.distinct) if is_told and column.distinct is not None else None,
+            )
+        )
+    left_out = rounded(view.column_count - len(columns))
+    return msgspec.structs.replace(
+        view,
+        row_count=rounded(view.row_count),
+        column_count=len(columns) + left_out,
+        columns=columns,
+        columns_left_out=left_out,
+        columns_numbered=min(numbered, NUMBERED_MAX),
+        rounded=True,
+        text=None if view.text is None else _text(view.text, is_told=origin == "made"),
+    )
+
+
+def _text(text: TextFacts, *, is_told: bool) -> TextFacts:
+    """Round the counts of a text; without a word on what is in it where the chooser wrote the query."""
+    fields: dict[str, Any] = msgspec.structs.asdict(text)
+    for name, value in fields.items():
+        if isinstance(value, int):
+            fields[name] = rounded(value) if is_told or name == "texts" else 0
+        elif isinstance(value, dict) and name != "most_frequent":
+            fields[name] = {kind: rounded(count) for kind, count in value.items()} if is_told else {}
+    return TextFacts(**fields)
+
+
+def _step(step: StepFacts, made: ViewFacts | None, *, names: bool) -> StepFacts:
+    gap = _gap(step, made, names=names)
+    return msgspec.structs.replace(
+        step,
+        duration_ms=float(rounded(round(step.duration_ms))),
+        row_count=None if step.row_count is None else rounded(step.row_count),
+        column_count=None,  # a view lists its columns
+        differs=gap or None,
+        found=_found(step.found, names=names),
+    )
+
+
+def _found(found: FoundEntities | None, *, names: bool) -> FoundEntities | None:
+    if found is None:
+        return None
+    candidates = found.candidates[:NUMBERED_MAX]
+    if names:
+        return FoundEntities(found.requested, found.found, found.missing, candidates)
+    return FoundEntities(found.requested, rounded(found.found), [], candidates)
+
+
+def _gap(step: StepFacts, made: ViewFacts | None, *, names: bool) -> StateGap:
+    """Return the difference without what a name that is not told, or too many names, would say."""
+    gap, wanted = step.differs or StateGap(), step.choice.get("intended") or {}
+    rows = None if gap.rows is None else (gap.rows[0], rounded(gap.rows[1]))
+    told = None if made is None else {column.name for column in made.columns}
+    missing, ranges = list(gap.columns_missing), list(gap.ranges_missed)
+    if told is not None:  # a name that is there, and not told, is missing
+        missing = [name for name in wanted.get("columns") or [] if name in missing or name not in told]
+        ranges = [name for name in wanted.get("ranges") or {} if name in ranges or name not in told]
+    if not names:
+        return StateGap(rows, [], rounded(gap.entities_missing), gap.entities_intended, [])
+    return StateGap(rows, missing, gap.entities_missing, gap.entities_intended, ranges)
+
+
+def _asked(step: StepFacts) -> int:
+    """Count the names that a step asks for."""
+    wanted = step.choice.get("intended") or {}
+    entities = wanted.get("entities") or []
+    listed = sum(map(len, entities.values())) if isinstance(entities, dict) else len(entities)
+    found = 0 if step.found is None else step.found.requested
+    return max(listed, found) + len(wanted.get("columns") or []) + len(wanted.get("ranges") or {})
+
+
+# Names of columns.
+#
+# A column's name may be data: after a pivot it is a value of another column. So a name is told only if it cannot be
+# new data. Of the caller's frames these are plain names that no cell and no row label holds as a value, in any case,
+# with any accents, or in a list; and not those of frames that look pivoted or transposed. Of a result they are
+#
+# - names that its input views tell, and names that the choice itself gives, where a built-in operation made it: only
+#   `pivot_rows` makes names of cells;
+# - else names of the caller's frames, and words of the tool's code or of a short choice that no input holds as a
+#   value or hides as a name.
+#
+# Any other column is told by its number. Whether a name that the chooser invents is told must not depend on the data in
+# bulk: a chooser would learn which of its guesses exist.
+
+
+#: Form of a plain name: words of letters, short numbers at the end of a word, the usual signs between them.
+_NAME = re.compile(r"[^\W\d]+\d{0,2}(?:[ _.\-/:()%]{1,2}(?:[^\W\d_]+\d{0,2}|\d{1,2}))*[ )%]?")
+_NAME_MAX_CHARS = 64
+#: What a join adds to a name that both sides have.
+_SUFFIX = re.compile(r"_[^\W\d_]+\d{0,2}")
+#: Name that a query of SQL gives to a column.
+_ALIAS = re.compile(r"""\bAS\s+(?:"([^"]{1,64})"|(\w{1,64}))""", re.IGNORECASE)
+_DATES = re.compile(r"\b\d{1,4}[-/.:]\d{1,2}\b")
+#: Words of one choice that may name columns of a tool of your own: each tells whether it is there.
+CHOICE_WORDS_MAX = 20
+
+
+def looks_plain(label: object) -> bool:
+    """Return True for a text that has the form of a name."""
+    if not isinstance(label, str) or not 0 < len(label) <= _NAME_MAX_CHARS or _DATES.search(label):
+        return False
+    return _NAME.fullmatch(label) is not None
+
+
+def words_of(value: object) -> Iterator[str]:
+    """Yield every text in JSON data, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield str(key)
+            yield from words_of(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from words_of(inner)
+
+
+def words_in_code(code: str) -> set[str]:
+    """Return the texts and names that stand in a tool's code; none for code that is not Python."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError):
+        return set()
+    found = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    return found | {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg}
+
+
+def words_of_choice(params: Mapping[str, Any], naming: Iterable[str] | None) -> set[str]:
+    """Return the words of a choice that may name columns.
+
+    naming: the parameters of a built-in operation that hold names of columns, `query` for one in SQL; None for another
+    tool, of which a long choice gives only the texts that are parameters themselves.
+    """
+    if naming is not None:
+        words = set(words_of([params[name] for name in naming if name in params and name != "query"]))
+        if "query" in naming and isinstance(query := params.get("query"), str):
+            words.update(quoted or bare for quoted, bare in _ALIAS.findall(query))
+        return words
+    words = set(words_of(list(params.values())))
+    if len(words) <= CHOICE_WORDS_MAX:
+        return words
+    return {value for value in params.values() if isinstance(value, str)}
+
+
+def folded(text: str) -> str:
+    """Return a text without case, accents, signs and spaces."""
+    if text.isascii():
+        plain = text.casefold()
+    else:
+        parts = unicodedata.normalize("NFKD", text).casefold()
+        plain = "".join(letter for letter in parts if not unicodedata.combining(letter))
+    return plain if plain.isalnum() else "".join(letter for letter in plain if letter.isalnum())
+
+
+def look_like_cells(frame: pd.DataFrame) -> set[Any]:
+    """Return the labels of a frame that its form says are cells: of a pivot, a transposed frame, or dummies."""
+    index = frame.index
+    is_transposed = (
+        not isinstance(index, pd.MultiIndex)
+        and index.name is None
+        and len(index) > 0
+        and pd.api.types.infer_dtype(index) == "string"
+    )
+    if is_transposed or any(name is not None for name in frame.columns.names):
+        return set(frame.columns)
+    if (spread := _spread_labels(frame)) is not None:
+        return spread
+    dummies: dict[str, list[int]] = {}
+    for position, label in enumerate(frame.columns):
+        if isinstance(label, str) and _is_dummy(frame.iloc[:, position]):
+            prefix = label.rpartition("_")[0] if "_" in label else ""
+            dummies.setdefault(prefix, []).append(position)
+    found: set[Any] = set()
+    for positions in dummies.values():
+        if len(positions) > 1:
+            sums = frame.iloc[:, positions].sum(axis=1)
+            if bool((sums <= 1).all()) and bool((sums == 1).any()):
+                found |= {frame.columns[position] for position in positions}
+    return found
+
+
+#: Columns that a pivot's index had, at most; names of its cells from which on their form alone says so.
+_KEYS_MAX, _SPREAD_LEAST = 3, 3
+#: Names that pandas gives to row labels without one.
+_UNNAMED = frozenset(["index", "level_0"])
+
+
+def _spread_labels(frame: pd.DataFrame) -> set[Any] | None:
+    """Return the labels that a pivot or a transposition left where `reset_index()` took their name; None for none.
+
+    A pivot sorts: its rows by the columns of its index, each of them once, and the names of its cells, whose columns
+    are all of one type. Two names do for that where they alone begin with a capital.
+    """
+    labels = list(frame.columns)
+    if len(labels) < 2 or not len(frame) or not all(isinstance(label, str) for label in labels):
+        return None
+    if labels[0] in _UNNAMED and is_text(frame.iloc[:, 0]):
+        return set(labels[1:])
+    for count in range(1, min(_KEYS_MAX, len(labels) - 2) + 1):
+        keys, spread = labels[:count], labels[count:]
+        capitals = not any(key[:1].isupper() for key in keys) and all(one[:1].isupper() for one in spread)
+        if len(spread) < _SPREAD_LEAST and not capitals:
+            continue
+        types = {str(dtype) for dtype in frame.dtypes.iloc[count:]}
+        if (
+            len(types) != 1
+            or spread != sorted(spread)
+            or not pd.api.types.is_numeric_dtype(frame.dtypes.iloc[-1])
+        ):
+            continue
+        try:
+            rows = pd.MultiIndex.from_frame(frame.iloc[:, :count])
+            if rows.is_unique and rows.is_monotonic_increasing:
+                return set(spread)
+        except (TypeError, ValueError, NotImplementedError):  # cells that cannot be compared
+            continue
+    return None
+
+
+def _is_dummy(column: pd.Series[Any]) -> bool:
+    dtype = str(column.dtype).removesuffix("[pyarrow]").lower()
+    if dtype in ("bool", "boolean"):
+        return True
+    return dtype in ("uint8", "int8", "int64") and len(column) > 1 and bool(column.isin([0, 1]).all())
+
+
+class KnownNames:
+    """Names of the caller's frames that a chooser may be told, and what stands behind numbers."""
+
+    def __init__(self, cleaner: Cleaner) -> None:
+        self._cleaner = cleaner
+        self._told: set[str] = set()
+        self._behind: dict[str, Any] = {}
+
+    def admit(self, labels: Iterable[Any], values: set[Any]) -> None:
+        """Take the labels of the caller's frames; `values` are those labels that are values too."""
+        self._told |= self.clean(label for label in labels if looks_plain(label) and label not in values)
+
+    def share(self, labels: Iterable[str]) -> None:
+        """Take labels that the caller names in telling which columns are shared."""
+        self._told |= set(labels)
+
+    def clean(self, labels: Iterable[str]) -> set[str]:
+        """Return the labels in which the sanitiser finds nothing."""
+        plain = list(labels)
+        clean = self._cleaner.clean(plain, limit_bytes=1 << 24).value
+        if not isinstance(clean, list) or len(clean) != len(plain):
+            return set()
+        return {label for label, left in zip(plain, clean, strict=True) if label == left}
+
+    def of_operation(
+        self, labels: Iterable[Any], inputs: set[str], hidden: set[str], words: set[str], code: str
+    ) -> set[str]:
+        """Return the labels to tell of a result of a built-in operation that makes no names of cells.
+
+        inputs, hidden: what its input views tell, and what they number.
+        """
+        texts = {label for label in labels if isinstance(label, str)}
+        written = words_in_code(code) - hidden
+        return texts & (inputs | self.clean(words) | written) | joined(texts, inputs, written | words)
+
+    def of_tool(self, labels: Iterable[Any], words: set[str], code: str, values: set[Any]) -> set[str]:
+        """Return the labels to tell of a result of any other tool; values: labels that are values or hidden names."""
+        texts = {label for label in labels if isinstance(label, str)}
+        written = words_in_code(code)
+        plain = (texts & (written | words)) | joined(texts, self._told, written | words)
+        return (texts & self._told) | self.clean(
+            label for label in plain if label not in values and (looks_plain(label) or label in words)
+        )
+
+    def knows(self, label: object) -> bool:
+        """Return True if the chooser may be told this name of a caller's column."""
+        return isinstance(label, str) and label in self._told
+
+    def number(self, view_name: str, position: int, label: object) -> str:
+        """Return the name that stands for a column in place of its own; position counts from 1."""
+        return self.stand_in(f"{view_name}#{position}", label)
+
+    def stand_in(self, alias: str, value: object) -> str:
+        """Let a name of ours stand for a value; return the name."""
+        self._behind[alias] = value
+        return alias
+
+    def is_stand_in(self, word: object) -> bool:
+        """Return True for a name that stands for a column or a value."""
+        return isinstance(word, str) and word in self._behind
+
+    def restored(self, value: object) -> Any:
+        """Return a choice's JSON value with columns and values themselves in place of what stands for them."""
+        if isinstance(value, str):
+            return self._behind.get(value, value)
+        if isinstance(value, list):
+            return [self.restored(inner) for inner in value]
+        if isinstance(value, dict):
+            return {self.restored(key): self.restored(inner) for key, inner in value.items()}
+        return value
+
+
+def joined(labels: set[str], known: set[str], written: set[str]) -> set[str]:
+    """Return the labels that are a known name with a suffix that is written too, such as `price_right`."""
+    suffixes = tuple(filter(_SUFFIX.fullmatch, written))
+    return {
+        label
+        for label in labels
+        for suffix in suffixes
+        if label.endswith(suffix) and label.removesuffix(suffix) in known
+    }
+
+
+# Counts and types of views.
+#
+# Types come from a closed list: the text of a dtype can hold data, such as the field names of a struct.
+
+
+#: Columns of a view that are listed, and distinct values of a shared column.
+COLUMNS_MAX, VALUES_MAX = 200, 100
+#: Rows from which columns are counted in threads, and the most threads: each may hold a table of distinct values.
+THREADS_FROM_ROWS, THREADS_MAX = 200_000, 4
+_KINDS = ("period", "interval", "Sparse", "list", "struct", "decimal")
+_DTYPE = re.compile(
+    r"(u?int\d{1,2}|float\d{1,3}|complex\d{1,3}|bool|boolean|object|str|string|category|double|halffloat|float|date32|date64|time32|time64|timestamp|duration|binary|null)"
+    r"|(datetime64|timedelta64)\[(s|ms|us|ns)\]",
+    re.IGNORECASE,
+)
+
+#: Nulls of a column, and its distinct values; None where they cannot be compared.
+Counts = tuple[int, int | None]
+
+
+def as_frame(value: object) -> pd.DataFrame | None:
+    """Return a table of any library as a DataFrame, for its facts; None for what is no table."""
+    if isinstance(value, pd.DataFrame):
+        return value
+    if isinstance(value, pd.Series):
+        return value.to_frame()
+    package = type(value).__module__.partition(".")[0]
+    try:
+        if package == "polars" and hasattr(value, "to_arrow"):
+            value, package = value.to_arrow(), "pyarrow"
+        if package != "pyarrow" or not hasattr(value, "to_pandas"):
+            return None
+        # In Arrow's own types: nothing is converted, which would take memory, and fails for some values.
+        found = value.to_pandas(types_mapper=_dtype_of)
+        return found if isinstance(found, pd.DataFrame) else pd.DataFrame(found)
+    except BaseException as error:  # a worker's table need not be one that can be read
+        if not is_from_library(error):
+            raise
+        return None
+
+
+def _dtype_of(kind: pa.DataType) -> Any:
+    """Return pandas' dtype of an Arrow type; None for texts as a dictionary, which pandas has as a category."""
+    texts = {"string", "large_string"}
+    is_category = str(kind).startswith("dictionary") and str(kind.value_type) in texts
+    return None if is_category else pd.ArrowDtype(kind)
+
+
+def dtype_word(dtype: object) -> str:
+    """Return a word of a closed list for a dtype."""
+    text = str(dtype)
+    if text.endswith("[pyarrow]"):
+        text = text.partition("[")[0].partition("<")[0].removeprefix("large_")
+        text = "category" if text == "dictionary" else text
+    if _DTYPE.fullmatch(text):
+        return text
+    if text.startswith("datetime64"):
+        return "datetime64, with time zone"
+    return next((word for word in _KINDS if text.startswith(word)), "other")
+
+
+def is_text(column: pd.Series[Any]) -> bool:
+    """Return True for a column that may hold texts."""
+    dtype = column.dtype
+    may_be = (pd.api.types.is_object_dtype, pd.api.types.is_string_dtype)
+    return isinstance(dtype, pd.CategoricalDtype) or any(is_so(dtype) for is_so in may_be)
+
+
+def distinct_values(column: pd.Series[Any]) -> list[Any] | None:
+    """Return the distinct values without nulls; None where they cannot be compared."""
+    try:
+        return column.drop_duplicates().dropna().tolist()
+    except (TypeError, NotImplementedError):
+        return None
+
+
+def values_among(frames: Iterable[pd.DataFrame], words: Collection[Any]) -> set[Any]:
+    """Return those words that the frames hold as a value: in a cell, in a list in one, or as a row's label.
+
+    Case, accents and signs make no difference. Of a word such as `name_Smith` the part after the first sign counts too.
+    """
+    by_form: dict[str, set[str]] = {}
+    for word in words:
+        if isinstance(word, str):
+            for form in {folded(word), folded(word.partition("_")[2])} - {""}:
+                by_form.setdefault(form, set()).add(word)
+    found: set[Any] = set()
+    left = set(by_form)
+    for values in _texts_in(frames):
+        if not left:
+            break
+        held = left.intersection(map(folded, values))
+        found.update(*(by_form[form] for form in held))
+        left -= held
+    return found
+
+
+def _texts_in(frames: Iterable[pd.DataFrame]) -> Iterator[Iterable[str]]:
+    """Yield the texts of each column and of the row labels, also those within lists and dicts."""
+    for frame in frames:
+        for level in range(frame.index.nlevels):
+            values = frame.index.get_level_values(level)
+            if not pd.api.types.is_numeric_dtype(values.dtype):
+                yield (value for value in values.unique() if isinstance(value, str))
+        for position in range(len(frame.columns)):
+            column = frame.iloc[:, position]
+            if isinstance(column.dtype, pd.CategoricalDtype):
+                yield (value for value in column.cat.categories if isinstance(value, str))
+            elif is_text(column):
+                distinct = distinct_values(column)
+                yield words_of(column.tolist() if distinct is None else distinct)
+            elif str(column.dtype).startswith(("list", "struct", "large_list", "fixed_size_list", "map")):
+                yield words_of(column.tolist())
+
+
+def facts_of(
+    name: str,
+    frame: pd.DataFrame,
+    names: KnownNames,
+    told_labels: Collection[Any] | None = None,
+    shared: Mapping[Any, list[Any]] | None = None,
+    counts: Sequence[Counts] | None = None,
+) -> ViewFacts:
+    """Return the facts on a view: its counts as they are, and names and values that a chooser may be told.
+
+    told_labels: by default those that `names` knows. shared: values of shared columns by label. counts: those of
+    `counts_of`, where they are known already.
+    """
+    columns = []
+    seen: set[Any] = set()
+    shared = shared or {}
+    for position, (nulls, distinct) in enumerate(counts_of(frame) if counts is None else counts):
+        label, column = frame.columns[position], frame.iloc[:, position]
+        told = (names.knows(label) if told_labels is None else label in told_labels) and label not in seen
+        seen.add(label)
+        columns.append(
+            ColumnFacts(
+                name=label if told else names.number(name, position + 1, label),
+                dtype=dtype_word(column.dtype),
+                nulls=nulls,
+                distinct=distinct,
+                numbered=not told,
+                values=shared.get(label) if told and isinstance(label, str) else None,
+            )
+        )
+    left_out = len(frame.columns) - len(columns)
+    numbered = sum(column.numbered for column in columns)
+    return ViewFacts(name, len(frame), len(frame.columns), columns, left_out, numbered)
+
+
+def texts_of(value: object) -> list[str] | None:
+    """Return a text, or a list of texts, as a list; None for anything else."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
+        return list(value)
+    return None
+
+
+def text_facts(texts: Sequence[str], cleaner: Cleaner, *, is_shared: bool = False) -> TextFacts:
+    """Count what is in texts; is_shared: whether the most frequent words, n-grams and entities may be told."""
+    from healkit.parts.decide.summaries import TOP, text_summary
+
+    found = text_summary("\n\n".join(texts), cleaner, TOP)
+    listed = {
+        **{f"{size} words" if size > 1 else "words": ngrams for size, ngrams in found.ngrams.items()},
+        **found.entities,
+        **found.citations,
+    }
+    words = {kind: [one.text for one in about.top] for kind, about in listed.items() if about.top}
+    return TextFacts(
+        texts=len(texts),
+        characters=sum(map(len, texts)),
+        words=found.words,
+        distinct_words=found.distinct_words,
+        sentences=found.sentences,
+        paragraphs=found.paragraphs,
+        numbers=found.numbers.count,
+        urls=found.urls.count,
+        entities={kind: about.count for kind, about in found.entities.items() if about.count},
+        citations={kind: about.count for kind, about in found.citations.items() if about.count},
+        most_frequent=words if is_shared else None,
+    )
+
+
+def counts_of(frame: pd.DataFrame) -> list[Counts]:
+    """Count each listed column; those of a long frame in threads, as pandas counts without the GIL."""
+    columns = [frame.iloc[:, position] for position in range(min(len(frame.columns), COLUMNS_MAX))]
+    if len(frame) < THREADS_FROM_ROWS:
+        return [_count(column) for column in columns]
+    with ThreadPoolExecutor(min(THREADS_MAX, os.cpu_count() or 1)) as pool:
+        return list(pool.map(_count, columns))
+
+
+def _count(column: pd.Series[Any]) -> Counts:
+    nulls = int(column.isna().sum())
+    try:
+        return nulls, int(column.nunique())
+    except Exception:  # noqa: BLE001 - values of any class, and those of Arrow that pandas has no class for
+        return nulls, None
+
+
+def shared_values(column: pd.Series[Any], cleaner: Cleaner) -> list[Any]:
+    """Return the distinct values of a shared column, without what the sanitiser hides."""
+    found = distinct_values(column) or []
+    plain = [
+        value if isinstance(value, str | bool | int | float) else str(value) for value in found[:VALUES_MAX]
+    ]
+    cleaned = cleaner.clean(plain, limit_bytes=1 << 20).value
+    return cleaned if isinstance(cleaned, list) else []

@@ -1,0 +1,415 @@
+"""Facts about any library: what it removed, has and takes.
+
+What is read here holds for libraries that have no rows of their own. A removed name is looked up before any name is
+called similar: `DataFrame.append` was not `add`. Which names were removed is in `removed.toml`, which
+`benchmarks/removed_interfaces.py` makes from two released versions of each library.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import itertools
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple, cast
+
+from healkit.parts.explain.facts.scene import (
+    PRIVATE,
+    UNREAD,
+    Facts,
+    Scene,
+    complete,
+    is_column_or_frame,
+    is_frame,
+    listed,
+    nearest,
+    own_dict,
+    shown,
+    similar,
+    spoken,
+)
+from healkit.parts.explain.facts.standard import KEYWORD, called_by_name, parameters
+from healkit.parts.explain.facts.tables import GONE
+
+
+class Removed(NamedTuple):
+    """Interface that a library does not have any more.
+
+    name: as the library calls it, such as `DataFrame.append`. old: an earlier version that had it, such as
+    `pandas==1.5.3`. instead: the full name that its documentation named; empty for none. same: that one takes the same
+    parameters.
+    """
+
+    name: str
+    old: str
+    instead: str
+    same: bool
+
+
+class _Table(NamedTuple):
+    """Removed interfaces of one library, with the successor of each, or an empty text."""
+
+    old: str
+    names: dict[str, str]
+
+
+@functools.cache
+def _tables() -> dict[str, _Table]:
+    """Read the table, with the first failure that may be about one."""
+    import tomllib
+
+    read = tomllib.loads(Path(__file__).with_name("removed.toml").read_text(encoding="utf-8"))
+    return {
+        package: _Table(found["old"], dict.fromkeys(found["gone"].split(), "") | found["instead"])
+        for package, found in read.items()
+    }
+
+
+def _removed(package: str, *names: str) -> Removed | None:
+    table = _tables().get(package)
+    for name in names if table is not None else ():
+        if name in cast("_Table", table).names:
+            old, instead = cast("_Table", table).old, cast("_Table", table).names[name]
+            return Removed(name, old, instead.lstrip("="), instead.startswith("="))
+    return None
+
+
+def _class_names(value: object) -> tuple[str, list[str]]:
+    """Return the package of a value's class, or of a class itself, and the names of its classes."""
+    kind = cast("type[Any]", value) if issubclass(type(value), type) else type(value)
+    module = type.__dict__["__module__"].__get__(kind)
+    return str(module).partition(".")[0], [one.__name__ for one in type.mro(kind)[:-1]]
+
+
+def removed_in(error: BaseException, scene: Scene | None = None) -> Removed | None:
+    """Return the removed interface that a failure is about; None for any other failure."""
+    if isinstance(error, ImportError):
+        match = re.search(r"cannot import name '(\w+)' from '([\w.]+)'", str(error))
+        return _of_module(match[2], match[1]) if match else None
+    if isinstance(error, AttributeError) and type(error.name) is str:
+        if type(error.obj) is ModuleType:
+            return _of_module(error.obj.__name__, error.name)
+        package, kinds = _class_names(error.obj)
+        return _removed(package, *(f"{kind}.{error.name}" for kind in kinds))
+    match = KEYWORD.search(str(error)) if type(error) is TypeError else None
+    if match is None or scene is None or not isinstance(scene.node, ast.Call):
+        return None
+    function, name = scene.value(scene.node.func), match[2]
+    if issubclass(type(function), type):
+        package, kinds = _class_names(function)
+        return _removed(package, *(f"{home}{kinds[0]}({match[3]})" for home in _homes(function)))
+    if type(function) is FunctionType:
+        package = function.__module__.partition(".")[0]
+        return _removed(package, *(f"{home}{name}({match[3]})" for home in _homes(function)))
+    if isinstance(scene.node.func, ast.Attribute):
+        owner = scene.value(scene.node.func.value)
+        if owner is not UNREAD and type(owner) is not ModuleType:
+            package, kinds = _class_names(owner)
+            return _removed(package, *(f"{kind}.{scene.node.func.attr}({match[3]})" for kind in kinds))
+    return None
+
+
+def _homes(thing: Any) -> list[str]:
+    """Return what may stand before a function's or class's name: each part of its module but the first."""
+    parts = str(thing.__module__).split(".")[1:]
+    return ["", *(f"{'.'.join(parts[:end])}." for end in range(1, len(parts) + 1))]
+
+
+def _of_module(module: str, name: str) -> Removed | None:
+    package, _, rest = module.partition(".")
+    return _removed(package, f"{rest}.{name}" if rest else name, name)
+
+
+def gone(scene: Scene) -> Facts | None:
+    """Say that a library removed what the code asks for, and what its documentation named instead."""
+    found = removed_in(scene.error, scene)
+    if found is None:
+        return None
+    if is_column_or_frame(getattr(scene.error, "obj", None)) and getattr(scene.error, "name", None) in GONE:
+        return None  # `tables` knows what to write
+    package, old = found.old.split("==")
+    package = {"scikit-learn": "sklearn"}.get(package, package)
+    owner = getattr(scene.error, "obj", None)
+    home, _, last = found.name.rpartition(".")
+    seen = _class_names(owner)[1] if owner is not None and type(owner) is not ModuleType else []
+    whole = f"{seen[0]}.{last}" if home in seen else found.name
+    facts = {"wanted": f"`{whole}`", "old": old, "package": package}
+    if found.name.endswith(")"):
+        name, _, argument = found.name.rstrip(")").partition("(")
+        facts |= {"function": f"`{name}`", "wanted": f"`{argument}`"}
+        return complete({**facts, "about": "argument_removed"})
+    if not found.instead:
+        return complete({**facts, "about": "interface_removed"})
+    beside, _, right = found.instead.rpartition(".")
+    facts["successor"] = (
+        f"`{f'{seen[0]}.{right}' if home in seen and beside.endswith(f'.{home}') else found.instead}`"
+    )
+    node = next(
+        (one for one in scene.expressions() if isinstance(one, ast.Attribute) and one.attr == last), None
+    )
+    text = scene.text(node.value).strip("`") if node is not None else ""
+    if not found.same or not text or beside != (f"{package}.{home}" if home else package):
+        return complete({**facts, "about": "interface_replaced"})
+    return complete(
+        {**facts, "about": "interface_renamed", "part": f"`{text}.{last}`", "right": f"`{text}.{right}`"}
+    )
+
+
+# What a library itself says of a name: its warnings, its documentation
+
+_TEXT_MAX_CHARS, _SAID_MAX_CHARS = 100_000, 280
+_GONE = r"\b(?:deprecated|renamed|superseded|obsolete|removed|no longer|replaced (?:by|with))\b"
+_ANNOUNCES = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
+#: Marks of a documentation's format that no reader needs.
+_MARKUP = re.compile(r"^\W*\w+:: ?[\d.]*[\s*]*|:\w+:(?=`)|(?<=`)[`~]|`(?=`)")
+_NEW_NAME = re.compile(r"renamed\W+(?:from\W+\w+\W+)?(?:to\W+)?(\w+)\W*(?:in (?:version )?[\d.]+)?$")
+
+
+def said_gone(scene: Scene) -> Facts | None:
+    """Quote what a warning that was shown, or the documentation, says of a name that is gone; runs no foreign code."""
+    error, node = scene.error, scene.node
+    match = KEYWORD.search(str(error)) if type(error) is TypeError else None
+    if isinstance(error, AttributeError) and isinstance(node, ast.Attribute):
+        name, thing, owner = error.name, cast("Any", error.obj), scene.text(node.value)
+    elif match is not None and isinstance(node, ast.Call):
+        name, thing, owner = match[3], called_by_name(match[2], scene), scene.text(node.func)
+    else:
+        return None
+    gone = removed_in(error, scene)
+    if type(name) is not str or not name.isidentifier() or (gone is not None and gone.instead):
+        return None
+    kind = thing if issubclass(type(thing), type) else type(thing)
+    home, document = _class_names(kind)[0], vars(kind).get("__doc__")
+    if type(thing) in (ModuleType, FunctionType):
+        home, document = thing.__name__ if type(thing) is ModuleType else thing.__module__, thing.__doc__
+    package = str(home).partition(".")[0]
+    modules = [own_dict(one) for key, one in list(sys.modules.items()) if key.partition(".")[0] == package]
+    shown = [(f"`{package}` warned", key) for one in modules for key in one.get("__warningregistry__", ())]
+    own = scene.frame.f_globals.get("__warningregistry__", ())
+    shown += [("A warning above says", key) for key in (*own, *scene.warned)]
+    told = [(by, key[0]) for by, key in shown if type(key) is tuple and issubclass(key[1], _ANNOUNCES)]
+    for source, text in (*told, (f"The documentation of {owner} says", document)):
+        if type(text) is str and (said := _said_of(name, text)):
+            facts = {"wanted": f"`{name}`", "owner": owner, "source": source, "said": said}
+            new = _NEW_NAME.search(said)
+            if new and match is not None and new[1] in parameters(match[2], scene):
+                return complete({**facts, "about": "said_renamed", "right": f"`{new[1]}`"})
+            return complete({**facts, "about": "said_gone"})
+    return None
+
+
+def _said_of(name: str, text: str) -> str:
+    """Return the sentence that says that a name is gone, with what it advises; empty where a text does not say so."""
+    marked = rf"(?:[`'\"*.]{name}\b|\b{name}[`'\"*(=])"
+    gone = rf"(?i){marked}[^;]{{0,80}}?{_GONE}|\b(?:renamed from|deprecated|removed)\W+(?:the )?(?:\w+ )?{marked}"
+    parts = re.split(r"(?<=[.!])\s+|\n\s*\n|\s+\.\.\s", text[:_TEXT_MAX_CHARS]) if name in text else []
+    for part, after in itertools.pairwise([*parts, ""]):
+        if re.search(gone, part):
+            more = after if re.match(r"(?:Please )?[Uu]se\b|Instead\b", after) else ""
+            said = _MARKUP.sub("", " ".join(f"{part} {more}".split()))
+            return said if len(said) <= _SAID_MAX_CHARS and not PRIVATE.search(said) else ""
+    return ""
+
+
+# Names that a library's objects have
+
+
+#: Package → attributes of its objects that hold the names of their parts; one that can be called is called.
+_NAMES = {
+    "pandas": ("columns",), "polars": ("columns",), "pyarrow": ("column_names",), "duckdb": ("columns",),
+    "xarray": ("data_vars", "coords", "dims"), "sqlalchemy": ("_fields", "keys"), "geopandas": ("columns",),
+}  # fmt: skip
+#: Kinds whose names cost a query, or that are other things.
+_NOT_READ = frozenset(("LazyFrame", "Engine", "Connection", "Session", "Series", "Index", "MultiIndex"))
+_NAMES_MAX, _NAME_MAX_CHARS = 200, 60
+_QUOTE, _INSIDE = "[`'\"]", "[^`'\"\n]{1,60}"
+_QUOTED = re.compile(f"{_QUOTE}({_INSIDE}){_QUOTE}")
+#: Names that a message lists: `['a', 'b']`, `('a', 'b')`, `{'a', 'b'}`, `Candidate bindings: "a", "b"`.
+_LIST = re.compile(
+    rf"(?:[\[({{]|[Cc]andidate bindings: )(\s*{_QUOTE}{_INSIDE}{_QUOTE}(?:\s*,\s*{_QUOTE}{_INSIDE}{_QUOTE})*)"
+)
+_OWN_ADVICE = re.compile(
+    rf"(?:[Dd]id you mean|(?:[Pp]erhaps|[Mm]aybe) you meant):? {_QUOTE}({_INSIDE}){_QUOTE}"
+)
+#: What a message says where a name is none that there is.
+_NO_SUCH = re.compile(
+    r"(?i)\bnot (?:found|an?|the name|defined|exist|in|one of|among|permitted|appear|recogni[sz]ed)\b|does not|do not"
+    r"|\bno (?:variable|column|field|such|dimension|attribute|item)|could not interpret|unable to find|cannot find"
+    r"|expected one of|unknown|invalid|has no|unexpected"
+)
+#: What a message calls a name that an object in the statement has.
+_PARTS = re.compile(
+    r"(?i)\b(?:columns?|entry|fields?|variables?|dim(?:ension)?s?|coord(?:inate)?s?|keys?|labels?|name|inputs?)\b"
+)
+
+
+def message_of(error: BaseException) -> str:
+    """Return an exception's message; that of a `KeyError` without the quotes that Python puts around it."""
+    if isinstance(error, KeyError):
+        return error.args[0] if len(error.args) == 1 and type(error.args[0]) is str else ""
+    return str(error)
+
+
+def names_in(value: object) -> list[str]:
+    """Return the names by which code asks for the parts of a library's object; nothing for an unknown kind."""
+    is_class = issubclass(type(value), type)
+    kind = cast("type[Any]", value) if is_class else type(value)
+    if type(fields := vars(kind).get("__pydantic_fields__")) is dict:
+        return list(fields)
+    found: dict[str, None] = {}
+    package = _class_names(value)[0]
+    if is_class or kind.__name__ in _NOT_READ:
+        return []
+    for attribute in _NAMES.get(package, ()):
+        held = getattr(value, attribute, ())
+        held = held() if callable(held) else held
+        found |= dict.fromkeys(str(name) for name in list(held)[:_NAMES_MAX] if isinstance(name, str))
+    return list(found)
+
+
+def _asked(scene: Scene, message: str) -> Iterator[tuple[str, str, ast.AST]]:
+    """Yield names in the failing statement that the message speaks of, each with the text around it and its node."""
+    told = [one for one in _QUOTED.findall(message) if one.isidentifier()]
+    for node in scene.expressions():
+        if isinstance(node, ast.Constant) and type(node.value) is str and node.value:
+            text, written = scene.text(node), node.value
+            inside = [one for one in told if one != written and len(re.findall(rf"\b{one}\b", written)) == 1]
+            if not inside and len(written) <= _NAME_MAX_CHARS and _is_word_of(written, message):
+                yield written, text, node
+            yield from ((one, text, node) for one in inside)
+        elif isinstance(node, ast.Attribute) and node.attr in (getattr(scene.error, "name", None), message):
+            yield node.attr, f"`.{node.attr}`", node
+        elif isinstance(node, ast.Call):
+            for name in (word.arg for word in node.keywords if word.arg):
+                # plotly takes `marker_colour` for the part `colour` of `marker`
+                parts = [part for part in (name, name.rpartition("_")[2]) if _is_word_of(part, message)]
+                yield from ((part, f"`{name}=`", node) for part in parts)
+
+
+def _is_word_of(word: str, message: str) -> bool:
+    return bool(word) and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", message) is not None
+
+
+def _exchanged(text: str, wrong: str, right: str) -> str:
+    """Return a piece of code with one name in place of another; empty where that is no name that can stand there."""
+    if (text[1:2] == "." or text.endswith("=`")) and not right.isidentifier():
+        return ""
+    pattern = rf"(?<![^\W_]){re.escape(wrong)}(?!\w)"
+    return re.sub(pattern, lambda _: right, text) if text and len(re.findall(pattern, text)) == 1 else ""
+
+
+def own_advice(scene: Scene) -> Facts | None:
+    """Take the name that the library itself asks about: `Did you mean "title"?`."""
+    message = message_of(scene.error)
+    match = _OWN_ADVICE.search(message)
+    if match is None or (not scene.frames and type(scene.error).__module__ == "builtins"):
+        return None  # since 3.13 Python itself asks so about an argument
+    found = [(asked, text) for asked, text, _ in _asked(scene, message)]
+    texts = [
+        node for node in scene.expressions() if isinstance(node, ast.Constant) and type(node.value) is str
+    ]
+    found += [(word, scene.text(one)) for one in texts for word in re.findall(r"\w+", str(one.value))]
+    for asked, text in found:
+        is_told = asked != match[1] and _is_word_of(asked, message) and similar(asked, match[1], 0.6)
+        if is_told and (changed := _exchanged(text, asked, match[1])):
+            facts = {"about": "name_advised", "wanted": shown(asked), "found": shown(match[1])}
+            return complete({**facts, "part": text, "right": changed})
+    return None
+
+
+def other_name(scene: Scene) -> Facts | None:
+    """Say which names a library's object has, where the message says that the one asked for is none of them."""
+    message = message_of(scene.error)
+    if not (_NO_SUCH.search(message) or message.isidentifier()) or "keyword argument" in message:
+        return None
+    told = [_QUOTED.findall(part) for part in _LIST.findall(message)]
+    listed_names = [
+        [name.rpartition(".")[2] for name in names]
+        for names in told
+        if len(names) > 1 or "andidate" in message
+    ]
+    for asked, text, node in _asked(scene, message):
+        if not shown(asked) or any(asked in names for names in listed_names):
+            continue
+        held = (
+            list(_holders(scene, node)) if isinstance(node, ast.Attribute) or _PARTS.search(message) else []
+        )
+        values = listed_names[:1] if isinstance(node, ast.Constant) else []
+        for owner, names in (*held, *(("the list of what is possible here", one) for one in values)):
+            if asked in names:
+                break
+            facts = {"wanted": shown(asked), "known": listed(names, len(names)), "owner": owner}
+            near = nearest(asked, names)
+            if near is not None and (changed := _exchanged(text, asked, near[0])):
+                facts |= {"found": shown(near[0]), "part": text, "right": changed}
+                return complete({**facts, "about": "name_similar"})
+            if names not in values:  # what a message lists, it says itself
+                return complete({**facts, "about": "name_known"})
+    return None
+
+
+def _holders(scene: Scene, asked: ast.AST) -> Iterator[tuple[str, list[str]]]:
+    """Yield the objects that the name may have been looked up in, as the code writes them, with their names.
+
+    For an attribute that is its owner, for a keyword what is called or its object, and for a text any object in the
+    statement.
+    """
+    nodes: list[ast.AST | None] = list(scene.expressions())
+    if isinstance(asked, ast.Attribute):
+        nodes = [asked.value]
+    elif isinstance(asked, ast.Call):
+        nodes = [asked.func, asked.func.value if isinstance(asked.func, ast.Attribute) else None]
+    for node in nodes:
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+            continue
+        value = scene.value(node)
+        if isinstance(asked, ast.Attribute) and (owner := getattr(scene.error, "obj", None)) is not None:
+            value = owner
+        if isinstance(node, ast.Attribute) and node.attr in ("c", "columns"):
+            base = scene.value(node.value)
+            value = getattr(base, node.attr) if _class_names(base)[0] == "sqlalchemy" else value
+        if isinstance(asked, ast.Call) and _class_names(value)[0] == "pandas":
+            continue  # a keyword of it is no column
+        if value is not UNREAD and (text := scene.text(node)) and (names := names_in(value)):
+            yield text, names
+
+
+# Parameters that take names only
+
+
+def by_position(scene: Scene) -> Facts | None:
+    """Say by which names a function takes what it was given by position."""
+    node = scene.node
+    if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
+        return None
+    function = scene.value(node.func)
+    if function is UNREAD or any(word.arg is None for word in node.keywords):
+        return None
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    placed = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    given = {word.arg for word in node.keywords}
+    free = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY and one.name not in given]
+    twice = re.search(r"multiple values for (?:keyword )?argument '(\w+)'", str(scene.error))
+    kept = len(placed)
+    if placed == ["data"]:  # as plots take a table; before it, x and y were given
+        first = scene.value(node.args[0]) if node.args else UNREAD
+        if first is UNREAD and not twice:
+            return None
+        kept = 0 if twice or not is_frame(first) else 1
+    elif twice:
+        return None
+    moved = node.args[kept:]
+    if not moved or len(moved) > len(free) or any(one.kind is one.VAR_POSITIONAL for one in parameters):
+        return None
+    names = spoken([f"`{name}`" for name in free[: len(moved)]])
+    return complete(
+        {"about": "named_only", "function": scene.text(node.func), "names": names, "kept": str(kept)}
+    )

@@ -1,0 +1,893 @@
+"""Facts about patterns, dates, arguments, attributes, scopes."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import calendar
+import collections.abc
+import datetime
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, ModuleType
+from typing import Any, cast
+
+from healkit.errors import near_misses
+from healkit.parts.explain.facts.scene import (
+    UNREAD,
+    Facts,
+    Scene,
+    complete,
+    is_array,
+    listed,
+    own_dict,
+    plain,
+    shown,
+    similar,
+)
+from healkit.parts.explain.facts.values import MOVED_PARTS, is_number
+
+_PATTERN_MAX_CHARS, _ITEMS_MAX = 60, 10_000
+
+
+# Regular expressions
+
+#: Beginning of the message of `re.error` → what is wrong, and what to write instead.
+_PATTERNS = (
+    ("missing ), unterminated subpattern", "a `(` in it has no `)`", r"For a parenthesis as such, write `\(`."),
+    ("unbalanced parenthesis", "a `)` in it has no `(`", r"For a parenthesis as such, write `\)`."),
+    ("unterminated character set", "a `[` in it has no `]`", r"For a bracket as such, write `\[`."),
+    ("nothing to repeat", "nothing stands before the sign that repeats",
+     "`*`, `+` and `?` repeat what stands before them; any text is `.*`."),
+    ("multiple repeat", "two signs that repeat follow each other", "For the sign as such, put a backslash before it."),
+    ("bad escape (end of pattern)", "it ends with a single backslash", "For a backslash, write two, in `r'…'`."),
+    ("bad escape", "a backslash in it is followed by a letter that has no meaning",
+     "For a backslash, write two, in `r'…'`."),
+    ("bad character range", "a range in its brackets runs backwards", "Put a `-` that is meant as such at the end."),
+    ("invalid group reference", "it refers to a group that it does not have", "Groups are counted from 1."),
+    ("incomplete escape", r"a backslash in it begins an escape, such as `\x41` or `\u0041`, that is not complete",
+     "For a backslash, write two, in `r'…'`."),
+    ("look-behind requires fixed-width", "the text that it looks back at may have several lengths",
+     "Give each alternative of `(?<=…)` the same length."),
+    ("unknown extension", "`(?` is followed by a sign that has no meaning there", "A named group is `(?P<name>…)`."),
+    ("redefinition of group name", "it gives two groups one name", "Give each group a name of its own."),
+)  # fmt: skip
+
+
+def pattern(scene: Scene) -> Facts | None:
+    """Show the regular expression, the place where it cannot be read, and what is wrong there."""
+    own = own_dict(scene.error)
+    text, place, message = own.get("pattern"), own.get("pos"), own.get("msg")
+    if (
+        type(text) is not str
+        or type(message) is not str
+        or not 0 < len(text) <= _PATTERN_MAX_CHARS
+        or "`" in text
+    ):
+        return None
+    if any(frame.f_code.co_name in {"parse_template", "expand_template"} for frame in scene.frames):
+        return None  # a replacement text
+    wrong, advice = next(
+        ((what, how) for begin, what, how in _PATTERNS if message.startswith(begin)), (message, "")
+    )
+    facts = {"about": "pattern", "owner": f"`{text}`", "wrong": wrong, "advice": advice, "marked": ""}
+    if type(place) is int and 0 <= place <= len(text):
+        facts["marked"] = f"`{text[:place]}‸{text[place:]}`"
+    return facts
+
+
+# Dates and times
+
+_PARTS = ("year", "month", "day", "hour", "minute", "second", "microsecond")
+_LIMITS = {
+    "month": (1, 12),
+    "hour": (0, 23),
+    "minute": (0, 59),
+    "second": (0, 59),
+    "microsecond": (0, 999_999),
+}
+_DAY, _MOMENT = datetime.date, datetime.datetime
+
+
+def date_parts(scene: Scene) -> Facts | None:
+    """Say which part of a date or a time does not exist."""
+    found = _date_parts(scene)
+    year, month, day = found.get("year"), found.get("month"), found.get("day")
+    for part, value in found.items():
+        low, high = _LIMITS.get(part, (value, value))
+        if not low <= value <= high:
+            facts = {"asked": f"`{value}`", "part": part, "low": str(low), "high": str(high)}
+            is_swapped = part == "month" and day is not None and 1 <= day <= 12 and value <= 31
+            return {**facts, "about": "month_is_day" if is_swapped else "date_part"}
+    if year is None or month is None or day is None or not 1 <= year <= 9999:
+        return None
+    size = calendar.monthrange(year, month)[1]
+    if 1 <= day <= size:
+        return None
+    name = f"{calendar.month_name[month]} {year}"
+    return {"about": "day_of_month", "month": name, "size": str(size), "asked": f"`{day}`"}
+
+
+def _date_parts(scene: Scene) -> dict[str, int]:
+    """Return the parts of the date that the failing call is to make, as far as they are known."""
+    for found in scene.library_locals("_strptime"):
+        if {"year", "month", "day"} <= found.keys():
+            return _numbers((part, found[part]) for part in ("year", "month", "day"))
+    node = scene.node
+    if not isinstance(node, ast.Call):
+        return {}
+    name = called(node)
+    given = [scene.value(one) for one in node.args]
+    named = {one.arg: scene.value(one.value) for one in node.keywords if one.arg}
+    if name == "fromisoformat" and given and type(given[0]) is str:
+        return _numbers(zip(_PARTS, re.findall(r"\d+", given[0]), strict=False))
+    known = dict[str, Any]()
+    if name == "replace" and isinstance(node.func, ast.Attribute):
+        owner = scene.value(node.func.value)
+        if type(owner) in {_DAY, _MOMENT}:
+            known = {"year": owner.year, "month": owner.month, "day": owner.day}
+        elif isinstance(node.func.value, ast.Call) and called(node.func.value) in {"date", "datetime"}:
+            known = _numbers(zip(_PARTS, map(scene.value, node.func.value.args), strict=False))
+    elif name not in {"date", "datetime", "time"}:
+        return {}
+    parts = _PARTS[3:] if name == "time" else _PARTS
+    return _numbers([*known.items(), *zip(parts, given, strict=False), *named.items()])
+
+
+def _numbers(pairs: Any) -> dict[str, int]:
+    return {
+        name: int(value)
+        for name, value in pairs
+        if type(value) is int or (type(value) is str and value.isdecimal())
+    }
+
+
+def moments(scene: Scene) -> Facts | None:
+    """Say which of two times has a time zone, which is a day only, and which is a number or text."""
+    sides = _sides(scene)
+    if sides is None:
+        return None
+    texts, values = [scene.text(side) for side in sides], [scene.value(side) for side in sides]
+    if not all(texts):
+        return None
+    kinds = [_kind_of_time(side, value) for side, value in zip(sides, values, strict=True)]
+    if set(kinds) == {"naive", "aware"}:
+        naive = kinds.index("naive")
+        facts = {"about": "zone_one", "naive": texts[naive], "aware": texts[1 - naive]}
+        is_now = re.fullmatch(r"`(?:\w+\.)*now\(\)`", texts[naive]) is not None
+        return {**facts, "about": "zone_of_now"} if is_now else facts
+    if {"date"} < set(kinds) and {"naive", "aware"} & set(kinds):
+        day = kinds.index("date")
+        return {"about": "moment_and_day", "day": texts[day], "moment": texts[1 - day]}
+    times = [n for n, kind in enumerate(kinds) if kind in {"naive", "aware", "date", "time"}]
+    if len(times) != 1:
+        return None
+    other = 1 - times[0]
+    facts = {"moment": texts[times[0]], "other": texts[other]}
+    if type(plain(values[other])) in {int, float}:
+        return {**facts, "about": "moment_and_number"}
+    return {**facts, "about": "moment_and_text"} if type(values[other]) is str else None
+
+
+def _sides(scene: Scene) -> tuple[ast.expr, ast.expr] | None:
+    match scene.node or scene.statement:
+        case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
+            return left, right
+        case ast.AugAssign(target=left, value=right):
+            return left, right
+    return None
+
+
+def _kind_of_time(node: ast.expr, value: object) -> str:
+    """Tell `naive`, `aware`, `date`, or nothing; of a call by what is written."""
+    if type(value) is _MOMENT:
+        return "naive" if value.tzinfo is None else "aware"
+    if type(value) is _DAY:
+        return "date"
+    if value is not UNREAD or not isinstance(node, ast.Call):
+        return ""
+    name, given = called(node), len(node.args) + len(node.keywords)
+    if name in {"now", "utcnow"}:
+        return "aware" if given else "naive"
+    return {
+        "today": "date" if ast.unparse(node.func).endswith("date.today") else "naive",
+        "date": "date",
+    }.get(name, "")
+
+
+# Arguments
+
+_WANTED = (
+    re.compile(r"must be (?P<wanted>real number|str|an integer|int|integer)(?: or None)?, not (?P<kind>[\w.]+)"),
+    re.compile(r"'(?P<kind>[\w.]+)' object cannot be interpreted as an (?P<wanted>integer)"),
+    re.compile(r"expected (?P<wanted>string) or bytes-like object(?:, got '(?P<kind>\w+)')?"),
+    re.compile(r"expected (?P<wanted>str|string|int)(?: instance)?,? (?:got|not) '?(?P<kind>\w+)"),
+    re.compile(r"expected (?P<wanted>str), bytes or os.PathLike object, not (?P<kind>\w+)"),
+    re.compile(r"argument must be (?P<wanted>str), bytes, or os.PathLike object, not '(?P<kind>\w+)'"),
+    re.compile(r"unsupported type for timedelta (?:\w+) component: (?P<kind>\w+)"),
+    re.compile(r"bad operand type for abs\(\): '(?P<kind>\w+)'"),
+    re.compile(r"type (?P<kind>\w+) doesn't define __(?:round|floor|ceil)__ method"),
+)  # fmt: skip
+_NEEDED = {
+    "str": "text",
+    "string": "text",
+    "integer": "an integer",
+    "an integer": "an integer",
+    "int": "an integer",
+}
+
+
+def argument(scene: Scene) -> Facts | None:
+    """Say which argument of a call has the wrong type, its value, and what is needed."""
+    message, node = str(scene.error), scene.node
+    match = next((m for m in (pattern.search(message) for pattern in _WANTED) if m is not None), None)
+    if match is None or not isinstance(node, ast.Call):
+        return None
+    needs = _NEEDED.get(match.groupdict().get("wanted") or "", "a number")
+    asked = re.search(r"argument (\d+)", message)
+    given = [*node.args, *(one.value for one in node.keywords)]
+    given = given[int(asked[1]) - 1 :][:1] if asked is not None else given
+    kind = match["kind"]
+    for one in given:
+        value, text = scene.value(one), scene.text(one)
+        if value is UNREAD or not text or (kind and type(value).__name__ != kind.rpartition(".")[2]):
+            continue
+        if kind is None and type(value) in {str, bytes}:
+            continue
+        told = (
+            text
+            if isinstance(one, ast.Constant) or value is None or not shown(value)
+            else f"{text} ({shown(value)})"
+        )
+        facts = {"function": scene.text(node.func), "owner": told, "given": text, "needs": needs}
+        facts["kind"] = f"`{type(value).__name__}`"
+        is_date = called(node) in {"date", "datetime"} and type(value) is str
+        if is_date and re.fullmatch(r"\d{4}-\d\d-\d\d(?:[T ][\d:]+)?", value):
+            part = f"`{ast.unparse(node.func)}.fromisoformat({text.strip('`')})`"
+            whole = {"given": scene.text(node), "part": part}
+            return complete({"about": "date_of_text", "function": facts["function"], "owner": told, **whole})
+        about = (
+            "argument_none" if value is None and not isinstance(one, ast.Constant) else _about(value, needs)
+        )
+        return complete({"about": about, **facts})
+    return None
+
+
+def _about(value: object, needs: str) -> str:
+    if type(value) is str and needs != "text":
+        try:
+            number = float(value)
+        except ValueError:
+            return "argument_other"
+        return "argument_to_int" if number.is_integer() and needs == "an integer" else "argument_to_float"
+    if type(value) in {int, float, bool} and needs == "text":
+        return "argument_to_text"
+    if type(value) is float and needs == "an integer" and value.is_integer():
+        return "argument_to_int"
+    return "argument_other"
+
+
+# Attributes
+
+_OWN_TYPES = (str, list, dict, set, tuple, int, float, bytes, bool)
+_TIMES = (_MOMENT, _DAY, datetime.timedelta)
+
+
+def attribute(scene: Scene) -> Facts | None:
+    """Say what has the missing attribute: the items of a list, a class of the module, a key, another type."""
+    name, value = getattr(scene.error, "name", None), getattr(scene.error, "obj", UNREAD)
+    node = next(
+        (one for one in scene.expressions() if isinstance(one, ast.Attribute) and one.attr == name), None
+    )
+    if type(name) is not str or value is UNREAD or node is None:
+        return None
+    owner = scene.text(node.value)
+    facts = {"owner": owner, "wanted": f"`{name}`", "kind": f"`{type(value).__name__}`"}
+    if not owner:
+        return None
+    if issubclass(type(value), type) and _set_in(scene, cast("type[Any]", value).__name__, name):
+        return {**facts, "about": "class_for_object", "instead": f"`{owner.strip('`')}(…).{name}`"}
+    members = vars(cast("type[Any]", value)).get("_member_names_") if issubclass(type(value), type) else None
+    if type(members) is list:
+        return complete(
+            {**facts, "about": "enum_member", "known": listed(members, len(members)).replace("'", "")}
+        )
+    if type(value) is ModuleType:
+        return _class_of_module(value, name, owner, facts)
+    if type(value) in {list, tuple} or is_array(value):
+        return _of_items(scene, value, name, node, facts)
+    if issubclass(type(value), dict):
+        kind, known = cast("type[Any]", type(value)), cast("dict[Any, Any]", value)
+        is_key = type.__getattribute__(kind, "__getitem__") is dict.__getitem__ and dict.__contains__(
+            known, name
+        )
+        return {**facts, "about": "attribute_is_key"} if is_key else _of_other_type(value, name, facts)
+    if type(value) in (*_OWN_TYPES, *_TIMES):
+        return _of_other_type(value, name, facts)
+    names = [one for one in own_dict(value) if not one.startswith("_")]
+    names += [one for kind in type.mro(type(value))[:-1] for one in vars(kind) if not one.startswith("_")]
+    is_own = type.__dict__["__module__"].__get__(type(value)) in {
+        scene.frame.f_globals.get("__name__"),
+        "__main__",
+    }
+    if is_own and (base := _base_that_sets(scene, type(value), name)):
+        return {**facts, "about": "super_init", "found": f"`{base}`"}
+    if not is_own or not names:
+        return None
+    if owner and any(
+        _is_local(made, name) for made in scene.all(ast.ClassDef) if made.name == type(value).__name__
+    ):
+        return {**facts, "about": "attribute_not_set", "right": f"`self.{name}`"}
+    return {
+        **facts,
+        "about": "attribute_of_own",
+        "known": listed(dict.fromkeys(names), len(set(names))).replace("'", ""),
+    }
+
+
+def _set_in(scene: Scene, owner: str, name: str) -> bool:
+    """Return whether the code has a class of that name whose methods set that attribute of `self`."""
+    return any(found.name == owner and _sets(found, name) for found in scene.all(ast.ClassDef))
+
+
+def _base_that_sets(scene: Scene, kind: type, name: str) -> str:
+    """Return the base class whose `__init__` sets an attribute, where the class's own never calls it; else nothing."""
+    starts = {
+        found.name: one
+        for found in scene.all(ast.ClassDef)
+        for one in found.body
+        if isinstance(one, ast.FunctionDef) and one.name == "__init__"
+    }
+    bases = [base.__name__ for base in type.mro(kind)[1:-1]]
+    own = starts.get(kind.__name__)
+    if own is None or any(isinstance(one, ast.Name) and one.id in {"super", *bases} for one in ast.walk(own)):
+        return ""
+    return next((base for base in bases if base in starts and _sets(starts[base], name)), "")
+
+
+def _sets(node: ast.AST, name: str) -> bool:
+    found = (one for one in ast.walk(node) if isinstance(one, ast.Attribute) and one.attr == name)
+    return any(isinstance(one.ctx, ast.Store) for one in found)
+
+
+def _class_of_module(module: ModuleType, name: str, owner: str, facts: Facts) -> Facts | None:
+    last = module.__name__.rpartition(".")[2].casefold()
+    for known, kind in list(vars(module).items()):
+        if (
+            issubclass(type(kind), type)
+            and known.casefold() == last
+            and name in _names_of(cast("type[Any]", kind))
+        ):
+            return {
+                **facts,
+                "about": "attribute_of_class",
+                "found": f"`{owner.strip('`')}.{known}`",
+                "whole": f"`{owner.strip('`')}.{known}.{name}`",
+            }
+    return None
+
+
+def _of_items(scene: Scene, value: Any, name: str, node: ast.Attribute, facts: Facts) -> Facts | None:
+    """Say that the items have the attribute, or that a comma has made a tuple of the value."""
+    if not len(value) or (is_array(value) and value.dtype != object):
+        return None if is_array(value) else _of_other_type(value, name, facts)
+    numbers = type(value) is list and all(type(one) in {int, float} for one in value[:_ITEMS_MAX])
+    numpy = sys.modules.get("numpy")
+    module = next((name for name, one in scene.frame.f_globals.items() if one is numpy), "")
+    if numbers and numpy is not None and module and hasattr(numpy.ndarray, name):
+        instead = f"{module}.array({facts['owner'].strip('`')})"
+        return {
+            **facts,
+            "about": "list_for_array",
+            "part": f"{facts['owner'][:-1]}.{name}`",
+            "right": f"`{instead}.{name}`",
+        }
+    item = value[(0,) * value.ndim] if is_array(value) else value[0]
+    if name not in _names_of(type(item)) | set(own_dict(item)):
+        return None if is_array(value) else _of_other_type(value, name, facts)
+    place = ", ".join("0" for _ in value.shape) if is_array(value) else "0"
+    first = f"{facts['owner'].strip('`')}[{place}]"
+    facts |= {
+        "item_kind": f"`{type(item).__name__}`",
+        "first": f"`{first}.{name}`",
+        "whole": f"`{ast.unparse(node)}`",
+    }
+    if type(value) is tuple and len(value) == 1 and isinstance(node.value, ast.Name):
+        for made in _assigned(scene, node.value.id):
+            written = made.value
+            if (
+                isinstance(written, ast.Tuple)
+                and len(written.elts) == 1
+                and not scene.text(written).startswith("`(")
+            ):
+                return {
+                    **facts,
+                    "about": "tuple_by_comma",
+                    "line": str(made.lineno),
+                    "given": scene.text(written),
+                }
+    return {**facts, "about": "attribute_of_items"}
+
+
+def _of_other_type(value: object, name: str, facts: Facts) -> Facts | None:
+    """Say which of Python's own types has the attribute."""
+    kinds = [kind.__name__ for kind in (*_OWN_TYPES, *_TIMES) if hasattr(kind, name)]
+    if not kinds or name.startswith("_"):
+        return None
+    facts["others"] = " and ".join(f"`{kind}`" for kind in kinds[:3])
+    named = (
+        f"{facts['owner']} ({shown(value)})" if shown(value) not in {"", facts["owner"]} else facts["owner"]
+    )
+    return {**facts, "about": "attribute_of_type", "named": named}
+
+
+def _names_of(kind: type) -> set[str]:
+    return {name for one in type.mro(kind) for name in type.__getattribute__(one, "__dict__")}
+
+
+# Scopes
+
+
+def class_name(scene: Scene) -> Facts | None:
+    """Say that a name belongs to the class around, whose body the function or the comprehension does not see."""
+    name = getattr(scene.error, "name", None)
+    around = list(scene.around(scene.node))
+    for depth, outer in enumerate(around):
+        if isinstance(outer, ast.ClassDef):
+            inner = around[:depth]
+            is_stored = _set_in(scene, outer.name, str(name))
+            if not (_binds(outer, name) or is_stored) or not inner:
+                return None
+            facts = {"wanted": f"`{name}`", "owner": f"`{outer.name}`"}
+            if any(isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) for one in inner):
+                return {**facts, "about": "name_of_class", "instead": f"`self.{name}`"}
+            if not _binds(outer, name):
+                return None
+            made = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+            return (
+                {**facts, "about": "name_in_class_body"}
+                if any(isinstance(one, made) for one in inner)
+                else None
+            )
+    return None
+
+
+def inner_name(scene: Scene) -> Facts | None:
+    """Say that a name exists only in a function, a comprehension or an `except` of the code."""
+    name = getattr(scene.error, "name", None)
+    around = set(scene.around(scene.node))
+    facts = {"wanted": f"`{name}`"}
+    for node in scene.all(ast.AST):
+        if node in around:
+            continue
+        match node:
+            case ast.ExceptHandler(name=bound) if bound == name:
+                return {**facts, "about": "name_of_except", "line": str(node.lineno)}
+            case ast.comprehension(target=target) if name in {
+                n.id for n in ast.walk(target) if isinstance(n, ast.Name)
+            }:
+                return {**facts, "about": "name_of_comprehension", "line": str(target.lineno)}
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if _stores(node, str(name)):
+                return {**facts, "about": "name_of_function", "function": f"`{node.name}`"}
+    return None
+
+
+def _binds(owner: ast.ClassDef, name: object) -> bool:
+    for node in owner.body:
+        targets = getattr(node, "targets", [getattr(node, "target", None)])
+        if (
+            any(isinstance(one, ast.Name) and one.id == name for one in targets)
+            or getattr(node, "name", None) == name
+        ):
+            return True
+    return False
+
+
+def unbound(scene: Scene) -> Facts | None:
+    """Say where the local name gets its value: later, or under a condition; and whether an outer one exists."""
+    name = getattr(scene.error, "name", None) or next(iter(re.findall(r"'(\w+)'", str(scene.error))), "")
+    function = next(
+        (one for one in scene.around(scene.node) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)),
+        None,
+    )
+    if function is None or not name:
+        return None
+    facts = {"wanted": f"`{name}`", "function": f"`{function.name}`", "word": f"`global {name}`"}
+    outer = next((one for one in scene.around(function) if isinstance(one, ast.FunctionDef)), None)
+    if outer is not None and any(n not in set(ast.walk(function)) for n in _stores(outer, name)):
+        return {**facts, "about": "unbound_outer", "word": f"`nonlocal {name}`"}
+    if name in scene.frame.f_globals:
+        return {**facts, "about": "unbound_outer"}
+    read = getattr(scene.node, "lineno", 0)
+    lines = [one.lineno for one in _stores(function, name)]
+    if not lines or hasattr(builtins, name):
+        return None
+    facts["line"] = str(min(lines))
+    if min(lines) > read:
+        return {**facts, "about": "unbound_later"}
+    above = [one for one in _stores(function, name) if one.lineno < read]
+    around = [
+        next((p for p in scene.around(one) if isinstance(p, ast.If | ast.For | ast.While | ast.Try)), None)
+        for one in above
+    ]
+    if len(above) == 1 and around[0] is not None:
+        header = f"`{ast.unparse(around[0]).splitlines()[0][:60]}`"
+        return {**facts, "about": "unbound_branch", "under": header} if "`" not in header.strip("`") else None
+    return None
+
+
+def _stores(function: ast.AST, name: str) -> list[ast.Name]:
+    return [
+        n
+        for n in ast.walk(function)
+        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+    ]
+
+
+# Values that are not there
+
+_IN_PLACE = frozenset(
+    ("sort", "reverse", "append", "extend", "insert", "clear", "add", "update", "remove", "shuffle")
+)
+
+
+def nothing(scene: Scene) -> Facts | None:
+    """Say why a value is `None`: a method that changes its object, `print`, or a function without `return`."""
+    for node in scene.expressions():
+        match node:
+            case ast.Attribute(value=owner) | ast.Subscript(value=owner):
+                pass
+            case ast.Call(args=[owner, *_]) | ast.BinOp(left=owner):
+                pass
+            case ast.Name() | ast.Call() if node in {scene.node, getattr(scene.statement, "iter", None)}:
+                owner = node
+            case _:
+                continue
+        for source in [owner] if isinstance(owner, ast.Call) else _last_assigned(scene, owner):
+            if (why := _gives_nothing(scene, source)) is None:
+                continue
+            facts = {
+                "owner": scene.text(owner),
+                "line": "" if source is owner else f" in line {source.lineno}",
+            }
+            return complete({**facts, **why, "line": facts["line"] or "here"}) if facts["owner"] else None
+    return None
+
+
+def _last_assigned(scene: Scene, node: ast.expr) -> list[ast.Call]:
+    if not isinstance(node, ast.Name) or scene.value(node) is not None:
+        return []
+    before = [one for one in _assigned(scene, node.id) if one.lineno < getattr(node, "lineno", 0)]
+    last = max(before, key=lambda one: one.lineno, default=None)
+    return [last.value] if last is not None and isinstance(last.value, ast.Call) else []
+
+
+def _gives_nothing(scene: Scene, call: ast.Call) -> Facts | None:
+    name = called(call)
+    if isinstance(call.func, ast.Attribute) and name in _IN_PLACE and scene.value(call.func) is UNREAD:
+        return {"about": "changes_in_place", "function": f"`.{name}()`"}
+    if isinstance(call.func, ast.Attribute):
+        owner = scene.value(call.func.value)
+        wanted = scene.value(call.args[0]) if call.args else UNREAD
+        if name == "get" and len(call.args) == 1 and type(owner) is dict and type(wanted) in {str, int}:
+            known = {"about": "get_nothing", "given": scene.text(call.func.value), "wanted": shown(wanted)}
+            return known | {"whole": scene.text(call)} if wanted not in owner else None
+        if name in {"search", "match", "fullmatch"} and (owner is re or type(owner) is re.Pattern):
+            return {"about": "search_nothing", "function": f"`{name}`"}
+    if isinstance(call.func, ast.Name):
+        if name == "print":
+            return {"about": "prints_only", "function": "`print`"}
+        for made in scene.all(ast.FunctionDef):
+            returns = [n for n in ast.walk(made) if isinstance(n, ast.Return | ast.Yield | ast.YieldFrom)]
+            if (
+                made.name == name
+                and not any(isinstance(n, ast.Return) and n.value for n in returns)
+                and all(isinstance(n, ast.Return) for n in returns)
+            ):
+                return {"about": "returns_nothing", "function": f"`{name}`"}
+    return None
+
+
+# Unpacking
+
+
+def unpacked(scene: Scene) -> Facts | None:
+    """Say what a loop or an assignment takes apart, where that is known."""
+    statement = scene.statement
+    loops = [
+        (n.target, n.iter)
+        for n in ast.walk(statement or ast.Pass())
+        if isinstance(n, ast.For | ast.comprehension)
+    ]
+    for target, source in loops:
+        value, text = scene.value(source), scene.text(source)
+        if isinstance(target, ast.Tuple) and len(target.elts) == 2 and type(value) is dict and text:
+            return {"about": "unpack_keys", "owner": text}
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
+        value, text = scene.value(statement.value), scene.text(statement.value)
+        names = len(statement.targets[0].elts)
+        starred = any(isinstance(one, ast.Starred) for one in statement.targets[0].elts)
+        if not starred and (other := _split_by_another(scene, statement.value, names)) is not None:
+            return other
+        if type(value) in {list, tuple, dict, set, str} and text and not starred and len(value) != names:
+            return {"about": "unpack_count", "owner": text, "size": str(len(value)), "names": str(names)}
+    return None
+
+
+def _split_by_another(scene: Scene, node: ast.expr, names: int) -> Facts | None:
+    """Say at which other sign a text has as many parts as there are names."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr="split"), args=[ast.Constant(value=str(sign))]):
+            value = scene.value(owner)
+            for other in (";", ",", "\t", "|", ":", " "):
+                if type(value) is str and other != sign and value.count(other) == names - 1:
+                    text = scene.text(owner).strip("`")
+                    facts = {
+                        "owner": f"`{text}`" if text else "",
+                        "value": shown(value),
+                        "part": scene.text(node),
+                    }
+                    written = repr(other)
+                    return complete(
+                        {
+                            **facts,
+                            "about": "split_by_another",
+                            "instead": f"`{text}.split({written})`",
+                            "sign": f"`{written}`",
+                        }
+                    )
+    return None
+
+
+def called(node: ast.Call) -> str:
+    """Return the name of what is called, without what stands before its dot."""
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
+
+
+def _assigned(scene: Scene, name: str) -> Iterator[ast.Assign]:
+    for made in scene.all(ast.Assign):
+        if any(isinstance(target, ast.Name) and target.id == name for target in made.targets):
+            yield made
+
+
+def moved(scene: Scene) -> Facts | None:
+    """Say where a name is now that a module no longer has."""
+    match = re.search(r"cannot import name '(\w+)' from '([\w.]+)'", str(scene.error))
+    if match is None:
+        return None
+    name, module = match.groups()
+    facts = {"about": "name_moved", "wanted": f"`{name}`", "owner": f"`{module}`"}
+    known = vars(collections.abc) if module in {"collections", "typing"} else {}
+    if name in known and name[0].isupper():
+        return {**facts, "found": "`collections.abc`", "instead": f"`from collections.abc import {name}`"}
+    if f"{module}.{name}" in MOVED_PARTS:
+        home = MOVED_PARTS[f"{module}.{name}"]
+        return {**facts, "found": f"`{home}`", "instead": f"`import {home}`"}
+    return None
+
+
+def called_value(scene: Scene) -> Facts | None:
+    """Say which value is called as if it were a function."""
+    node = scene.node
+    if not isinstance(node, ast.Call):
+        return None
+    value, owner = scene.value(node.func), scene.text(node.func)
+    if value is UNREAD or not owner or isinstance(node.func, ast.Constant):
+        return None
+    facts = {"owner": owner, "kind": f"`{type(value).__name__}`"}
+    if type(value) in {list, tuple, dict, str}:
+        return {**facts, "about": "called_items"}
+    return {**facts, "about": "called_number"} if type(value) in {int, float} else None
+
+
+def summed(scene: Scene) -> Facts | None:
+    """Say which item of a sum is text."""
+    node = scene.node
+    if not isinstance(node, ast.Call) or called(node) != "sum" or len(node.args) != 1:
+        return None
+    values, owner = scene.value(node.args[0]), scene.text(node.args[0])
+    if type(values) not in {list, tuple} or not owner:
+        return None
+    texts = [(place, one) for place, one in enumerate(values[:1000]) if type(one) is str]
+    if not texts or not shown(texts[0][1]):
+        return None
+    facts = {
+        "owner": owner,
+        "place": str(texts[0][0]),
+        "value": shown(texts[0][1]),
+        "given": owner,
+        "part": "",
+    }
+    for kind in ("int", "float"):
+        try:
+            for _, one in texts:
+                {"int": int, "float": float}[kind](one)
+        except ValueError:
+            continue
+        return {**facts, "about": "sum_of_text", "part": f"`map({kind}, {owner.strip('`')})`"}
+    return {**facts, "about": "sum_of_words"}
+
+
+def counted(scene: Scene) -> Facts | None:
+    """Say that a loop goes over a number."""
+    loop = scene.statement
+    if not isinstance(loop, ast.For) or type(scene.value(loop.iter)) is not int:
+        return None
+    return complete({"about": "loop_over_number", "owner": scene.text(loop.iter)})
+
+
+#: Functions of two arguments that take a type, a function or a name in one place: function → place, test.
+_PLACES: dict[str, tuple[int, Callable[[Any], bool]]] = {
+    **dict.fromkeys(("isinstance", "issubclass"), (1, lambda value: issubclass(type(value), type))),
+    **dict.fromkeys(("map", "filter", "reduce"), (0, callable)),
+    **dict.fromkeys(("getattr", "hasattr", "delattr"), (1, lambda value: type(value) is str)),
+    "enumerate": (1, lambda value: type(value) is int),
+    "insert": (0, lambda value: type(value) is int),
+    "split": (1, lambda value: type(value) is int),
+    "round": (1, lambda value: type(value) is int),
+    "sample": (0, lambda value: type(value) in (list, tuple, range)),
+    "strptime": (1, lambda value: type(value) is str and "%" in value),
+    "open": (1, lambda value: type(value) is str and re.fullmatch("[rwax][bt+]*", value) is not None),
+}
+
+
+def exchanged(scene: Scene) -> Facts | None:
+    """Say that two arguments stand in each other's place, where their values leave no doubt."""
+    node = scene.node
+    if not isinstance(node, ast.Call) or len(node.args) != 2 or node.keywords or called(node) not in _PLACES:
+        return None
+    place, fits = _PLACES[called(node)]
+    given = [_named_value(scene, one) for one in node.args]
+    if UNREAD in given or fits(given[place]) or not fits(given[1 - place]):
+        return None
+    function, first, second = (scene.text(one).strip("`") for one in (node.func, *node.args))
+    return complete(
+        {
+            "about": "arguments_exchanged",
+            "function": f"`{function}`",
+            "part": scene.text(node) if function and first and second else "",
+            "instead": f"`{function}({second}, {first})`",
+        }
+    )
+
+
+def _named_value(scene: Scene, node: ast.expr) -> Any:
+    """Return an expression's value, of a function or a type of Python's own too; else UNREAD."""
+    value = UNREAD if isinstance(node, ast.Starred) else scene.value(node)
+    if value is UNREAD and isinstance(node, ast.Name):
+        return vars(builtins).get(node.id, UNREAD)
+    return value
+
+
+def formatted(scene: Scene) -> Facts | None:
+    """Name the text that is written with a format for numbers."""
+    for node in scene.expressions():
+        given = [node.value] if isinstance(node, ast.FormattedValue) and node.format_spec is not None else []
+        if isinstance(node, ast.Call) and called(node) == "format":
+            given = node.args
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            given = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+        for one in given:
+            value = scene.value(one)
+            if type(value) is str and is_number(value):
+                owner = scene.text(one)
+                how = (
+                    "int"
+                    if re.fullmatch(r"\s*[-+]?\d+\s*", value) and re.search("'d'|^%d", str(scene.error))
+                    else "float"
+                )
+                facts = {"about": "text_formatted", "owner": owner, "value": shown(value)}
+                return complete({**facts, "instead": f"`{how}({owner.strip('`')})`" if owner else ""})
+    return None
+
+
+def _is_local(made: ast.ClassDef, name: str) -> bool:
+    """Return whether the `__init__` of a class gives a parameter to a local variable of its own name."""
+    for one in made.body:
+        if isinstance(one, ast.FunctionDef) and one.name == "__init__":
+            for set_ in one.body:
+                match set_:
+                    case ast.Assign(targets=[ast.Name(id=target)]) if target == name:
+                        return True
+    return False
+
+
+def command(scene: Scene) -> Facts | None:
+    """Say that a program does not exist, where the code was about to start one."""
+    name = getattr(scene.error, "filename", None)
+    starts = any(frame.f_globals.get("__name__") == "subprocess" for frame in scene.frames)
+    return complete({"about": "no_command", "wanted": shown(name)}) if starts else None
+
+
+# Parameters
+
+#: Message of a call with a parameter that does not exist: class, function, parameter.
+KEYWORD = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(?P<name>\w+)'")
+#: The same of a function of Python's own: parameter, function.
+BUILTIN_KEYWORD = re.compile(r"'(?P<name>\w+)' is an invalid keyword argument for (\w+)\(\)")
+
+
+def called_by_name(function: str, scene: Scene) -> Any:
+    """Return the function or the class that was called by that name, without running code; else UNREAD or None.
+
+    Where the user's call has the parameter that the message is about, it is that call's: what a library calls in turn
+    has other parameters.
+    """
+    name = function.rpartition(".")[2]
+    found: Any = None
+    for scope in (scene.frame.f_locals, scene.frame.f_globals):
+        found = found if type(found) is FunctionType else scope.get(function)
+    if type(found) is not FunctionType and isinstance(scene.node, ast.Call):
+        found = scene.value(scene.node.func)
+        func = scene.node.func
+        if (
+            found is UNREAD
+            and isinstance(func, ast.Attribute)
+            and (owner := scene.value(func.value)) is not UNREAD
+        ):
+            name = func.attr if asked_by_name(scene) else name
+            found = next((vars(kind)[name] for kind in type.mro(type(owner)) if name in vars(kind)), None)
+    return found
+
+
+def asked_by_name(scene: Scene) -> str:
+    """Return the parameter that the message says does not exist, where the user's call gives it; else an empty text."""
+    match = KEYWORD.search(str(scene.error)) or BUILTIN_KEYWORD.search(str(scene.error))
+    name = match["name"] if match is not None else ""
+    return name if isinstance(scene.node, ast.Call) and name in {k.arg for k in scene.node.keywords} else ""
+
+
+def parameters(function: str, scene: Scene) -> Iterator[str]:
+    """Yield the parameters of the function or the class that was called, without running code of it."""
+    found = called_by_name(function, scene)
+    if found is None or found is UNREAD:
+        found = getattr(builtins, function, getattr(list, function, None))
+    if type(found) in (
+        BuiltinFunctionType,
+        MethodDescriptorType,
+    ):  # without a signature, its first lines show one
+        text = getattr(found, "__text_signature__", None) or str(found.__doc__).partition("\n\n")[0]
+        yield from dict.fromkeys(re.findall(r"(\w+)=", text))
+    if issubclass(type(found), type):
+        kinds = type.mro(cast("type", found))
+        found = next((vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)), None)
+    while found is not UNREAD and "__wrapped__" in own_dict(found):
+        found = own_dict(found)["__wrapped__"]
+    if type(found) is FunctionType:
+        code = found.__code__
+        yield from code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+#: Share of letters in common from which one parameter may be a misspelling of another.
+_PARAMETER_LIKENESS = 0.75
+
+
+def like_parameter(wanted: str, known: Iterable[str]) -> list[str]:
+    """Return the parameters that may be meant: similar ones, else those that begin it or that it begins."""
+    names = [name for name in known if name not in {"self", "cls"} and name[0] != "_"]
+    near = [name for name in near_misses(wanted, names) if similar(wanted, name, _PARAMETER_LIKENESS)]
+    begins = [name for name in names if len(name) > 2 and wanted.startswith(name)]
+    begins = begins or [name for name in names if len(wanted) > 2 and name.startswith(wanted)]
+    words = set(wanted.split("_"))
+    shares = [name for name in names if words & set(name.split("_")) and len(name) > 2]
+    return near or begins or (shares if len(shares) == 1 else [])
+
+
+def keyword_known(scene: Scene) -> Facts | None:
+    """List the parameters of the function that was called, where none is like the one that it does not have."""
+    match, node = KEYWORD.search(str(scene.error)), scene.node
+    if match is None or not isinstance(node, ast.Call):
+        return None
+    if called(node) not in {match[1], match[2]} and not asked_by_name(scene):
+        return None
+    known = [name for name in parameters(match[2], scene) if name not in {"self", "cls"} and name[0] != "_"]
+    if not known or match[3] in known or like_parameter(match[3], known):
+        return None
+    more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+    facts = {
+        "about": "keyword_known",
+        "function": scene.text(node.func) or f"`{match[2]}`",
+        "wanted": f"`{match[3]}`",
+    }
+    return {**facts, "known": ", ".join(f"`{name}`" for name in known[:10]) + more}

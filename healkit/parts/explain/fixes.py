@@ -1,0 +1,250 @@
+"""Fixes: what they propose for the failure at a site."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import textwrap
+from collections.abc import Collection, Iterator
+from difflib import SequenceMatcher
+
+from healkit.core.contracts.failure import Failure
+from healkit.core.contracts.patches import apply_edits
+from healkit.core.pysource.source import Source
+from healkit.parts.explain import (
+    attributes,
+    calls,
+    files,
+    formats,
+    general,
+    imports,
+    keys,
+    lists,
+    names,
+    none_values,
+    operands,
+    tables,
+    wrong_results,
+)
+from healkit.parts.explain.catalogue import (
+    NO_EXCEPTION,
+    Explanation,
+    Fix,
+    bare,
+    explain,
+    fixes_of,
+    matching,
+    needs_near,
+    spared,
+    subjects,
+    told_edits,
+    told_fixes,
+)
+from healkit.parts.explain.edit_kinds import kind_of, may_be_a_fix
+from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.syntax_repair.draft import compiler_message
+
+#: The code of each fix, by the name of its row.
+FIXES: dict[str, Propose] = {
+    **tables.FIXES,
+    **imports.FIXES,
+    **names.FIXES,
+    **attributes.FIXES,
+    **calls.FIXES,
+    **none_values.FIXES,
+    **keys.FIXES,
+    **operands.FIXES,
+    **lists.FIXES,
+    **formats.FIXES,
+    **files.FIXES,
+    **wrong_results.FIXES,
+    **general.FIXES,
+}
+#: The match of a fix that goes with facts, whose names stand in the failure.
+_ANY = next(re.finditer("", ""))
+#: The row of each fix, by its name.
+ROWS: dict[str, Fix] = {name: fix for subject in subjects().values() for name, fix in subject.fix.items()}
+
+
+def proposals(site: Site) -> Iterator[tuple[Fix, Proposal, str]]:
+    """Yield what the fixes propose at a site, each with its fix and the code that it makes.
+
+    They come in the order of the catalogue; `priority` and `less` say which is likelier.
+    """
+    for name, match in fixes_for(site):
+        yield from spared(((ROWS[name], *made) for made in proposals_of(name, match, site)), name)
+
+
+def fixes_for(site: Site) -> Iterator[tuple[str, re.Match[str]]]:
+    """Yield the fixes for the failure at a site, each with the match of its pattern."""
+    failure = site.failure
+    label, message = (NO_EXCEPTION, "") if failure is None else (bare(failure.ename), failure.evalue)
+    found: dict[str, re.Match[str]] = {}
+    for pattern, match in matching(label, message):
+        for name in pattern.fixes:
+            if re.search(ROWS[name].only, message, re.DOTALL):
+                found.setdefault(name, match)
+    if failure is not None:
+        told = ["as_explained"] if any(told_edits(failure)) else []
+        for name in (*told, *told_fixes(failure)):
+            found.setdefault(name, _ANY)
+    yield from found.items()
+
+
+def proposals_of(name: str, match: re.Match[str], site: Site) -> Iterator[tuple[Proposal, str]]:
+    """Yield what one fix proposes, with the code that it makes; nothing that does not parse."""
+    text = site.source.text
+    for proposal in FIXES[name](site, match):
+        code = apply_edits(text, proposal.edits)
+        if code == text:
+            continue
+        wrong = compiler_message(code, is_cell=site.is_cell)
+        # A line that is known alone may `return` outside of a function.
+        if wrong is None or wrong.message == getattr(
+            compiler_message(text, is_cell=site.is_cell), "message", None
+        ):
+            yield proposal, code
+
+
+# Code that an explanation ends in
+
+_SHOWN_MAX_LINES, _SHOWN_MAX_CHARS = 6, 600
+#: A proposal that is less likely than this is a guess, and not shown.
+_GUESS = 0.25
+#: Line of a cell that IPython reads itself.
+_MAGIC = re.compile(r"^([ \t]*)[%!?]", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class ToldChange:
+    """Change that an explanation names: the whole code with it, its new lines, and the reason."""
+
+    code: str
+    lines: str
+    reason: str
+
+
+def explained(
+    failure: Failure, where: str = "", code: str = "", defined: Collection[str] = ()
+) -> Explanation:
+    """Explain a failure, with its fix as code where one can be had.
+
+    code: what ran, if it is at hand. defined: names that need no import where it ran.
+    """
+    explanation = explain(failure, where)
+    change = told_change(failure, code, explanation.rule, defined)
+    return explanation if change is None else dataclasses.replace(explanation, code=change.lines)
+
+
+def told_change(
+    failure: Failure, code: str = "", rule: str = "", defined: Collection[str] = ()
+) -> ToldChange | None:
+    """Return the change that a failure's explanation names, the first that healing would try; None where it names none.
+
+    code: the code that ran; without it, of the failing line alone. rule: that of the explanation, if it is known.
+    defined: names that need no import where it ran.
+    """
+    rule = rule or explain(failure).rule
+    if bare(failure.ename) in _UNREADABLE:
+        return _repaired(failure, code)
+    if (
+        failure.called is not None
+        or failure.tool_frame is None
+        or (len(failure.near) > 1 and needs_near(rule))
+    ):
+        return None  # the code of another tool, none, or a choice of names
+    reasons = {edit.reason for edit in told_edits(failure) if edit.rule == rule}
+    names = [*(["as_explained"] if reasons else []), *fixes_of(rule)]
+    if not names:
+        return None
+    for text, source in _sources(failure, code):
+        site = Site(source, "", failure)
+        found = dict(fixes_for(site))
+        for name in names:
+            made = proposals_of(name, found[name], site) if name in found else iter(())
+            for proposal, _ in spared(made, name):
+                if name == "as_explained" and proposal.reason not in reasons:
+                    continue
+                if proposal.guard or proposal.less >= _GUESS:
+                    break
+                changed = _without_imports(text, apply_edits(text, proposal.edits), defined)
+                kind = kind_of(text, changed, proposal.kind or ROWS[name].kind)
+                if kind == "assumes":
+                    break  # what is less likely than a question is no answer to it
+                if not may_be_a_fix(kind):
+                    continue
+                if lines := _new_lines(text, changed):
+                    return ToldChange(changed, lines, proposal.reason)
+                break
+    return None
+
+
+def _without_imports(before: str, after: str, defined: Collection[str]) -> str:
+    """Return changed code without the lines that import what is defined already."""
+    old, kept = set(before.split("\n")), []
+    for line in after.split("\n"):
+        name = re.fullmatch(r"import (?:[\w.]+ as )?(\w+)|from [\w.]+ import (\w+)", line)
+        if line in old or name is None or (name[1] or name[2]) not in defined:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+_UNREADABLE = frozenset(("SyntaxError", "IndentationError", "TabError"))
+#: A repair that costs more is a guess; so is one that costs hardly less than the next.
+_SURE_COST, _SURE_LEAD = 0.75, 0.15
+#: Messages after which what is right depends on what is meant, though a text near by can be read.
+_UNSURE = re.compile("^cannot (?:assign|delete)|^f-string")
+
+
+def _repaired(failure: Failure, code: str) -> ToldChange | None:
+    """Return the repair of code that Python cannot read; None where more than one is likely."""
+    from healkit.parts.explain.syntax_repair.nearest_text import nearest
+
+    masked = _MAGIC.sub(r"\1#", code)
+    if not code or _UNSURE.search(failure.evalue) or compiler_message(masked, is_cell=True) is None:
+        return None
+    found = list(nearest(masked, 2))
+    if not found or found[0].cost > _SURE_COST or (found[1:] and found[1].cost - found[0].cost < _SURE_LEAD):
+        return None
+    typed = dict(zip(masked.split("\n"), code.split("\n"), strict=True))
+    text = "\n".join(typed.get(line, line) for line in found[0].text.split("\n"))
+    lines = _new_lines(code, text)
+    return (
+        ToldChange(text, lines, f"Python can read it now: {', and '.join(found[0].done)}.") if lines else None
+    )
+
+
+def _sources(failure: Failure, code: str) -> Iterator[tuple[str, Source]]:
+    """Yield the code that ran, as Python can read it, or else the failing line alone."""
+    frame = failure.tool_frame
+    assert frame is not None
+    line = frame.line.strip()
+    for text in (code, _MAGIC.sub(r"\1#", code)):
+        try:
+            source = Source(text)
+        except (SyntaxError, ValueError):
+            continue
+        if Site(source, "", failure).statement is not None:
+            yield code, source
+            return
+    for text in (line, f"{line} pass"):
+        try:
+            yield text, Source(text)
+        except (SyntaxError, ValueError):
+            continue
+        return
+
+
+def _new_lines(before: str, after: str) -> str:
+    """Return the lines that a change adds or rewrites, without their common indentation; empty for too many."""
+    old, new = before.splitlines(), after.splitlines()
+    groups = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    added = [
+        textwrap.dedent("\n".join(new[i:j])).strip("\n")
+        for tag, _, _, i, j in groups
+        if tag in {"replace", "insert"}
+    ]
+    text = "\n".join(filter(str.strip, added))
+    if text.count("\n") >= _SHOWN_MAX_LINES or len(text) > _SHOWN_MAX_CHARS:
+        return ""
+    return text.removesuffix(" pass") if before.endswith(": pass") else text

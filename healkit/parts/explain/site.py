@@ -1,0 +1,342 @@
+"""Place of a failure, and the facts known there."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from types import ModuleType
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.contracts.patches import Check, Edit, EditKind
+from healkit.core.crossing import values
+from healkit.core.pysource import shapes
+from healkit.core.pysource.nodes import (
+    Function,
+    bound_names,
+    called_name,
+    first_line,
+    header_nodes,
+    names_at,
+    own_nodes,
+    parameters,
+)
+from healkit.core.pysource.source import Source
+from healkit.errors import ToolShapeError, near_misses
+
+N = TypeVar("N", bound=ast.AST)
+
+#: Marks that a traceback puts under a source line.
+_MARKS = re.compile(r"[ ~^]*\^[ ~^]*\Z")
+_ITEMS_MAX = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Proposal:
+    """A change that a fix proposes: the edits, and a sentence that says what is changed and why.
+
+    less: how much less likely it is than the fix's first proposal. guard: it keeps the failure from happening without
+    saying what is right. kind: what it does to the meaning, where that is not what its fix declares.
+    """
+
+    reason: str
+    edits: list[Edit]
+    less: float = 0.0
+    guard: bool = False
+    kind: EditKind | Literal[""] = ""
+
+
+class Site:
+    """A tool's parsed code, and the line that its failure ended in.
+
+    source: the code. failure: None for a tool that returns a wrong result. checks: what a patch has to do. readable:
+    paths that the tool may read. given: what a notebook's cell finds
+    defined: name → value, of which only types and plain contents are looked at. answers: what the calls of recorded
+    runs gave. Questions about an unknown line have empty answers.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        tool_name: str,
+        failure: Failure | None,
+        checks: Sequence[Check] = (),
+        readable: Sequence[str] = (),
+        given: Mapping[str, Any] | None = None,
+        answers: Sequence[Any] = (),
+    ) -> None:
+        self.source = source
+        self.failure = failure
+        self.readable = readable
+        self.is_cell = given is not None
+        self.given = given or {}
+        self._answers = answers
+        self._tool_name = tool_name
+        self._checks = [_in_parts(check) for check in checks]
+
+    @cached_property
+    def frame(self) -> Frame | None:
+        """Innermost frame of the tool's own code that is in this code."""
+        frame = self.failure.tool_frame if self.failure else None
+        if frame is None:
+            return None
+        told = frame.line.strip()
+        here = {n for n, line in enumerate(self.source.lines, 1) if not told or line.strip() == told}
+        if frame.lineno in here:
+            return frame
+        # The failure is of another revision: accept its line if the code has exactly one like it.
+        return msgspec.structs.replace(frame, lineno=here.pop()) if len(here) == 1 else None
+
+    @cached_property
+    def statement(self) -> ast.stmt | None:
+        """Statement that failed."""
+        if self.frame is None:
+            return None
+        line = self.frame.lineno
+        around = [
+            node
+            for node in ast.walk(self.source.tree)
+            if isinstance(node, ast.stmt) and first_line(node) <= line <= (node.end_lineno or 0)
+        ]
+        return max(around, key=lambda node: (node.lineno, node.col_offset), default=None)
+
+    @cached_property
+    def function(self) -> Function | None:
+        """Function that failed; without a failure, the one that is called."""
+        return self.source.function_at(self.frame.lineno) if self.frame else self.entry
+
+    @property
+    def scope(self) -> ast.AST:
+        """Failing function, or the module if there is none."""
+        return self.function or self.source.tree
+
+    @cached_property
+    def entry(self) -> Function | None:
+        """Function that is called with the arguments: a tool's own, or its class's `run`."""
+        try:
+            shape = shapes.read_shape(self.source.tree, self._tool_name)
+        except ToolShapeError:
+            return None
+        inside: list[ast.stmt] = self.source.tree.body
+        name = shape.entry
+        if shape.kind == "class":
+            inside = next(n.body for n in inside if isinstance(n, ast.ClassDef) and n.name == name)
+            name = "run"
+        return next((n for n in inside if isinstance(n, Function) and n.name == name), None)
+
+    @cached_property
+    def inputs(self) -> list[Check]:
+        """Checks whose input fails or may fail; an example replaces a recorded failure with the same input."""
+        failing = [check for check in self._checks if check.origin == "failing" and not check.call]
+        known = [c for c in self._checks if c.known and c.origin != "passing" and not c.call and not c.raises]
+        same = [check for check in known if any(check.arguments == other.arguments for other in failing)]
+        return same or failing or known
+
+    @cached_property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the call that failed, or the likeliest ones."""
+        return next((check.arguments for check in self.inputs), {})
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """Known values of names in the failing function: the arguments, if they are its own parameters."""
+        if self.is_cell:
+            own = bound_names(self.function) if self.function is not None else {}
+            return {name: value for name, value in self.given.items() if _is_plain(value) and name not in own}
+        if self.function is None or self.function is not self.entry:
+            return {}
+        names = [arg.arg for arg in parameters(self.function)]
+        if len(names) == 1 and names[0] not in self.arguments:
+            return {names[0]: self.arguments}
+        return {name: self.arguments[name] for name in names if name in self.arguments}
+
+    @cached_property
+    def expected(self) -> list[Any]:
+        """Known result for the arguments that failed: one value, or none."""
+        return self.demanded("")[:1]
+
+    def demanded(self, condition: str) -> list[Any]:
+        """Return the known results where a condition on the arguments holds, likeliest first.
+
+        A condition that cannot be read off the arguments holds for all of them.
+        """
+        values: list[Any] = []
+        for check in self.inputs:
+            if check.known and holds(condition, check.arguments) and check.expected not in values:
+                values.append(check.expected)
+        return values[:3]
+
+    @cached_property
+    def marked(self) -> tuple[int, int] | None:
+        """Part of the failing line that the traceback marks, in characters of the code."""
+        if self.failure is None or self.frame is None:
+            return None
+        head = f'File "{self.frame.filename}", line {self.frame.lineno}, in '
+        shown = self.failure.traceback.rpartition(head)[2].split("\n")[1:3]
+        line = self.source.lines[self.frame.lineno - 1]
+        if len(shown) < 2 or shown[0].strip() != line.strip() or not _MARKS.match(shown[1]):
+            return None
+        shift = self.source.line_start(self.frame.lineno) + line.index(line.strip())
+        shift -= len(shown[0]) - len(shown[0].lstrip())
+        return shift + len(shown[1]) - len(shown[1].lstrip()), shift + len(shown[1].rstrip())
+
+    def nodes(self, *kinds: type[N], near: bool = True) -> list[N]:
+        """Return nodes of these kinds in the failing statement: the marked one first, then those inside the mark.
+
+        near: with a mark, only those that touch it.
+        """
+        if self.statement is None:
+            return []
+        found = [node for node in header_nodes(self.statement) if isinstance(node, kinds)]
+        if self.marked is None or not near:
+            return found
+        start, end = self.marked
+        placed = [node for node in found if hasattr(node, "lineno") or isinstance(node, ast.comprehension)]
+        spans = {node: self.source.span(node) for node in placed}
+        inside = [node for node, (s, e) in spans.items() if s < end and e > start]
+        return sorted(inside, key=lambda node: (spans[node] != (start, end), abs(spans[node][0] - start)))
+
+    def body_nodes(self, *kinds: type[N]) -> Iterator[N]:
+        """Yield nodes of these kinds in the failing function, in text order."""
+        found = (node for node in own_nodes(self.scope) if isinstance(node, kinds))
+        yield from sorted(
+            found, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+        )
+
+    def loops(self) -> list[tuple[ast.expr, ast.expr]]:
+        """Return the target and the iterable of each loop and comprehension of the failing function."""
+        found = [(loop.target, loop.iter) for loop in self.body_nodes(ast.For)]
+        return found + [(part.target, part.iter) for part in self.body_nodes(ast.comprehension)]
+
+    def all(self, kind: type[N]) -> Iterator[N]:
+        """Yield every node of that kind in the code."""
+        return (node for node in ast.walk(self.source.tree) if isinstance(node, kind))
+
+    def uses(self, name: str) -> list[ast.Name]:
+        """Return every place in the code where a name stands."""
+        return [node for node in self.all(ast.Name) if node.id == name]
+
+    def calls(self, *names: str) -> list[ast.Call]:
+        """Return calls of these functions or methods with an argument, on the failing line."""
+        return [call for call in self.nodes(ast.Call) if called_name(call) in names and call.args]
+
+    def made(self, node: ast.expr) -> list[ast.expr]:
+        """Return where a value is made: the expression itself, or what its name was assigned."""
+        if isinstance(node, ast.Name):
+            return [assigned.value for assigned in self.assignments(node.id)]
+        return [node]
+
+    def assignments(self, name: str) -> list[ast.Assign]:
+        """Return the plain assignments to that name in the failing function."""
+        return [
+            node
+            for node in self.body_nodes(ast.Assign)
+            if any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+        ]
+
+    def names(self) -> list[str]:
+        """Return the names that are defined where the code failed."""
+        return list(dict.fromkeys([*names_at(self.source, self.statement or self.scope), *self.given]))
+
+    def module_name(self, module: str) -> str | None:
+        """Return the name that the code has for a module; None where it has none."""
+        imported = (
+            alias.asname or alias.name
+            for node in self.all(ast.Import)
+            for alias in node.names
+            if alias.name == module
+        )
+        given = (
+            name
+            for name, value in self.given.items()
+            if isinstance(value, ModuleType) and value.__name__ == module
+        )
+        return next(imported, None) or next(given, None)
+
+    def add_import(self, text: str) -> list[Edit]:
+        """Add import lines beside the other imports; nothing where a notebook has the name already."""
+        last = text.rpartition(" ")[2]
+        return [] if "\n" not in text and last in self.given else self.source.add_import(text)
+
+    def near(self, wanted: str, known: list[str] | None = None) -> list[str]:
+        """Return similar names: those that the failure tells, then those of `known`; never the name itself."""
+        told = list(self.failure.near) if self.failure else []
+        found = dict.fromkeys([*told, *near_misses(wanted, known or [], 4)])
+        return [name for name in found if name != wanted and not _other_number(name, wanted)][:4]
+
+    def data_keys(self) -> list[str]:
+        """Return every text key in the arguments that failed and in what calls gave, however deep."""
+        found: dict[str, None] = {}
+        pending: list[Any] = [check.arguments for check in self.inputs]
+        pending += [value for value in self.given.values() if type(value) in (dict, list)]
+        pending += self._answers
+        while pending and len(found) < _ITEMS_MAX:
+            value = pending.pop(0)
+            if isinstance(value, dict):
+                found.update(dict.fromkeys(key for key in value if isinstance(key, str)))
+                pending += value.values()
+            elif isinstance(value, list):
+                pending += value[:_ITEMS_MAX]
+        return list(found)
+
+
+def _other_number(one: str, other: str) -> bool:
+    """Return whether two names differ in their digits only: `price_6` is not what is meant by `price_9`."""
+    return one != other and re.sub(r"\d+", "0", one) == re.sub(r"\d+", "0", other)
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or type(value) in (bool, int, float, str, bytes, list, tuple, dict, set, frozenset)
+
+
+#: The code of a fix: is given the place of the failure and the match of the pattern's message.
+Propose = Callable[[Site, re.Match[str]], Iterator[Proposal]]
+
+
+def _in_parts(check: Check) -> Check:
+    """Return a check whose frames are dicts of their columns, so that rules find names and values in them."""
+    if not (values.has_tags(check.arguments) or values.has_tags(check.expected)):
+        return check
+    arguments, expected = values.as_parts(check.arguments), values.as_parts(check.expected)
+    return msgspec.structs.replace(check, arguments=arguments, expected=expected)
+
+
+def holds(condition: str, arguments: dict[str, Any]) -> bool:
+    """Return whether a condition holds for these arguments; True if that cannot be told without running code."""
+    try:
+        node = ast.parse(condition, mode="eval").body
+        return bool(_told(node, arguments))
+    except (SyntaxError, LookupError, TypeError, ValueError):
+        return True
+
+
+def _told(node: ast.expr, arguments: dict[str, Any]) -> Any:
+    """Evaluate an expression of the plainest kinds; raises `LookupError` for any other."""
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return arguments[name]
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=key)):
+            return arguments[name][key]
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _told(operand, arguments)
+        case ast.Call(func=ast.Name(id="len"), args=[given]):
+            return len(_told(given, arguments))
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            sides = _told(left, arguments), _told(right, arguments)
+            match op:
+                case ast.Eq():
+                    return sides[0] == sides[1]
+                case ast.Lt():
+                    return sides[0] < sides[1]
+                case ast.GtE():
+                    return sides[0] >= sides[1]
+                case ast.Is():
+                    return sides[0] is sides[1]
+    raise LookupError(ast.dump(node))

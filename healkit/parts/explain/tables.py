@@ -1,0 +1,942 @@
+"""Tables and arrays: what their explanations name, as edits."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from healkit.core.contracts.patches import Edit, EditKind
+from healkit.core.pysource.nodes import Function, called_name
+from healkit.errors import near_misses
+from healkit.parts.explain.catalogue import told_edits
+from healkit.parts.explain.facts.tables import GONE
+from healkit.parts.explain.facts.values import is_number
+from healkit.parts.explain.formats import cleaned, mixed, reading
+from healkit.parts.explain.site import Proposal, Propose, Site
+
+#: Methods of a table that take one list where people give several arguments.
+_TAKE_A_LIST = frozenset(
+    ("groupby", "sort_values", "drop_duplicates", "set_index", "dropna", "explode", "melt")
+)
+#: Functions that take one list of tables or arrays, or one shape.
+_TAKE_ONE = frozenset((
+    "concat", "concatenate", "vstack", "hstack", "dstack", "stack", "column_stack", "block", "zeros", "ones", "empty",
+))  # fmt: skip
+#: Parameters by position, of methods whose later ones have to be named.
+_NAMES = {
+    "drop": "labels axis index columns", "pivot": "index columns values", "sort_values": "by axis ascending",
+    "fillna": "value axis", "dropna": "axis how", "drop_duplicates": "subset keep", "reset_index": "level drop",
+    "sort_index": "axis level ascending", "set_index": "keys drop append", "set_axis": "labels axis", "any": "axis",
+    "all": "axis", "clip": "lower upper axis", "rename": "mapper index columns", "groupby": "by level", "join": "on how",
+    "merge": "right how on", "read_csv": "filepath_or_buffer sep", "concat": "objs axis", "replace": "to_replace value",
+    "split": "pat n expand", "rsplit": "pat n expand", "interpolate": "method axis", "quantile": "q axis", "sum": "axis",
+    "mean": "axis", "describe": "percentiles include", "resample": "rule closed label", "rolling": "window min_periods",
+    "nlargest": "n columns keep", "to_csv": "path_or_buf sep", "pivot_table": "values index columns aggfunc", "ewm": "com span",
+}  # fmt: skip
+#: `method(argument=…)` that pandas no longer takes: what to write; `{o}` is the object, `{v}` the argument's text, `=`
+#: before a name only renames it, and empty leaves it out.
+_ARGUMENTS = {
+    "fillna method": ("ffill()", "bfill()"), "to_csv line_terminator": ("=lineterminator",), "sort_values columns": ("=by",),
+    "drop_duplicates cols": ("=subset",), "pivot_table rows": ("=index",), "pivot_table cols": ("=columns",),
+    "read_csv error_bad_lines": ("on_bad_lines='skip'",), "read_excel sheetname": ("=sheet_name",), "apply axis": ("",),
+    "date_range closed": ("=inclusive",), "to_datetime infer_datetime_format": ("",), "rename cols": ("=columns",),
+    "groupby axis": ("",), "resample how": ("",), "sort_values by": ("",), "map axis": ("",), "sum axis": ("",),
+    "read_csv squeeze": ("",), "read_csv date_parser": ("=date_format",), "value_counts columns": ("=subset",),
+    "rank pct_rank": ("=pct",), "DataFrame column": ("=columns",), "drop column": ("=columns",), "pivot aggfunc": (), "OneHotEncoder sparse": ("=sparse_output",), "sort reverse": ("=descending",),
+    "FacetGrid size": ("=height",), "PairGrid size": ("=height",), "JointGrid size": ("=height",), "lmplot size": ("=height",),
+}  # fmt: skip
+#: Names that numpy and pandas removed, where their messages do not say what to write.
+_GONE_NAMES = {
+    "in1d": "isin", "row_stack": "vstack", "cumproduct": "cumprod", "alltrue": "all", "sometrue": "any", "product": "prod",
+    "trapz": "trapezoid", "round_": "round", "bool8": "bool_", "msort": "sort", "TimeGrouper": "Grouper",
+    "Int64Index": "Index", "Float64Index": "Index", "UInt64Index": "Index", "ordered_merge": "merge_ordered",
+}  # fmt: skip
+_REDUCTIONS = frozenset((
+    "mean", "sum", "median", "std", "var", "min", "max", "prod", "corr", "cov", "quantile", "sem", "skew", "corrwith",
+    "rank", "idxmax", "idxmin",
+))  # fmt: skip
+_TEXT_METHODS = frozenset((
+    "lower", "upper", "title", "capitalize", "strip", "lstrip", "rstrip", "split", "rsplit", "contains", "startswith",
+    "endswith", "zfill", "len", "extract", "match", "fullmatch", "find", "join", "removeprefix", "removesuffix", "casefold",
+    "isdigit", "isnumeric", "isalpha", "ljust", "rjust", "center", "swapcase", "partition", "slice", "findall",
+))  # fmt: skip
+_TIME_PARTS = frozenset((
+    "year", "month", "day", "hour", "minute", "second", "days", "seconds", "weekday", "dayofweek", "dayofyear", "quarter",
+    "date", "time", "strftime", "total_seconds", "isocalendar", "normalize", "day_name", "month_name", "tz_localize",
+    "tz_convert", "to_pydatetime", "is_month_end", "is_month_start", "to_period", "floor", "ceil", "daysinmonth",
+))  # fmt: skip
+#: Functions of pandas that are called like methods.
+_FUNCTIONS = frozenset(
+    ("to_numeric", "to_datetime", "to_timedelta", "cut", "qcut", "get_dummies", "crosstab")
+)
+_COMPARED: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+_SIGNS: dict[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|"}
+
+
+def _as_explained(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Change the failing statement as its explanation says."""
+    if site.failure is None or site.statement is None:
+        return
+    start, end = site.source.span(site.statement)
+    marked = site.marked or (start, end)
+    for place, told in enumerate(told_edits(site.failure)):
+        text, imported = _with_module(site, told.text)
+        number = place + 2 * len(imported)  # what the code has already reaches no further
+        if not told.piece:
+            edits = site.source.insert_before(site.statement, text)
+            yield Proposal(told.reason, edits + imported, less=0.05 * number, kind=told.kind)
+            continue
+        places = [m.span() for m in _written(told.piece).finditer(site.source.text, start, end)]
+        texts = [
+            site.source.span(node)
+            for node in site.nodes(ast.Constant, near=False)
+            if isinstance(node.value, str)
+        ]
+        places = [place for place in places if not any(a < place[0] and place[1] < b for a, b in texts)]
+        places.sort(key=lambda place: place[1] <= marked[0] or place[0] >= marked[1])
+        for further, (at, stop) in enumerate(places[:2]):
+            edits = [Edit(at, stop, text), *imported]
+            yield Proposal(told.reason, edits, less=0.05 * (number + further), kind=told.kind)
+
+
+def _written(piece: str) -> re.Pattern[str]:
+    """Return what finds a piece of code in whatever quotation marks and white space it has."""
+    parts = [
+        r"\s*" if part.isspace() else "['\"]" if part in "'\"" else re.escape(part)
+        for part in re.split(r"(\s+|['\"])", piece)
+        if part
+    ]
+    left, right = (
+        (r"(?<![\w.])" if piece[0].isidentifier() else ""),
+        (r"(?!\w)" if piece[-1].isalnum() else ""),
+    )
+    return re.compile(f"{left}{''.join(parts)}{right}")
+
+
+def _with_module(site: Site, text: str) -> tuple[str, list[Edit]]:
+    """Return a text with pandas and numpy under the names that the code has for them, and the imports that it lacks."""
+    edits: list[Edit] = []
+    for short, module in (("pd", "pandas"), ("np", "numpy")):
+        if not re.search(rf"(?<![\w.]){short}\.", text):
+            continue
+        known = site.module_name(module)
+        text = re.sub(rf"(?<![\w.]){short}\.", f"{known or short}.", text)
+        edits += [] if known else site.add_import(f"import {module} as {short}")
+    return text, edits
+
+
+def _calls(site: Site, *names: str) -> list[ast.Call]:
+    """Return calls of these names: those of the failing statement, the marked ones first."""
+    found = [*site.nodes(ast.Call), *site.nodes(ast.Call, near=False)]
+    return [call for call in dict.fromkeys(found) if called_name(call) in names]
+
+
+def _texts(nodes: Sequence[ast.expr]) -> bool:
+    return all(isinstance(node, ast.Constant) and isinstance(node.value, str) for node in nodes)
+
+
+# Names and arguments that are gone
+
+
+def _gone_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    name = (
+        match["name"]
+        if "name" in match.re.groupindex
+        else (site.failure.facts["wanted"].strip("`") if site.failure else "")
+    )
+    source = site.source
+    for node in [n for n in site.nodes(ast.Attribute) if n.attr == name][:1]:
+        outer = source.parents[node]
+        call = outer if isinstance(outer, ast.Call) and outer.func is node else None
+        given = [source.segment(one) for one in (*call.args, *call.keywords)] if call else []
+        forms = _appended(site, call) if name == "append" else GONE.get(name, ())
+        for number, form in enumerate(forms):
+            if ("{a})]" in form or "[{a}]" in form or "{first}" in form) and not given:
+                continue
+            rest = "".join(f", {one}" for one in given[1:])
+            text = form.format(
+                o=source.atom(node.value), a=", ".join(given), first=given[0] if given else "", rest=rest
+            )
+            text, imported = _with_module(site, text)
+            whole = call if call is not None and form[-1] in ")]" else node
+            reason = f"`.{name}` was removed; write `{text}`."
+            yield Proposal(reason, [*source.replace(whole, text), *imported], less=0.03 * number)
+
+
+def _appended(site: Site, call: ast.Call | None) -> tuple[str, ...]:
+    """Return what does as `append` did with what it was given: a row as a dict, several tables, or a table."""
+    first = call.args[0] if call is not None and call.args else None
+    value = site.given.get(first.id) if isinstance(first, ast.Name) else None
+    if isinstance(first, ast.Dict) or isinstance(value, dict):
+        return ("pd.concat([{o}, pd.DataFrame([{first}])]{rest})",)
+    if isinstance(first, ast.List) or isinstance(value, list):
+        rows = first.elts if isinstance(first, ast.List) else value or ()
+        of_dicts = all(isinstance(one, dict | ast.Dict) for one in rows)
+        return (f"pd.concat([{{o}}, {'pd.DataFrame({first})' if of_dicts else '*{first}'}]{{rest}})",)
+    row = "pd.concat([{o}, pd.DataFrame([{first}])]{rest})"
+    return GONE["append"] if value is not None else (*GONE["append"], row)
+
+
+def _gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Write the name that the message or the release notes name instead of one that numpy or pandas removed."""
+    name = match["wrong"].rpartition(".")[2]
+    told = match.groupdict().get("right")
+    right = told.removeprefix("np.") if told else _GONE_NAMES.get(name)
+    for node in [n for n in site.nodes(ast.Attribute, near=False) if n.attr == name]:
+        alias = site.source.segment(node.value)
+        text = right if f"builtin `{told}`" in match[0] else f"{alias}.{right}"
+        call = site.source.parents[node]
+        if name == "asfarray" and isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
+            edits = [*site.source.replace(node, str(text)), *site.source.add_argument(call, "dtype=float")]
+            yield Proposal(f"`{alias}.{name}` was removed; it made floats.", edits)
+        elif right and name != "asfarray":
+            yield Proposal(
+                f"`{alias}.{name}` was removed; use `{text}`.", site.source.replace(node, str(text))
+            )
+
+
+def _new_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Write the text that the message names instead of an old one: `'ME'` for the frequency `'M'`."""
+    wrong = match["wrong"]
+    for node in site.nodes(ast.Constant, near=False):
+        if isinstance(node.value, str) and re.fullmatch(rf"\d*{re.escape(wrong)}", node.value):
+            ends = ("", "E") if match["right"] in ("M", "Q", "Y") else ("",)
+            for number, right in enumerate(f"{match['right']}{end}" for end in ends):
+                text = repr(node.value.removesuffix(wrong) + right)
+                yield Proposal(
+                    f"{wrong!r} is now {right!r}.", site.source.replace(node, text), less=0.05 * number
+                )
+
+
+def _gone_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    wrong, source = match["name"], site.source
+    for call in site.nodes(ast.Call, near=False):
+        name = called_name(call)
+        given = next((keyword for keyword in call.keywords if keyword.arg == wrong), None)
+        if given is None:
+            continue
+        start, end = source.span(given)
+        for form in _ARGUMENTS.get(f"{name} {wrong}", ()):
+            number = 0
+            if form.startswith("="):
+                edits, said = [Edit(start, start + len(wrong), form[1:])], f"is `{form[1:]}` now"
+            elif form.endswith("()") and isinstance(call.func, ast.Attribute):
+                said = f"is a method now: `.{form}`"
+                edits = [Edit(source.span(call.func)[1] - len(name), source.span(call)[1], form)]
+                told = getattr(given.value, "value", None)
+                number = told not in {form[:-2], {"ffill()": "pad", "bfill()": "backfill"}.get(form)}
+            elif form:
+                edits, said = [Edit(start, end, form)], f"is `{form}` now"
+            else:
+                edits, said = [Edit(*_with_comma(site, call, given), "")], "does not exist here"
+            yield Proposal(f"`{wrong}=` of `{name}` {said}.", edits, less=0.1 * number)
+
+
+def _with_comma(site: Site, call: ast.Call, given: ast.keyword) -> tuple[int, int]:
+    """Return where an argument is, with the comma before it or, for the first one, after it."""
+    every: list[ast.AST] = [*call.args, *call.keywords]
+    at = every.index(given)
+    start, end = site.source.span(given)
+    if at:
+        return site.source.span(every[at - 1])[1], end
+    return (start, site.source.span(every[1])[0]) if len(every) > 1 else (start, end)
+
+
+def _named_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Name the arguments that a method takes by name only, or put them into one list."""
+    source, own = site.source, {node.name for node in site.all(ast.FunctionDef)}
+    for call in site.nodes(ast.Call):
+        name = called_name(call)
+        if name in own or len(call.args) < 2 or any(isinstance(one, ast.Starred) for one in call.args):
+            continue
+        start, end = source.span(call.args[0])[0], source.span(call.args[-1])[1]
+        together = [Edit(start, start, "["), Edit(end, end, "]")]
+        if name in _TAKE_ONE:
+            yield Proposal(f"`{name}` takes one list: put the arguments into brackets.", together)
+        names = _NAMES.get(name, "").split()
+        listed = name in _TAKE_A_LIST and _texts(call.args)
+        if listed:
+            yield Proposal(f"`{name}` takes one list of columns.", together)
+        if len(call.args) <= len(names):
+            first = 0 if name == "pivot" else 1
+            places = [(source.span(one)[0], which) for one, which in zip(call.args, names, strict=False)]
+            edits = [Edit(at, at, f"{which}=") for at, which in places[first:]]
+            said = " and ".join(f"`{which}`" for _, which in places[first:])
+            yield Proposal(f"`{name}` takes {said} by name.", edits, less=0.1 * listed)
+
+
+# Labels, rows and columns
+
+
+def _several_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    for node in site.nodes(ast.Subscript):
+        if isinstance(node.slice, ast.Tuple) and len(node.slice.elts) > 1:
+            yield Proposal(
+                "Several columns are a list: two pairs of brackets.", site.source.wrap(node.slice, "[", "]")
+            )
+
+
+def _rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Give `apply` the axis of rows, where its function reads a column of one."""
+    wanted = site.failure.facts.get("wanted", "").strip("`'\"") if site.failure else ""
+    wanted = match.groupdict().get("name") or wanted
+    own = {node.name: node for node in site.all(ast.FunctionDef)}
+    for call in site.all(ast.Call):
+        axis = next((k.value for k in call.keywords if k.arg == "axis"), None)
+        if called_name(call) != "apply" or not call.args or getattr(axis, "value", 0) not in (0, "index"):
+            continue
+        given = call.args[0]
+        function: Function | ast.Lambda | None = (
+            given
+            if isinstance(given, ast.Lambda)
+            else own.get(given.id)
+            if isinstance(given, ast.Name)
+            else None
+        )
+        if function is not None and any(
+            (isinstance(node, ast.Constant) and node.value == wanted)
+            or (isinstance(node, ast.Attribute) and node.attr == wanted)
+            for node in ast.walk(function)
+        ):
+            edits = (
+                site.source.add_argument(call, "axis=1") if axis is None else site.source.replace(axis, "1")
+            )
+            yield Proposal("`apply` goes by columns; with `axis=1` it goes by rows.", edits)
+
+
+def _drop_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    for call in _calls(site, "drop"):
+        if len(call.args) == 1 and not call.keywords:
+            at = site.source.span(call.args[0])[0]
+            yield Proposal("Without `columns=`, `drop` removes rows.", [Edit(at, at, "columns=")])
+
+
+def _index_as_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Read the index where a column is now the index, or make it a column again."""
+    key = site.failure.facts.get("wanted", "").strip("`'\"") if site.failure else ""
+    source = site.source
+    for node in site.nodes(ast.Subscript, near=False):
+        asked = node.slice.elts if isinstance(node.slice, ast.List) else [node.slice]
+        if not any(isinstance(one, ast.Constant) and one.value == key for one in asked):
+            continue
+        if node.slice is asked[0]:
+            text = f"{source.segment(node.value)}.index"
+            less = 0.04 if site.failure and site.failure.facts.get("about") == "index_of_column" else 0.02
+            yield Proposal(f"`{key}` is the index here.", source.replace(node, text), less=less)
+        made = node.value
+        while not isinstance(made, ast.Call) and (values := site.made(made)) and values[-1] is not made:
+            made = values[-1]
+            made = (
+                made.value if isinstance(made, ast.Subscript) and isinstance(made.value, ast.Name) else made
+            )
+        if isinstance(made, ast.Call):
+            edits = source.wrap(made, "", ".reset_index()")
+            yield Proposal(f"`{key}` is the index; make it a column again.", edits, less=0.03)
+        return
+
+
+def _other_key_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Name the key of each table where they have different names."""
+    facts = site.failure.facts if site.failure else {}
+    source = site.source
+    for call in _calls(site, "merge", "join"):
+        on = next((k for k in call.keywords if k.arg == "on"), None)
+        if on is None or not isinstance(on.value, ast.Constant):
+            continue
+        key = str(on.value.value)
+        known = re.findall(r"`'([^`']+)'`", facts.get("known", ""))
+        parts = [name for name in known if name in key.split("_") or key in name.split("_") or name in key]
+        rights = [one for one in call.args if isinstance(one, ast.expr)][-1:] + [
+            k.value for k in call.keywords if k.arg == "right"
+        ]
+        right_lacks = facts.get("owner") in {
+            *(f"`{source.segment(one)}`" for one in rights),
+            "the right table",
+        }
+        for number, other in enumerate(dict.fromkeys([*near_misses(key, known, 2), *parts, *known])):
+            names = (repr(key), repr(other)) if right_lacks else (repr(other), repr(key))
+            yield Proposal(
+                f"One table has {key!r} and the other {other!r}: name both.",
+                source.replace(on, f"left_on={names[0]}, right_on={names[1]}"),
+                less=0.03 * number,
+            )
+
+
+def _one_key_type(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Convert the key of one table to the type that it has in the other."""
+    facts = site.failure.facts if site.failure else {}
+    kinds, source = [match["left"], match["right"]], site.source
+    text = next((at for at, kind in enumerate(kinds) if kind in {"object", "str", "string"}), 1)
+    shown = facts.get(("left_value", "right_value")[text], "'0'").strip("`'\"")
+    for call in _calls(site, "merge"):
+        named = {keyword.arg: keyword.value for keyword in call.keywords}
+        tables = [*call.args[:2], *(named[side] for side in ("left", "right") if side in named)]
+        if isinstance(call.func, ast.Attribute) and len(tables) == 1:
+            tables.insert(0, call.func.value)
+        if len(tables) != 2:
+            continue
+        keys = [getattr(named.get(f"{side}_on"), "value", match["key"]) for side in ("left", "right")]
+        for number, (at, kind) in enumerate(((text, kinds[1 - text]), (1 - text, "str"))):
+            name = {"int64": "int", "float64": "float", "str": "str"}.get(kind, repr(kind))
+            if number == 0 and name in ("int", "float") and not re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", shown):
+                continue  # not every text is a number
+            edits = source.wrap(tables[at], "", f".astype({{{keys[at]!r}: {name}}})")
+            yield Proposal(
+                f"Convert the key {keys[at]!r} of one table to `{name}`.", edits, less=0.05 * number
+            )
+
+
+def _merge_for_join(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    facts = site.failure.facts if site.failure else {}
+    names = re.findall(r"`'([^`']+)'`", facts.get("columns", ""))
+    source = site.source
+    for call in _calls(site, "join"):
+        if not names or not isinstance(call.func, ast.Attribute):
+            continue
+        end = source.span(call.func)[1]
+        on = repr(names[0] if len(names) == 1 else names)
+        how = "" if any(k.arg == "how" for k in call.keywords) else ", how='left'"
+        if not any(k.arg == "on" for k in call.keywords):
+            edits = [Edit(end - 4, end, "merge"), *source.add_argument(call, f"on={on}{how}")]
+            yield Proposal("`join` goes by the index; `merge` by a column of both.", edits)
+        edits = source.add_argument(call, "rsuffix='_right'")
+        yield Proposal("Give the columns of the other table other names.", edits, less=0.1)
+
+
+def _pivot_aggregated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    for call in _calls(site, "unstack"):
+        if isinstance(call.func, ast.Attribute):
+            for number, how in enumerate(("sum", "mean", "first", "last")):
+                edits = site.source.wrap(call.func.value, "", f".groupby(level=[0, 1]).{how}()")
+                reason = f"There are several values for one cell: take their {how}."
+                yield Proposal(reason, edits, less=0.03 * number)
+    for call in _calls(site, "pivot"):
+        end = site.source.span(call.func)[1]
+        for number, how in enumerate(("sum", "mean", "first", "last", "max", "min", "count")):
+            edits = [Edit(end, end, "_table"), *site.source.add_argument(call, f"aggfunc={how!r}")]
+            reason = f"There are several values for one cell: take their {how}."
+            yield Proposal(reason, edits, less=0.03 * number)
+
+
+# Conditions on columns
+
+
+def _conditions(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Write a condition on columns with the signs that work row by row, each part in parentheses."""
+    source = site.source
+    yield from _parenthesized(site, match)
+    for both in site.nodes(ast.BoolOp, near=False):
+        sign = "&" if isinstance(both.op, ast.And) else "|"
+        text = f" {sign} ".join(_row_by_row(site, part) for part in both.values)
+        if not source.in_parentheses(both) and isinstance(source.parents[both], ast.BoolOp | ast.UnaryOp):
+            text = f"({text})"
+        yield Proposal(f"Join conditions on columns with `{sign}`.", source.replace(both, text))
+        break  # the outermost one holds the others
+    for node in site.nodes(ast.UnaryOp, near=False):
+        if isinstance(node.op, ast.Not) and not isinstance(source.parents[node], ast.BoolOp):
+            yield Proposal("`~` negates row by row.", source.replace(node, _row_by_row(site, node)))
+            yield Proposal(
+                "`.empty` says whether a table has no rows.",
+                source.replace(node, f"{source.atom(node.operand)}.empty"),
+                less=0.1,
+            )
+    for test in site.nodes(ast.Compare, near=False):
+        if isinstance(test.ops[0], ast.In | ast.NotIn) and len(test.ops) == 1:
+            yield Proposal("`.isin` asks row by row.", source.replace(test, _row_by_row(site, test)))
+    if isinstance(site.statement, ast.If | ast.While | ast.Assert):
+        asked = site.statement.test
+        forms = ("not {o}.empty",) if isinstance(asked, ast.Name | ast.Call) else ()
+        for number, form in enumerate((*forms, "{o}.any()", "{o}.all()")):
+            text = form.format(o=source.atom(asked))
+            yield Proposal(
+                f"A single True or False is needed: `{text}`.",
+                source.replace(asked, text),
+                less=0.1 + 0.03 * number,
+            )
+
+
+def _row_by_row(site: Site, node: ast.expr) -> str:
+    """Return a condition's text with the signs that work row by row, in parentheses where `&` would tear it apart."""
+    source = site.source
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return f"~{source.atom(inner)}"
+        case ast.BoolOp(op=op, values=parts):
+            sign = " & " if isinstance(op, ast.And) else " | "
+            return f"({sign.join(_row_by_row(site, part) for part in parts)})"
+        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn() as op], comparators=[right]):
+            inside = source.segment(right)
+            text = f"{source.atom(left)}.isin({inside})"
+            return f"~{text}" if isinstance(op, ast.NotIn) else text
+    return f"({source.segment(node)})" if isinstance(node, ast.Compare) else source.atom(node)
+
+
+def _parenthesized(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Put parentheses around each comparison of `a > 1 & b == 2`, where `&` binds more tightly."""
+    source = site.source
+    for node in site.nodes(ast.Compare, near=False):
+        pieces: list[str | ast.expr] = [*_split(site, node.left)]
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            if type(op) not in _COMPARED:
+                break
+            pieces += [_COMPARED[type(op)], *_split(site, right)]
+        else:
+            if not any(piece in ("&", "|") for piece in pieces if isinstance(piece, str)):
+                continue
+            groups: list[list[str]] = [[]]
+            signs: list[str] = []
+            for piece in pieces:
+                if piece in ("&", "|"):
+                    signs.append(str(piece))
+                    groups.append([])
+                else:
+                    groups[-1].append(piece if isinstance(piece, str) else source.segment(piece))
+            texts = [f"({' '.join(group)})" if len(group) > 1 else group[0] for group in groups]
+            text = texts[0] + "".join(f" {sign} {part}" for sign, part in zip(signs, texts[1:], strict=True))
+            yield Proposal(
+                "`&` and `|` bind more tightly than comparisons: put parentheses around each.",
+                source.replace(node, text),
+                less=-0.03,
+            )
+
+
+def _split(site: Site, node: ast.expr) -> list[str | ast.expr]:
+    """Return the parts of `a & b` and the signs between them; anything else, and what is in parentheses, as it is."""
+    if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS and not site.source.in_parentheses(node):
+        return [*_split(site, node.left), _SIGNS[type(node.op)], *_split(site, node.right)]
+    start, end = site.source.span(node)
+    inside = isinstance(node, ast.BinOp | ast.Compare | ast.BoolOp) and site.source.in_parentheses(node)
+    return [f"({site.source.text[start:end]})"] if inside else [node]
+
+
+# Columns of another type
+
+
+def _accessor(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Convert a column before its `.str` or `.dt`."""
+    source, accessor = site.source, match.groupdict().get("accessor")
+    known = {"str": ("{}.astype(str)",), "dt": ("pd.to_datetime({})", '{}.astype("datetime64[us]")')}
+    forms = known.get(accessor or "", ())
+    for node in [n for n in site.nodes(ast.Attribute) if n.attr == accessor]:
+        for number, form in enumerate(forms):
+            text, imported = _with_module(site, form.format(source.segment(node.value)))
+            edits = [*source.replace(node.value, text), *imported]
+            less = 0.05 * number + 0.1 * len(imported)
+            yield Proposal(f"Convert the column first: `{text}`.", edits, less=less)
+
+
+def _through_accessor(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Call a text's or a time's method by `.str` or `.dt`, and a function of pandas as a function."""
+    name, source = match["name"], site.source
+    for node in [n for n in site.nodes(ast.Attribute) if n.attr == name]:
+        end = source.span(node.value)[1]
+        call = source.parents[node]
+        for accessor, names in (("str", _TEXT_METHODS), ("dt", _TIME_PARTS)):
+            if name in names:
+                yield Proposal(
+                    f"For each value of a column: `.{accessor}.{name}`.", [Edit(end, end, f".{accessor}")]
+                )
+        if name in ("week", "weekofyear"):
+            text = f"{source.segment(node.value)}.dt.isocalendar().week".replace(".dt.dt.", ".dt.")
+            yield Proposal("Weeks are a part of `.isocalendar()`.", source.replace(node, text))
+        if name in _FUNCTIONS and isinstance(call, ast.Call) and call.func is node:
+            rest = "".join(f", {source.segment(one)}" for one in (*call.args, *call.keywords))
+            text, imported = _with_module(site, f"pd.{name}({source.segment(node.value)}{rest})")
+            reason = f"`{name}` is a function of pandas, not a method."
+            yield Proposal(reason, [*source.replace(call, text), *imported])
+
+
+def _fill_before_int(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    for call in _calls(site, "astype"):
+        if isinstance(call.func, ast.Attribute):
+            end = site.source.span(call.func.value)[1]
+            for number, text in enumerate((".fillna(0)", ".dropna()")):
+                reason = "A missing value counts as 0." if not number else "Leave missing values out."
+                yield Proposal(reason, [Edit(end, end, text)], less=0.05 * number)
+            for given in [one for one in call.args if site.source.segment(one) in {"int", "'int'", '"int"'}]:
+                edits = site.source.replace(given, '"Int64"')
+                yield Proposal("The type `Int64` has missing values.", edits, less=0.03)
+
+
+def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Remove what is not part of a number from a column of text before it is converted."""
+    facts = site.failure.facts if site.failure else {}
+    value = facts.get("value", "").strip("`")[1:-1]
+    source = site.source
+    for call in _calls(site, "astype", "to_numeric", "apply", "map"):
+        method = isinstance(call.func, ast.Attribute) and called_name(call) != "to_numeric"
+        if not method and not (call.args and called_name(call) == "to_numeric"):
+            continue
+        column = call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0]
+        for number, (reason, text) in enumerate(_cleaned_column(site, column, value)):
+            less, kind = 0.03 * number + mixed(site), reading(site, reason)
+            yield Proposal(reason, source.replace(column, text), less, kind=kind)
+        reason = f"A value such as {value!r} counts as missing."
+        if method:
+            text, imported = _with_module(site, f"pd.to_numeric({source.segment(column)}, errors='coerce')")
+            yield Proposal(reason, [*source.replace(call, text), *imported], less=0.15)
+        elif not any(keyword.arg == "errors" for keyword in call.keywords):
+            yield Proposal(reason, source.add_argument(call, "errors='coerce'"), less=0.1)
+
+    about = facts.get("about")
+    for node in site.nodes(ast.expr) if about in ("calculated_mixed", "operand_mixed") else ():
+        if source.segment(node) == facts["owner"].strip("`"):
+            for number, (reason, text) in enumerate(_cleaned_column(site, node, value)):
+                converted, imported = _with_module(site, f"pd.to_numeric({text})")
+                edits = [*source.replace(node, converted), *imported]
+                yield Proposal(reason, edits, 0.03 * number + mixed(site), kind=reading(site, reason))
+
+
+def _columns_as_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Convert each column of numbers that are text, wherever the failing statement reads it."""
+    facts = site.failure.facts if site.failure else {}
+    columns, source = set(facts.get("columns", "").split("\n")) - {""}, site.source
+    nodes = [node for node in site.nodes(ast.expr, near=False) if source.segment(node) in columns]
+    inner = {part for node in nodes for part in ast.walk(node) if part is not node}
+    pandas = site.module_name("pandas")
+    around = (f"{pandas}.to_numeric(", ")") if pandas else ("", ".astype(float)")
+    read = [
+        one
+        for one in nodes
+        if one not in inner and isinstance(getattr(one, "ctx", None) or ast.Load(), ast.Load)
+    ]
+    edits = [edit for node in read for edit in source.wrap(node, *around)]
+    if edits:
+        yield Proposal(f"Convert {facts['owner']} first: `{around[0]}…{around[1]}`.", edits)
+
+
+def _cleaned_column(site: Site, column: ast.expr, value: str) -> Iterator[tuple[str, str]]:
+    """Yield what removes from a column of text all that is not part of a number in such a value, with the reason."""
+    for reason, text in cleaned(site, value, f"{site.source.atom(column)}.str", site.source.segment(column)):
+        chained = re.sub(r"\)\.(replace|lstrip|rstrip)", r").str.\1", text)
+        if ".str." in chained:
+            yield reason, chained
+
+
+def _numeric_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    for call in _calls(site, *_REDUCTIONS):
+        if isinstance(call.func, ast.Attribute) and not any(k.arg == "numeric_only" for k in call.keywords):
+            edits = site.source.add_argument(call, "numeric_only=True")
+            yield Proposal("Calculate with the columns of numbers only.", edits)
+
+
+#: A day above 12 stands where pandas has taken the number for a month.
+_DAY_FIRST = re.compile(r'time data "(?:1[3-9]|2\d|3[01])[/.-]\d+[/.-].* format "%m[/.-]%d')
+
+
+def _date_formats(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    ways = ["format='mixed'", "dayfirst=True", "format='mixed', dayfirst=True", "errors='coerce'"]
+    if site.failure is not None and _DAY_FIRST.search(site.failure.evalue):
+        ways.insert(0, ways.pop(1))
+    for call in _calls(site, "to_datetime"):
+        form = next((keyword for keyword in call.keywords if keyword.arg == "format"), None)
+        for number, text in enumerate(ways):
+            if form is not None and text.startswith("format"):
+                edits = site.source.replace(form, text)
+            else:
+                edits = site.source.add_argument(call, text)
+            yield Proposal(f"The dates are not all of one format: `{text}`.", edits, less=0.05 * number)
+
+
+def _date_to_time(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Compare a column of times with a time instead of a date."""
+    for test in [n for n in site.nodes(ast.Compare, near=False) if len(n.ops) == 1]:
+        for number, side in enumerate((test.comparators[0], test.left)):
+            text, imported = _with_module(site, f"pd.Timestamp({site.source.segment(side)})")
+            edits = [*site.source.replace(side, text), *imported]
+            yield Proposal("A date is compared as a time: `pd.Timestamp`.", edits, less=0.05 * number)
+
+
+def _one_row(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    for call in _calls(site, "DataFrame"):
+        for given in call.args[:1]:
+            edits = site.source.wrap(given, "[", "]")
+            yield Proposal("For one row, put the dict into a list.", edits)
+
+
+#: Lines above a table at most, and the arguments that leave some out.
+_PROSE_MAX_LINES, _SKIPS = 20, frozenset(("skiprows", "header", "names"))
+
+
+def _read_with(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Tell `read_csv` the separator that the file has, or the row that has the names of the columns."""
+    facts = site.failure.facts if site.failure is not None else {}
+    told = (facts.get("separator") or facts.get("header", "")).strip("`")
+    another = "separator" if "separator" in facts else "header"
+    reason = f"The file has another {another}: `{told}`."
+    name, source = told.partition("=")[0], site.source
+    for call in site.all(ast.Call) if told else ():
+        given = next((keyword for keyword in call.keywords if keyword.arg == name), None)
+        if called_name(call) in ("read_csv", "DictReader"):
+            edits = source.add_argument(call, told) if given is None else source.replace(given, told)
+            if given is not None and told in (
+                "header=0",
+                "has_header=True",
+                "sep=','",
+                "separator=','",
+            ):  # as it is without
+                edits = source.remove_argument(call, given)
+            yield Proposal(reason, edits)
+
+
+def _header_above(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Read a file whose header is looked for too low with the names of its first line."""
+    for call in site.all(ast.Call):
+        for given in call.keywords if called_name(call) == "read_csv" else ():
+            low = (
+                isinstance(given.value, ast.Constant) and type(given.value.value) is int and given.value.value
+            )
+            if given.arg in ("header", "skiprows") and low:
+                reason = (
+                    f"Without `{site.source.segment(given)}`, the columns have the names of the first line."
+                )
+                yield Proposal(reason, site.source.remove_argument(call, given))
+
+
+def _skip_lines(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Leave out the lines of prose above a table: each has one field, and the table has more."""
+    line = int(match["line"])
+    for call in _calls(site, "read_csv"):
+        if (
+            match["expected"] == "1"
+            and 3 <= line <= _PROSE_MAX_LINES
+            and not {k.arg for k in call.keywords} & _SKIPS
+        ):
+            reason = f"The {line - 1} lines before line {line} may be no part of the table."
+            yield Proposal(reason, site.source.add_argument(call, f"skiprows={line - 1}"))
+
+
+def _numbers_of_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Tell `loadtxt` the separator that a row of numbers has, or that the first row has names."""
+    text, source = match["text"].strip("'"), site.source
+    for call in _calls(site, "loadtxt"):
+        given = {keyword.arg: keyword for keyword in call.keywords}
+        for separator in (";", ",", "\t", "|"):
+            parts = text.split(separator)
+            if len(parts) > 1 and all(map(is_number, parts)):
+                told = f"delimiter={separator!r}"
+                old = given.get("delimiter")
+                edits = source.add_argument(call, told) if old is None else source.replace(old, told)
+                yield Proposal(f"The row has another separator: `{told}`.", edits)
+        if (
+            match["row"] == "0"
+            and not is_number(text)
+            and not re.search(r"\d", text)
+            and "skiprows" not in given
+        ):
+            yield Proposal(
+                "The first row has names: `skiprows=1`.", source.add_argument(call, "skiprows=1"), less=0.02
+            )
+
+
+#: Functions that put arrays together along one axis, and along the other.
+_STACKS = {"hstack": "vstack", "vstack": "hstack"}
+
+
+def _other_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Use an axis that there is, or the one along which the arrays fit."""
+    missing = "concatenation axis" not in match.string
+    dimension = re.search(r"array of dimension (\d+)", match.string)
+    for call in site.nodes(ast.Call)[:1]:
+        if (
+            (other := _STACKS.get(called_name(call), ""))
+            and not missing
+            and isinstance(call.func, ast.Attribute)
+        ):
+            text = f"{site.source.segment(call.func.value)}.{other}"
+            yield Proposal(
+                f"The arrays fit along the other axis: `{other}`.", site.source.replace(call.func, text)
+            )
+            return
+        given = next((k for k in call.keywords if k.arg == "axis"), None)
+        number = _number_of(given.value) if given is not None else 0
+        if number is None or (given is None and missing):
+            continue
+        for axis in range(int(dimension[1]) if dimension is not None else 2):
+            if axis != number:
+                text = f"axis={axis}"
+                edits = (
+                    site.source.add_argument(call, text)
+                    if given is None
+                    else site.source.replace(given, text)
+                )
+                kind: EditKind = "assumes" if missing else "restructures"
+                reason = f"There is an axis {axis}." if missing else f"The arrays fit along axis {axis}."
+                yield Proposal(reason, edits, less=0.01 * axis, kind=kind)
+
+
+def _number_of(node: ast.expr) -> int | None:
+    """Return a whole number that the code writes; None for anything else."""
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if type(value) is int else None
+
+
+def _renamed_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Use the new name of a column that the code itself has renamed."""
+    wanted = site.failure.facts.get("wanted", "").strip("`'") if site.failure else ""
+    calls = [call for call in site.all(ast.Call) if called_name(call) == "rename"] if wanted else []
+    for table in (node for call in calls for node in ast.walk(call) if isinstance(node, ast.Dict)):
+        for old, new in zip(table.keys, table.values, strict=True):
+            if isinstance(old, ast.Constant) and isinstance(new, ast.Constant) and old.value == wanted:
+                uses = [one for one in site.nodes(ast.Constant, near=False) if one.value == wanted]
+                edits = site.source.replace_all((one for one in uses if one is not old), repr(new.value))
+                yield Proposal(f"{wanted!r} was renamed to {new.value!r} in line {old.lineno}.", edits)
+
+
+def _both_key_names(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Name the keys of both tables, where some of their names are similar."""
+    facts = site.failure.facts if site.failure else {}
+    left, right = (
+        re.findall(r"`'([^`']+)'`", facts.get(f"{side}_columns", "")) for side in ("left", "right")
+    )
+    pairs = [
+        (one, other)
+        for one in left
+        for other in right
+        if other in near_misses(one, right, 1) or other in one.split("_") or one in other.split("_")
+    ]
+    for call in _calls(site, "merge"):
+        for number, (one, other) in enumerate(pairs[:3]):
+            edits = site.source.add_argument(call, f"left_on={one!r}, right_on={other!r}")
+            yield Proposal(f"Merge by {one!r} and {other!r}.", edits, less=0.05 * number)
+
+
+def _reshape_free(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Leave one size of a shape to numpy."""
+    for call in _calls(site, "reshape"):
+        sizes = [part for one in call.args for part in (one.elts if isinstance(one, ast.Tuple) else [one])]
+        for number, size in enumerate(sizes if len(sizes) > 1 else []):
+            edits = site.source.replace(size, "-1")
+            yield Proposal("With -1, numpy works that size out.", edits, less=0.05 * number)
+
+
+def _each_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Apply a function of one number to each value: `math.sqrt` becomes `np.sqrt`, `int(…)` `.astype(int)`."""
+    source = site.source
+    for call in site.nodes(ast.Call):
+        match call.func, call.args:
+            case ast.Name(id="int" | "float" as kind), [given]:
+                text = f"{source.atom(given)}.astype({kind})"
+                yield Proposal(f"Convert each value: `.astype({kind})`.", source.replace(call, text))
+            case ast.Attribute(value=ast.Name(id="math"), attr=name), [_, *_]:
+                text, imported = _with_module(site, f"np.{name}")
+                edits = [*source.replace(call.func, text), *imported]
+                yield Proposal(f"`{text}` goes through each value.", edits)
+
+
+def _column_as_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Make text of the numbers of a column before they are joined with a text."""
+    source = site.source
+    for node in [n for n in site.nodes(ast.BinOp) if isinstance(n.op, ast.Add)]:
+        if _number_of(node.left) is not None or _number_of(node.right) is not None:
+            continue  # no text is meant
+        sides = [
+            side
+            for side in (node.left, node.right)
+            if isinstance(side, ast.Name | ast.Subscript | ast.Attribute | ast.Call)
+        ]
+        for number, side in enumerate(sides):
+            text = f"{source.segment(side)}.astype(str)"
+            yield Proposal(
+                f"Make text of it first: `{text}`.", source.replace(side, text), less=0.03 * number
+            )
+
+
+def _name_in_query(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Put `@` before a variable in the text of a query."""
+    name, source = match["name"], site.source
+    if name not in site.names():
+        return
+    for call in _calls(site, "query", "eval"):
+        for given in call.args[:1]:
+            text = re.sub(rf"(?<![\w@.`]){name}\b", f"@{name}", source.segment(given))
+            yield Proposal(f"`{name}` is a variable: `@{name}`.", source.replace(given, text))
+
+
+def _zone_given(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Give a time that is made here the time zone that the others have."""
+    here = [*site.nodes(ast.Call, near=False)]
+    made = [one for name in site.nodes(ast.Name, near=False) for one in site.made(name)]
+    for call in dict.fromkeys([*here, *(one for one in made if isinstance(one, ast.Call))]):
+        text = {"Timestamp": "tz='UTC'", "to_datetime": "utc=True", "date_range": "tz='UTC'"}.get(
+            called_name(call), ""
+        )
+        if text and not any(keyword.arg in ("tz", "utc") for keyword in call.keywords):
+            yield Proposal(f"With a time zone: `{text}`.", site.source.add_argument(call, text))
+
+
+def _gaps_in_mask(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Say that a missing text contains nothing."""
+    made = [one for name in site.nodes(ast.Name, near=False) for one in site.made(name)]
+    inside = [call for one in made for call in ast.walk(one) if isinstance(call, ast.Call)]
+    for call in dict.fromkeys([*site.nodes(ast.Call, near=False), *inside]):
+        if called_name(call) in ("contains", "startswith", "endswith", "match", "fullmatch"):
+            yield Proposal("A missing text counts as False.", site.source.add_argument(call, "na=False"))
+
+
+def _kept_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Keep the axis over which a sum or a mean goes, so that its shape fits."""
+    for call in _calls(site, *_REDUCTIONS):
+        if any(k.arg == "axis" for k in call.keywords) and not any(
+            k.arg == "keepdims" for k in call.keywords
+        ):
+            edits = site.source.add_argument(call, "keepdims=True")
+            yield Proposal("Keep the axis: `keepdims=True`.", edits)
+
+
+def _by_label(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    for node in [n for n in site.nodes(ast.Attribute, near=False) if n.attr == "iloc"]:
+        end = site.source.span(node)[1]
+        yield Proposal("`iloc` takes positions; `loc` takes labels.", [Edit(end - 4, end, "loc")])
+
+
+#: By the names of their rows.
+FIXES: dict[str, Propose] = {
+    "as_explained": _as_explained,
+    "gone_method": _gone_method,
+    "gone_name": _gone_name,
+    "new_text": _new_text,
+    "gone_argument": _gone_argument,
+    "named_arguments": _named_arguments,
+    "several_columns": _several_columns,
+    "rows_not_columns": _rows_not_columns,
+    "drop_columns": _drop_columns,
+    "index_as_column": _index_as_column,
+    "other_key_name": _other_key_name,
+    "one_key_type": _one_key_type,
+    "merge_for_join": _merge_for_join,
+    "pivot_aggregated": _pivot_aggregated,
+    "conditions": _conditions,
+    "parenthesized": _parenthesized,
+    "accessor": _accessor,
+    "through_accessor": _through_accessor,
+    "fill_before_int": _fill_before_int,
+    "clean_numbers": _clean_numbers,
+    "numeric_only": _numeric_only,
+    "date_formats": _date_formats,
+    "date_to_time": _date_to_time,
+    "one_row": _one_row,
+    "separator": _read_with,
+    "header": _read_with,
+    "header_above": _header_above,
+    "skip_lines": _skip_lines,
+    "other_axis": _other_axis,
+    "columns_as_numbers": _columns_as_numbers,
+    "numbers_of_text": _numbers_of_text,
+    "renamed_column": _renamed_column,
+    "both_key_names": _both_key_names,
+    "reshape_free": _reshape_free,
+    "each_value": _each_value,
+    "column_as_text": _column_as_text,
+    "name_in_query": _name_in_query,
+    "zone_given": _zone_given,
+    "gaps_in_mask": _gaps_in_mask,
+    "kept_axis": _kept_axis,
+    "by_label": _by_label,
+}

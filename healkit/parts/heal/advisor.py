@@ -1,0 +1,224 @@
+"""Advisors: what they get, what they give, and their names.
+
+An advisor gets a `Case`, which holds everything known, and a `Workbench`, on which it may try code: restricted,
+recorded, and within the rest of the budget. It yields patches, likeliest first. The loop validates each patch, whoever
+made it, and stops drawing when it has enough. Other packages add advisors under the entry point `healkit.advisors`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, Protocol
+
+from healkit.config import Config
+from healkit.core.contracts.failure import Failure, fingerprint
+from healkit.core.contracts.patches import Check, CheckResult, Edit, Observed
+from healkit.core.contracts.vault import VaultEntry
+from healkit.errors import ConfigError, HealkitError, did_you_mean
+from healkit.parts.heal.records import Attempt, Patch
+from healkit.parts.learn.memory import Recollection
+
+#: Group under which a package names its advisors: callables that take the `Config` and return an `Advisor`.
+ENTRY_POINTS = "healkit.advisors"
+#: healkit's own advisors, cheapest first; loaded when they are asked.
+_OWN = {
+    "memory": "healkit.parts.heal.advisors.memory:MemoryAdvisor",
+    "peers": "healkit.parts.heal.advisors.simple:PeersAdvisor",
+    "rules": "healkit.parts.heal.advisors.simple:RulesAdvisor",
+    "search": "healkit.parts.heal.advisors.search.strategy:SearchAdvisor",
+    "model": "healkit.parts.heal.advisors.model:ModelAdvisor",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """Other code for the same purpose: an earlier revision, another persona's version, a tool with the same schema.
+
+    `label` names it on screen; `same_tool` is True for a version of the same tool.
+    """
+
+    label: str
+    code: str
+    same_tool: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """Facts about a failing tool.
+
+    entry: its active revision (or its draft, where not even that parses). failure: the newest on record, None for a
+    wrong result. checks: what a patch has to do, in the order in which they run. attempts: the patches tried before in
+    this run, and why they failed. trace_id: the execution of the failure, whose worker may still be retained; empty
+    without one. untried: no check has the input of the recorded failure. base: each check's result with the code as
+    it is; empty until it was run. answers: what the recorded runs' calls gave, as JSON, each once. given: what a
+    notebook's cell finds defined, name → value; None for a tool. memory: the vault's past fixes, where they were
+    asked for. discreet: an agent is told of it, so no sentence holds what a check gave.
+    """
+
+    entry: VaultEntry
+    failure: Failure | None
+    checks: tuple[Check, ...]
+    attempts: tuple[Attempt, ...] = ()
+    peers: tuple[Peer, ...] = ()
+    trace_id: str = ""
+    untried: bool = False
+    base: tuple[CheckResult, ...] = ()
+    answers: tuple[Any, ...] = ()
+    given: Mapping[str, Any] | None = None
+    memory: Recollection | None = None
+    discreet: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the failure, empty without one."""
+        return "" if self.failure is None else fingerprint(self.failure)
+
+    @property
+    def failing(self) -> tuple[Check, ...]:
+        """Checks of the recorded failure."""
+        return tuple(check for check in self.checks if check.origin == "failing")
+
+
+class Workbench(Protocol):
+    """Bench on which code is tried; every method raises `BudgetSpent` when time is up or Stop was pressed."""
+
+    @property
+    def left_s(self) -> float:
+        """Rest of the budget, in seconds; 0 once Stop was pressed."""
+        ...
+
+    @property
+    def may_call(self) -> bool:
+        """True where the validation of a patch may make calls that are not on record."""
+        ...
+
+    def off_the_clock(self) -> AbstractContextManager[None]:
+        """Return a context whose time does not count against the budget; a person thinks in it."""
+        ...
+
+    def score(
+        self,
+        code: str,
+        candidates: Iterable[Sequence[Edit]],
+        checks: Sequence[Check],
+        *,
+        every: bool = False,
+        slow: bool = False,
+        as_code: bool = False,
+        limit_s: float | None = None,
+    ) -> Iterator[tuple[int, str]]:
+        """Run many variants of a code by the thousand; yield (position, outcomes) as they end, in no order.
+
+        Candidates are drawn as they are needed, so a generator may look at earlier outcomes. The outcomes have one
+        letter a check: `.` passed, `w` wrong, `e` raised, `t` timed out, `d` died, `n` made a call that is not on
+        record, `-` not run; a candidate that does not compile is all `-`. every: go on after the first check that
+        fails. slow: ten times the time for each check, for promising candidates that timed out. as_code: where a
+        check's right answer is unknown, the code's own result there (a value or an exception) is right; where the code
+        does not end, any value is. limit_s: each check's time, instead of one measured on the code as it is.
+        """
+        ...
+
+    def observe(self, code: str, checks: Sequence[Check]) -> list[Observed]:
+        """Run the code once for each check, with its lines and types observed."""
+        ...
+
+    def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
+        """Return the code's result for each check, unobserved; all of it is one line of the record."""
+        ...
+
+    def run(
+        self,
+        codes: Sequence[str],
+        checks: Sequence[Check],
+        *,
+        limit_s: float | None = None,
+        accepted: bool = True,
+    ) -> list[list[CheckResult]]:
+        """Run each code with each check, every pair in a fresh restricted process, and return the values.
+
+        limit_s: as in `score`. accepted: False runs the tool's own code without its grants, as any other.
+        """
+        ...
+
+
+class Advisor(Protocol):
+    """Source of patches.
+
+    The loop also uses these, where an advisor has them: `unavailable`, a text that says why it cannot be asked;
+    `listen(say)`, called before it is asked, so that it can tell progress in sentences; `remarks`, sentences for the
+    report; `unclaimed`, a cost that no patch carries.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name by which it is asked for and shown."""
+        ...
+
+    @property
+    def author(self) -> Literal["person", "rule", "search", "model", "agent"]:
+        """Author of a revision with its patch."""
+        ...
+
+    def propose(self, case: Case, bench: Workbench) -> Iterator[Patch]:
+        """Yield patches for the case, likeliest first; called by the loop, which may stop drawing at any time."""
+        ...
+
+
+def advisor_names() -> list[str]:
+    """Return the names that can be asked for, cheapest first."""
+    return [*_OWN, *sorted(point.name for point in _plugins())]
+
+
+def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[Advisor], list[str]]:
+    """Return the advisors of those names, and a note for each that cannot be asked.
+
+    A name may also be an advisor itself, such as one that needs a person's editor. Raises `ConfigError` for an unknown
+    name.
+    """
+    found: list[Advisor] = []
+    notes: list[str] = []
+    for name in dict.fromkeys(names):
+        try:
+            advisor = _named(name, config) if isinstance(name, str) else name
+        except HealkitError:
+            raise
+        except Exception as error:  # noqa: BLE001 - another package's code; the other advisors are asked as usual
+            notes.append(f"{name}: this advisor cannot be loaded: {type(error).__name__}: {error}")
+            continue
+        missing = getattr(advisor, "unavailable", "")
+        if missing:
+            notes.append(f"{advisor.name}: {missing}")
+        else:
+            found.append(advisor)
+    return found, notes
+
+
+def _named(name: str, config: Config) -> Advisor:
+    return _own(name, config) if name in _OWN else _plugin(name, config)
+
+
+def _own(name: str, config: Config) -> Advisor:
+    module, _, kind = _OWN[name].partition(":")
+    made = getattr(importlib.import_module(module), kind)
+    advisor: Advisor = made(config) if name == "model" else made()
+    return advisor
+
+
+def _plugin(name: str, config: Config) -> Advisor:
+    """Make another package's advisor; reading what is installed is slow, so it is done only here."""
+    for point in _plugins():
+        if point.name == name:
+            make: Callable[[Config], Advisor] = point.load()
+            return make(config)
+    known = advisor_names()
+    raise ConfigError(
+        f"There is no advisor {name!r}.{did_you_mean(name, known)}", hint=f"There are {', '.join(known)}."
+    )
+
+
+def _plugins() -> list[EntryPoint]:
+    return list(entry_points(group=ENTRY_POINTS))

@@ -1,0 +1,60 @@
+"""Advisor that remembers: past fixes, tried on this failure.
+
+Its candidates are run, ranked and doubted as the search's are. One that is doubted is left to the search, which
+compares it with thousands of others.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
+
+from healkit.errors import BudgetSpent
+from healkit.parts.heal.advisor import Case, Workbench
+from healkit.parts.heal.advisors.search.edit_space import Candidate, parses
+from healkit.parts.heal.advisors.search.program import Program
+from healkit.parts.heal.advisors.search.strategy import start_search
+from healkit.parts.heal.records import Patch
+from healkit.parts.learn.memory import Recalled
+
+#: The most candidates that are tried, and how likely one has to be for that. (With 8 and 0.05 the memory costs more
+#: than it saves where no mistake recurs, and saves no more where some do.)
+_TRIED_MAX, _CHANCE_MIN = 4, 0.12
+
+
+class MemoryAdvisor:
+    """Patches as earlier ones were; implements `healkit.parts.heal.advisor.Advisor`."""
+
+    name = "memory"
+    author: Literal["rule"] = "rule"
+
+    def propose(self, case: Case, bench: Workbench) -> Iterator[Patch]:
+        """Yield the patches that pass every check and are not doubted, likeliest first."""
+        code, memory = case.entry.code, case.memory
+        if case.entry.type != "python" or memory is None or not parses(code):
+            return
+        failure, program = case.failure, Program(code)
+        given = next((check.arguments for check in case.failing or case.checks), {})
+        recalled = list(
+            memory.edits(program.source, failure.ename if failure else "", case.fingerprint, given)
+        )
+        search = start_search(case, bench, self.name, self.author) if recalled else None
+        if search is None:
+            return
+        suspicion = functools.partial(search.suspicion.of, program)
+        tried = [
+            Candidate((one.edit,), one.chance * suspicion(one.node), one.chance, (one.source,), one.guard)
+            for one in tried_first(recalled, suspicion)
+        ]
+        try:
+            yield from (patch for patch in search.of(tried) if not patch.doubt)
+        except BudgetSpent:
+            return
+
+
+def tried_first(recalled: Iterable[Recalled], suspicion: Callable[[ast.AST], float]) -> list[Recalled]:
+    """Return the few edits that are likelier than those with which the search would begin, likeliest first."""
+    likely = [one for one in recalled if one.chance >= _CHANCE_MIN]
+    return sorted(likely, key=lambda one: -one.chance * suspicion(one.node))[:_TRIED_MAX]

@@ -1,0 +1,11 @@
+"""Table of all edit operators.
+
+Between candidates of equal score the order of the rows decides, so the modules are loaded in a fixed order.
+"""
+
+# isort: off
+
+# isort: on
+from healkit.parts.heal.advisors.search.operators.definition import ROWS, Operator
+
+TABLE: tuple[Operator, ...] = tuple(ROWS)

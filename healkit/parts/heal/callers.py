@@ -1,0 +1,152 @@
+"""Failure inside a called tool: who is to blame, its checks.
+
+A tool that lets the failure of another one through is not to blame for it, unless that one refused what it was given:
+by its schema, or by a `raise` of its own. So the called tool is healed, and what its callers' examples say of them is a
+check of it: the caller runs beside each candidate, which answers the caller's calls of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from healkit.core.contracts.patches import Check
+from healkit.core.contracts.vault import DEFAULT_PERSONA, VaultEntry
+from healkit.core.crossing import values
+from healkit.core.pysource.reach import called_by
+from healkit.core.pysource.shapes import parse, read_shape
+from healkit.core.runtime.execution import execution_of
+from healkit.core.store.log_reader import Log
+from healkit.core.store.models import ExecutionLog
+from healkit.core.store.vault import Vault
+from healkit.errors import HealkitError, is_refused
+
+#: Recorded failures of the tools that a row called; more are not looked at.
+_CALLED_MAX = 200
+#: Examples of tools that call the one that is healed.
+_EXAMPLES_MAX = 8
+#: Runs a caller's code beside the tool's; `mcp.vault` answers the calls of the tool itself, and passes on all others.
+_BESIDE = """
+class _Beside:
+    def __init__(self, whole, name, part):
+        self._whole, self._name, self._part = whole, name, part
+
+    def __getattr__(self, name):
+        return self._part if name == self._name else getattr(self._whole(), name)
+
+
+def _caller(code, name, called, tool):
+    own = _Beside(lambda: mcp, "vault", _Beside(lambda: mcp.vault, called, tool))
+    names = {"mcp": own, "trace": trace, "Tool": Tool, "__name__": __name__}
+    exec(compile(code, f"<{name}>", "exec", dont_inherit=True), names)
+    return names
+
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Blamed:
+    """Failure to heal: the row of the tool that failed, and those of its callers, the outermost first."""
+
+    row: ExecutionLog
+    callers: tuple[ExecutionLog, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Sentence that says who failed in whom."""
+        caller, row = self.callers[0], self.row
+        return (
+            f"{caller.tool_name} failed in {row.tool_name}, which it called (log row {row.id}), so {row.tool_name} is "
+            "healed."
+        )
+
+
+def blamed(log: Log, row: ExecutionLog | None) -> Blamed | None:
+    """Return the failure of the called tool that a recorded failure passes on; None where its own code is to blame."""
+    callers: list[ExecutionLog] = []
+    while row is not None and (inner := _passed_on(log, row)) is not None:
+        callers.append(row)
+        row = inner
+    return Blamed(row, tuple(callers)) if row is not None and callers else None
+
+
+def _passed_on(log: Log, row: ExecutionLog) -> ExecutionLog | None:
+    """Return the row of the called tool whose failure this one passes on, unless that tool refused what it got."""
+    if row.ename != "ToolCallError" or not (row.evalue or "").startswith("mcp.vault."):
+        return None
+    for one in log.query(trace=row.trace_id, status="FAILURE", limit=_CALLED_MAX).rows:
+        told = f": {one.ename}: {one.evalue}"
+        if one.parent_trace_id != row.trace_id or not str(row.evalue).endswith(told):
+            continue
+        failure = execution_of(one, []).uncleaned.failure
+        frame = None if failure is None else failure.tool_frame
+        meant = frame is not None and frame.line.split()[:1] == ["raise"]
+        return None if meant or is_refused(one.error_code) else one
+    return None
+
+
+def caller_checks(vault: Vault, entry: VaultEntry, callers: Sequence[ExecutionLog]) -> list[Check]:
+    """Return what the examples of the callers say of the tool that failed in them; the nearest caller's first.
+
+    Only plain functions and plain JSON: what is left out is no check.
+    """
+    tool, called = _function(entry), entry.tool_name
+    source, found = _BESIDE, list[Check]()
+    for number, row in enumerate(reversed(callers)):
+        try:
+            caller = vault.lookup(row.tool_name, row.persona)
+        except HealkitError:
+            break
+        name = _function(caller)
+        if tool is None or name is None:
+            break
+        made = f"_caller_{number}"
+        source += f"{made} = _caller({caller.code!r}, {caller.tool_name!r}, {called!r}, {tool})[{name!r}]\n"
+        tool, called = made, caller.tool_name
+        found += _checks_of(caller, source, made, row)
+    return found
+
+
+def calling_checks(vault: Vault, entry: VaultEntry, only: str | None) -> list[Check]:
+    """Return what the examples of the tools that call it say of it, run as those of `caller_checks`.
+
+    They count where they pass before any patch: where they fail, the caller may be to blame. only: the persona whose
+    code counts besides the default one.
+    """
+    tool, found = _function(entry), list[Check]()
+    seen_by = {entry.persona, DEFAULT_PERSONA} if only is None else {only, DEFAULT_PERSONA}
+    for caller in vault.list() if tool is not None else ():
+        ours = caller.persona in seen_by and not caller.draft and caller.tool_name != entry.tool_name
+        if not ours or not caller.examples or f"vault.{entry.tool_name}" not in called_by(caller.code):
+            continue
+        if (name := _function(caller)) is not None:
+            made = f"_caller({caller.code!r}, {caller.tool_name!r}, {entry.tool_name!r}, {tool})[{name!r}]"
+            found += _checks_of(caller, f"{_BESIDE}_caller_0 = {made}\n", "_caller_0", None)
+    return found[:_EXAMPLES_MAX]
+
+
+def _checks_of(caller: VaultEntry, source: str, made: str, row: ExecutionLog | None) -> Iterator[Check]:
+    for example in caller.examples:
+        arguments = example.get("arguments") if isinstance(example, dict) else None
+        if not isinstance(arguments, dict) or "result" not in example or values.has_tags(arguments):
+            continue
+        given = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        yield Check(
+            origin="declared",
+            call=f"{source}{made}(**{arguments!r})",
+            shown=f"{caller.tool_name}({given})",
+            known=True,
+            expected=example["result"],
+            log_id=row.id if row is not None and row.arguments == arguments else None,
+        )
+
+
+def _function(entry: VaultEntry) -> str | None:
+    """Return the name of a tool's function; None for another kind of tool, and for one that awaits or acts."""
+    if entry.type != "python" or "await" in entry.code or entry.flags.get("side_effects"):
+        return None
+    try:
+        shape = read_shape(parse(entry.code, entry.ref.filename), entry.tool_name)
+    except HealkitError:
+        return None
+    return shape.entry if shape.kind == "function" and not shape.takes_dict else None

@@ -1,0 +1,345 @@
+"""Evidence on a cell's edits: their data, and cells below.
+
+Each edit that runs is run once more, with the parts that it changes watched, and with the cells below after it. All of
+that is a worker's: no effect of it reaches the notebook.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from healkit.core.contracts.patches import Check, Edit, apply_edits
+from healkit.core.pysource.nodes import called_name, read_names
+from healkit.core.pysource.source import Source
+from healkit.core.runtime import background
+from healkit.core.runtime.recording import Recorder
+from healkit.parts.cells.cell_program import CellProgram, free_names
+from healkit.parts.cells.dataflow import dataflow_of, read_cell
+from healkit.parts.cells.failing import FailingCell, prompt_of
+from healkit.parts.cells.notebook_file import CellRun
+from healkit.parts.explain.edit_kinds import is_misspelling
+from healkit.parts.heal.options import CellCase
+from healkit.parts.heal.records import Patch
+from healkit.parts.trials.trials import Trial, Trials
+
+#: Cells below that are run after a fix, the time for all of them in seconds, and the characters of an error quoted.
+_BELOW_MAX, _BELOW_S, _QUOTED_CHARS, _SENTENCES_MAX = 6, 3.0, 120, 5
+_SEEN = "__healkit_seen__"
+_SETUP = f"from healkit.parts.trials.table_changes import Seen\n{_SEEN} = Seen()"
+#: Expressions whose value an edit may work on.
+_OPERANDS = ast.Name | ast.Attribute | ast.Subscript | ast.Call
+#: The text of the cell's value, as a notebook saves it.
+_SHOWN = "__import__('IPython.lib.pretty', fromlist=['pretty']).pretty(_)"
+#: Runs the cells below; gives the number of those that ran, and the error of the one that did not.
+_RUN_ON = """
+import contextlib as __contextlib, io as __io, time as __time
+__ran, __raised, __begun = 0, "", __time.monotonic()
+for __text in {texts!r}:
+    if __time.monotonic() - __begun > {limit_s}:
+        break
+    try:
+        with __contextlib.redirect_stdout(__io.StringIO()), __contextlib.redirect_stderr(__io.StringIO()):
+            exec(compile(__text, "<below>", "exec"), globals())
+    except Exception as __error:
+        __raised = f"{{type(__error).__name__}}: {{__error}}"
+        break
+    __ran += 1
+[__ran, __raised]
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Evidence:
+    """What was measured of an edit; empty where nothing was.
+
+    lost: what it loses of the data, in sentences. unsure: what may be read in two ways. rows: rows that are left out.
+    gives_saved: whether the cell's value is shown as the notebook has it saved. ran_on: number of the cells below that
+    ran after it. stops: how the next of them then fails, empty where none does.
+    """
+
+    lost: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    gives_saved: bool = False
+    ran_on: int = 0
+    stops: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Below:
+    """Cells below the failing one that can be run after it: their texts as Python, and their labels."""
+
+    texts: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Names that they read and do not bind themselves."""
+        return free_names("\n".join(self.texts))
+
+    def after(self, program: CellProgram) -> Below:
+        """Return those that find all names that they read, up to the first that does not."""
+        last = program.segments[-1].run.source
+        defined = (
+            program.later | program.given.keys() | dataflow_of(last).bound.keys() | vars(builtins).keys()
+        )
+        for place, text in enumerate(self.texts):
+            if not defined.issuperset(free_names(text)):
+                return Below(self.texts[:place], self.labels[:place])
+            defined |= dataflow_of(text).bound.keys()
+        return self
+
+
+def below(cell: FailingCell) -> Below:
+    """Return the next cells below a failing one, up to the first that is no plain Python."""
+    cells: list[tuple[str, str]] = []
+    for source, label in cell.below[:_BELOW_MAX]:
+        text = read_cell(source)
+        if text.tree is None or text.code != source or _awaits(text.tree):
+            break
+        cells.append((source, label))
+    return Below(tuple(source for source, _ in cells), tuple(label for _, label in cells))
+
+
+def measured(
+    given: CellCase, recorder: Recorder, codes: Sequence[str], following: Below, saved: str, left_s: float
+) -> list[Evidence]:
+    """Measure edits of a cell's program, each together with the cells below; one for each code.
+
+    saved: the result that the notebook has saved of the cell. left_s: time that there is for all of it. Raises as
+    trials do.
+    """
+    (check,), before = given.case.checks, given.case.entry.code
+    trials: list[tuple[int, Callable[[Any], dict[str, Any]], Trial]] = []
+    limit_s = max(0.5, min(left_s, _BELOW_S + 2.0))
+    for number, code in enumerate(codes):
+        if (watched := watched_code(before, code)) is not None:
+            call = f"{_SEEN}.sentences()"
+            trials.append(
+                (number, _changes, _trial(check, watched, call, f"{check.setup}\n{_SETUP}", limit_s))
+            )
+        if saved:
+            trials.append(
+                (
+                    number,
+                    lambda shown: {"gives_saved": shown == saved},
+                    _trial(check, code, _SHOWN, check.setup, limit_s),
+                )
+            )
+        if following.texts:
+            call = _RUN_ON.format(texts=list(following.texts), limit_s=_BELOW_S)
+            trials.append((number, _ran_on, _trial(check, code, call, check.setup, limit_s)))
+    evidence = [Evidence() for _ in codes]
+    if not trials:
+        return evidence
+    run = Trials(recorder, given.config).run([one for *_, one in trials], None, None, read=given.fixture.read)
+    results = background.loop.wait_for(run)
+    for (number, read, _), result in zip(trials, results, strict=True):
+        if result.failure is None:
+            evidence[number] = dataclasses.replace(evidence[number], **read(result.value))
+    return evidence
+
+
+def _trial(check: Check, code: str, call: str, setup: str, limit_s: float) -> Trial:
+    return Trial(code, name=check.shown, timeout_s=limit_s, call=call, setup=setup)
+
+
+def _changes(value: Any) -> dict[str, Any]:
+    """Read the sentences on what changed; a worker's word is a claim."""
+    claim = value if isinstance(value, dict) else {}
+    lists = {name: claim.get(name) for name in ("lost", "unsure", "rows")}
+    return {
+        name: tuple(text[:_QUOTED_CHARS] for text in texts[:_SENTENCES_MAX] if isinstance(text, str))
+        for name, texts in lists.items()
+        if isinstance(texts, list)
+    }
+
+
+def _ran_on(value: Any) -> dict[str, Any]:
+    match value:
+        case [int(ran), str(raised)]:
+            return {"ran_on": min(max(ran, 0), _BELOW_MAX), "stops": " ".join(raised.split())[:_QUOTED_CHARS]}
+    return {}
+
+
+def _awaits(tree: ast.Module) -> bool:
+    return any(isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) for node in ast.walk(tree))
+
+
+# Names that are misspelt where they are made.
+
+
+def misspelt_where_made(cell: FailingCell) -> tuple[str, CellRun, str] | None:
+    """Return the name that an earlier cell gave to what this one misses, that cell, and its text with the missing name.
+
+    Only where cells below read the missing name, and no cell reads the one that was given or binds it again.
+    """
+    wanted, following = cell.run.missing, [text for text, _ in cell.below if text != cell.run.source]
+    ran = [run for run in cell.history if run.ok and run.source != cell.run.source]
+    if not wanted or not any(wanted in free_names(text) for text in following):
+        return None
+    trees = [read_cell(text).tree for text in (*following, *(run.source for run in ran))]
+    read = {name for tree in trees if tree is not None for name in read_names(tree)}
+    for run in reversed(ran):
+        own = dataflow_of(cell.run.source).bound.keys()
+        for given in dataflow_of(run.source).bound.keys() - read - own - {wanted}:
+            text = re.sub(rf"(?<![\w.]){re.escape(given)}(?!\w)", wanted, run.source)
+            near = is_misspelling(wanted, given) or _has_words_of(wanted, given)
+            if near and given in cell.namespace and wanted in dataflow_of(text).bound:
+                return given, run, text
+    return None
+
+
+def renamed_where_made(cell: FailingCell, program: CellProgram, given: str, run: CellRun, text: str) -> Patch:
+    """Return the program with the text of a cell above in which the name is the one that this cell misses."""
+    segment, lines = next(one for one in program.segments if one.run is run), program.code.split("\n")
+    lines[segment.start - 1 : segment.start - 1 + segment.count] = text.split("\n")
+    near = is_misspelling(cell.run.missing, given)
+    return Patch(
+        code="\n".join(lines),
+        advisor="rules",
+        author="rule",
+        reason=f"{prompt_of(run)} writes `{cell.run.missing}` as `{given}`, which no other cell reads.",
+        kind="renames" if near else "migrates",
+    )
+
+
+def _has_words_of(one: str, other: str) -> bool:
+    """Return whether one name is the other with a word more, such as `orders_clean`."""
+    ours, theirs = set(one.split("_")), set(other.split("_"))
+    return ours < theirs or theirs < ours
+
+
+# Names that a cell above bound anew.
+
+
+#: Drops one column of a table, and does nothing else.
+_DROPS_ONE = re.compile(r"\w+\.drop\((columns=)?\[?'[^']*'\]?(, axis=(1|'columns'))?\)")
+
+
+def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
+    """Yield the program without an assignment above that made a name that this cell reads into something else.
+
+    Only a name whose kind, or whose columns, changed has been overwritten, which is measured. Where other cells read
+    the new value as a whole, a person has to say which is meant.
+    """
+    wanted = set(free_names(cell.run.source))
+    source = Source(program.code)
+    for statement in reversed(source.tree.body):
+        segment, line = program.cell_at(statement.lineno) or (program.segments[-1], 0)
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if segment.run in program.above:
+                text = ast.unparse(value)
+                if name not in wanted.intersection(free_names(text)):
+                    continue
+                start = source.span(statement)[0]
+                made = re.match(r"\w+\s*=\s*", source.text[start:])
+                ends = line + (statement.end_lineno or 0) - statement.lineno
+                rest = "\n".join(segment.run.source.split("\n")[ends:])
+                later = [run.source for run in cell.history if (run.count or 0) > (segment.run.count or 0)]
+                others = [rest, *later, *(text for text, _ in cell.below if text != cell.run.source)]
+                now, own = program.given.get(name), cell.run.source
+                often = hasattr(now, "columns") or len(re.findall(rf"\b{name}\b", own)) > 1
+                others += [own] if often and not _DROPS_ONE.fullmatch(text) else []
+                unsure = now is not None and any(_reads_all(one, name) for one in others)
+                yield Patch(
+                    code=apply_edits(source.text, [Edit(start, start + made.end(), "")]) if made else "",
+                    advisor="rules",
+                    author="rule",
+                    reason=f"This cell needs what `{name}` was before line {statement.lineno}.",
+                    rank=0.9,
+                    kind="assumes" if unsure else "restores",
+                )
+
+
+def _reads_all(text: str, name: str) -> bool:
+    """Return whether code may read more of a table than columns that it names."""
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)(?!\[\[?['\"])", text) is not None
+
+
+# The code with its changed parts watched.
+
+
+def watched_code(before: str, after: str) -> str | None:
+    """Return the new code with the parts that an edit changes watched; None where it changes no expression."""
+    try:
+        old, new = ast.parse(before), ast.parse(after)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    known = {ast.dump(node) for node in ast.walk(old) if isinstance(node, ast.expr)}
+    statements = {ast.dump(node) for node in ast.walk(old) if isinstance(node, ast.stmt)}
+    changed = [
+        node
+        for node in ast.walk(new)
+        if isinstance(node, ast.stmt) and not hasattr(node, "body") and ast.dump(node) not in statements
+    ]
+    watcher = _Watcher(known)
+    for statement in changed:
+        watcher.visit(statement)
+    if not watcher.results or not watcher.operands:
+        return None
+    try:
+        return ast.unparse(ast.fix_missing_locations(new))
+    except (ValueError, RecursionError):
+        return None
+
+
+class _Watcher(ast.NodeTransformer):
+    """Puts a call around each expression that is new, and around the largest in it that were there before."""
+
+    def __init__(self, known: set[str]) -> None:
+        self._known = known
+        self.operands = self.results = 0
+
+    def visit(self, node: ast.AST) -> Any:
+        """Watch an expression that is read; called by `ast`."""
+        if isinstance(node, ast.JoinedStr | ast.Lambda | ast.GeneratorExp | ast.ListComp):
+            return node
+        if not isinstance(node, _OPERANDS) or not isinstance(
+            getattr(node, "ctx", None) or ast.Load(), ast.Load
+        ):
+            return self.generic_visit(node)
+        if ast.dump(node) in self._known:
+            self.operands += 1
+            return _call("operand", ast.Constant(self.operands), node)
+        if isinstance(node, ast.Name):
+            return node
+        if isinstance(node, ast.Call):  # the method itself is no value
+            if isinstance(node.func, ast.Attribute):
+                node.func.value = self.visit(node.func.value)
+            node.args, node.keywords = [*map(self.visit, node.args)], [*map(self.visit, node.keywords)]
+        else:
+            self.generic_visit(node)
+        self.results += 1
+        name = called_name(node) if isinstance(node, ast.Call) else ""
+        return _call("result", node, ast.Constant(name))
+
+
+def _call(method: str, *given: ast.expr) -> ast.Call:
+    owner = ast.Attribute(ast.Name(_SEEN, ast.Load()), method, ast.Load())
+    return ast.Call(owner, list(given), [])
+
+
+def is_refuted(evidence: Evidence, following: Below, cell: FailingCell) -> bool:
+    """Return whether the cell below that fails reads what the healed cell has made."""
+    if not evidence.stops or evidence.ran_on >= len(following.texts):
+        return False
+    text = following.texts[evidence.ran_on]
+    made = dataflow_of(cell.run.source)
+    return bool((made.bound.keys() | made.mutated) & set(free_names(text)))
+
+
+def sentences(evidence: Evidence, following: Below, *, refuted: bool) -> Iterator[str]:
+    """Yield what speaks for an edit, in sentences; refuted: what speaks against it."""
+    if evidence.gives_saved:
+        yield "The notebook has saved the same result."
+    if evidence.ran_on:
+        many = "The next cell runs" if evidence.ran_on == 1 else f"The next {evidence.ran_on} cells run"
+        yield f"{many} too."
+    if refuted:
+        yield f"{following.labels[evidence.ran_on]} then fails: {evidence.stops}."

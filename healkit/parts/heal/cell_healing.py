@@ -1,0 +1,857 @@
+"""Healing of a notebook's own failing cell.
+
+The cell is made a program of its own (`cells.cell_program`), and the values that it needs go into a snapshot file,
+which each trial maps. Then it is healed as a tool is, by the same loop; what comes back is an edit of one cell. Nothing
+runs in the user's kernel, and nothing in it changes.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import dataclasses
+import difflib
+import functools
+import itertools
+import os
+import re
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from healkit.core.contracts.failure import Failure
+from healkit.core.contracts.patches import Check, CheckResult, Observed
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.crossing.values import CannotCross
+from healkit.core.rendering import cleaning
+from healkit.core.runtime import background
+from healkit.core.sanitizer.cleaner import UNLIMITED, learn
+from healkit.core.sanitizer.sanitizer import RecordCleaner
+from healkit.core.sanitizer.secret_names import named_secrets
+from healkit.core.store.entries import code_hash
+from healkit.core.workers.tiers import achieved_tier
+from healkit.errors import HealError
+from healkit.parts.cells import snapshot_file
+from healkit.parts.cells.cell_program import (
+    CellProgram,
+    Segment,
+    changed_in,
+    free_names,
+    is_own_code,
+    made_by,
+    program_of,
+    why_refused,
+)
+from healkit.parts.cells.dataflow import dataflow_of, read_cell
+from healkit.parts.cells.failing import FailingCell, notebook_cells, prompt_of
+from healkit.parts.cells.notebook_file import CellRun
+from healkit.parts.explain.catalogue import explain
+from healkit.parts.explain.edit_kinds import (
+    has_same_words,
+    kind_of,
+    may_be_a_fix,
+    only_renames_attributes,
+    worse,
+)
+from healkit.parts.explain.fixes import told_change
+from healkit.parts.heal.advisor import Advisor, Case, advisors_for
+from healkit.parts.heal.advisors.simple import RulesAdvisor
+from healkit.parts.heal.cell_evidence import (
+    Evidence,
+    below,
+    is_refuted,
+    measured,
+    misspelt_where_made,
+    overwritten,
+    renamed_where_made,
+    sentences,
+)
+from healkit.parts.heal.cell_records import CellFix, CellOutcome, CellPlace
+from healkit.parts.heal.loop import Healing
+from healkit.parts.heal.options import CellCase, HealOptions
+from healkit.parts.heal.records import Attempt, Patch
+from healkit.parts.heal.report import CellReport, HealReport
+from healkit.parts.trials.shares import TrialResult
+from healkit.parts.trials.trials import Fixture, Held, Searches, Trial, Trials
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
+    from healkit.config import Config
+
+#: Wall time of the cell as it is, of all healing, and how many statements may be left out one after the other.
+_BASE_S, _LEFT_OUT_MAX = 20.0, 4
+#: Mistakes in one cell that are looked for, one after the other.
+_ROUNDS_MAX = 2
+#: Number of fixes that a report holds, of files that a cell names, and of readings of a text that is no Python.
+_FIXES_MAX, _FILES_MAX, _READINGS_MAX = 4, 20, 3
+#: Edits by rules with the cells above that are run, and of assignments there.
+_ABOVE_MAX = 4
+#: Difference of ranks up to which a further edit is listed.
+_AS_LIKELY = 0.02
+#: Memory that a trial gets for what it makes of the values, by their size.
+_MEMORY_TIMES = 3
+#: Libraries that take long to import: a trial server has them ready. Of the others, the parts that the notebook uses.
+_SLOW = ("pandas", "numpy", "matplotlib.pyplot", "polars", "pyarrow", "scipy", "sklearn")
+_SLOW_PARTS = frozenset(
+    ("sklearn", "scipy", "seaborn", "statsmodels", "plotly", "xarray", "networkx", "altair", "bokeh")
+)
+_PARTS_MAX = 12
+#: Evaluated after the cell: what it gave, in words.
+_GAVE = "__import__('healkit.parts.cells.snapshot_file', fromlist=['described']).described(_)"
+#: The same, and the forms of names.
+_FORMS = (
+    "[" + _GAVE + ", *map(" + _GAVE.replace("described(_)", "form_of") + ", map(globals().get, {names!r}))]"
+)
+_LOAD = (
+    "globals().update(__import__('healkit.parts.cells.snapshot_file', fromlist=['load'])"
+    ".load({folder!r}, {files!r}))"
+)
+_SEARCH_TOO = "`%heal --with rules,search` also tries random small edits; check those carefully."
+_FILE_FRAME = re.compile(r'File "<In \[(\d+)\]>", line (\d+)')
+_LINE = re.compile(r"\bline (\d+)\b")
+
+
+_Edit = tuple[Patch, CellFix]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ready:
+    """Cell that was made ready: its program as a case, and what it gave as it is."""
+
+    program: CellProgram
+    given: CellCase
+    base: Observed
+
+
+@dataclasses.dataclass(frozen=True)
+class _Weighed:
+    """Edits by what may be said of them: fixes, readings that only a person can choose from, and what is no fix."""
+
+    fixes: list[CellFix] = dataclasses.field(default_factory=list)
+    readings: list[CellFix] = dataclasses.field(default_factory=list)
+    not_fixes: list[CellFix] = dataclasses.field(default_factory=list)
+
+
+def _standing(kind: str, verdict: str | None) -> str:
+    """Return the field of `_Weighed` that an edit of that kind and verdict belongs to."""
+    if verdict == "silenced" or kind in ("invents", "discards"):
+        return "not_fixes"
+    return "readings" if kind == "assumes" else "fixes"
+
+
+def _freed(fix: CellFix) -> set[str]:
+    """Return the names that a cell no longer binds with an edit."""
+    return dataflow_of(fix.before).bound.keys() - dataflow_of(fix.code).bound.keys()
+
+
+def _with_evidence(fix: CellFix, seen: Evidence, support: tuple[str, ...]) -> CellFix:
+    """Return an edit with what was measured of it: a loss of data makes it an edit that discards."""
+    is_spelling = fix.kind == "renames" and only_renames_attributes(fix.before, fix.code)
+    lost = seen.lost
+    if is_spelling or has_same_words(fix.before, fix.code):  # what it does to the data, its author wrote
+        lost, support = (), (*support, *seen.lost)
+    if fix.kind == "migrates":  # what the successor fills in, the removed interface did
+        lost = tuple(text for text in lost if not text.endswith("filled in."))
+    kind = worse(fix.kind, "discards" if lost else "assumes" if seen.unsure else fix.kind)
+    return dataclasses.replace(
+        fix,
+        kind=kind,
+        lost=(*lost, *(seen.rows if kind == "discards" else ())),
+        unknown=(*seen.unsure, *fix.unknown),
+        support=support,
+    )
+
+
+class CellHealing:
+    """Healing of one failing cell."""
+
+    def __init__(
+        self,
+        hk: Healkit,
+        cell: FailingCell,
+        *,
+        advisors: Sequence[str | Advisor] | None,
+        budget_s: float,
+        progress: Callable[[str], None] | None,
+        stop: threading.Event,
+    ) -> None:
+        self._hk, self._cell, self._advisors = hk, cell, advisors
+        self._budget_s, self._progress, self._stop = budget_s, progress, stop
+        self._started = time.monotonic()
+        self._notes: list[str] = []
+        self._folder = Path()
+        self._below = below(cell)
+
+    def report(self) -> CellReport:
+        """Look for a fix, and return the report; called once. Raises `ConfigError` for bad options."""
+        cell = self._cell
+        advice = cell.advice
+        if advice is not None and advice.reruns:
+            cells = tuple(step.label for step in advice.steps)
+            return self._report("rerun", f"{advice.sentence} {advice.todo}", cells=cells)
+        is_mistake = cell.failure.facts.get("about") == "name_of_class"  # the name lacks its `self.`
+        if advice is not None and advice.kind not in ("near", "import") and not is_mistake:
+            return self._report("not_cured", advice.sentence)
+        advisors_for(self._asked(), self._hk.config)  # an unknown name is an error, whatever comes below
+        self._folder = background.loop.wait_for(self._snapshots()) / f"{time.time_ns():x}"
+        self._folder.mkdir(mode=0o700)
+        try:
+            if cell.failure.ename in ("SyntaxError", "IndentationError", "TabError"):
+                return self._reread()
+            return self._heal()
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _snapshots(self) -> Path:
+        return background.pool_for(self._hk.config).snapshots()
+
+    def _heal(self) -> CellReport:
+        if self._has_nothing_to_try():
+            found = self._above()
+            if found.fixes or found.readings:
+                return self._proposed(found)
+            return self._not_cured("No fix found. Edits tried: 0.")
+        ready = self._ready(self._cell.run)
+        if isinstance(ready, str):
+            return self._untried(None, ready)
+        result = ready.base.result
+        if result.outcome == "passed":
+            why = "It does not fail in a worker, so something decides that a worker does not have."
+            return self._untried(ready.program, why)
+        if (
+            not result.failure.startswith(f"{self._cell.failure.ename}:")
+            and result.failure != self._cell.failure.ename
+        ):
+            return self._untried(ready.program, f"In a worker it fails in another way ({result.failure}).")
+        report = self._healing(ready.given, result)
+        self._note(ready.program)
+        found = self._weighed(ready.program, ready.given, list(self._edits(ready.program, report.attempts)))
+        if not found.fixes and not found.readings:
+            further = self._further(ready, report.attempts)
+            found = dataclasses.replace(found, fixes=further)
+        if not found.fixes or misspelt_where_made(self._cell) is not None:
+            known_not = [one for one in report.attempts if not one.plausible and not ready.program.made_again]
+            tried = (edited_cell(ready.program, one.patch.code) for one in known_not)
+            above = self._above({edited[1] for edited in tried if edited is not None})
+            known = {fix.code for fix in (*above.fixes, *above.readings)}
+            others = [fix for fix in (*found.fixes, *found.readings) if fix.code not in known]
+            if above.fixes or not found.fixes:
+                found = _Weighed(above.fixes, [*above.readings, *others], found.not_fixes)
+        if found.fixes or found.readings:
+            return self._proposed(found, report=report)
+        notes = [note for note in report.notes if note not in self._notes]
+        self._notes += notes
+        reason = report.reason
+        if report.outcome in ("not_cured", "shown"):
+            reason = "No fix found." if not found.not_fixes else "No safe fix found."
+            reason += f" Edits tried: {report.candidates_tried:,}."
+        return self._not_cured(reason, not_fixes=tuple(found.not_fixes), report=report)
+
+    def _not_cured(self, reason: str, **more: Any) -> CellReport:
+        if self._advisors is None and "search" not in self._asked():
+            self._notes.append(_SEARCH_TOO)
+        return self._report("not_cured", reason, **more)
+
+    def _has_nothing_to_try(self) -> bool:
+        """Return whether only rules are asked and they know no edit, which takes no worker to find out."""
+        if any(one.name != "rules" for one in advisors_for(self._asked(), self._hk.config)[0]):
+            return False
+        program = self._program_of(self._cell.run)
+        if program is None or program.why_not:
+            return False
+        if any(is_own_code(type(value)) for value in program.needed.values()):
+            return False  # the code of its class comes along once it is known that it cannot cross
+        return next(RulesAdvisor().propose(self._case_of(program)), None) is None
+
+    def _case_of(self, program: CellProgram, checks: tuple[Check, ...] = ()) -> Case:
+        entry = VaultEntry(self._cell.label, "default", 0, program.code, code_hash(program.code))
+        return Case(entry, self._failure_in(program), checks, given=program.given)
+
+    def _healing(self, given: CellCase, base: CheckResult) -> HealReport:
+        options = HealOptions(
+            tool_name=self._cell.label,
+            advisors=self._asked(),
+            budget_s=max(1.0, self._budget_s - (time.monotonic() - self._started)),
+            progress=self._tell,
+            stop=self._stop,
+            dry_run=True,
+            cell=dataclasses.replace(given, case=dataclasses.replace(given.case, base=(base,))),
+        )
+        return Healing(self._hk, options).report()
+
+    def _further(self, ready: _Ready, attempts: Sequence[Attempt], round_: int = 1) -> list[CellFix]:
+        """Heal what fails next, where an edit gets the cell past the line that failed: it may have two mistakes."""
+        told, given = ready.base.result.failure, ready.given
+        for attempt in attempts:
+            result = next(iter(attempt.results), None)
+            rule = attempt.patch.author == "rule" and not attempt.patch.guard
+            if not rule or result is None or result.outcome != "raised" or result.failure == told:
+                continue
+            failure = self._failure_of(given, attempt.patch.code)
+            was = given.case.failure.tool_frame if given.case.failure is not None else None
+            now = failure.tool_frame if failure is not None else None
+            if failure is None or was is None or now is None or now.lineno <= was.lineno:
+                continue
+            code = attempt.patch.code
+            entry = dataclasses.replace(given.case.entry, code=code, code_hash=code_hash(code))
+            case = dataclasses.replace(given.case, entry=entry, failure=failure, base=())
+            next_ = _Ready(ready.program, dataclasses.replace(given, case=case), Observed(result=result))
+            report = self._healing(next_.given, result)
+            whole = dataclasses.replace(given, case=dataclasses.replace(case, base=()))
+            edits = list(self._edits(ready.program, report.attempts))
+            found = self._weighed(ready.program, whole, edits).fixes
+            if not found and round_ < _ROUNDS_MAX:
+                found = self._further(next_, report.attempts, round_ + 1)
+            reason = _in_cell(ready.program, attempt.patch.reason)
+            if not may_be_a_fix(attempt.patch.kind or "restructures"):
+                continue
+            return [dataclasses.replace(fix, reason=f"{reason} {fix.reason}") for fix in found]
+        return []
+
+    def _above(self, tried: Collection[str] = ()) -> _Weighed:
+        """Return edits of the cells that made what this one reads, with which it runs.
+
+        All of them are run again, whole, so their statements are edited as the cell's own are. tried: texts of cells
+        that were tried without them.
+        """
+        cell = self._cell
+        misspelt = misspelt_where_made(cell)
+        above = made_by(cell.run, cell.history, cell.namespace, misspelt[:1] if misspelt else ())
+        program = self._program_of(cell.run, above=above) if above else None
+        if program is None or next(self._edits_above(program, tried), None) is None:
+            return _Weighed()
+        found = self._program(cell.run, (), above)
+        if isinstance(found, str):
+            return _Weighed()
+        program, size = found
+        given = self._case(program, size)
+        edits = list(itertools.islice(self._edits_above(program, tried), 2 * _ABOVE_MAX))
+        names = [name for name in free_names(cell.run.source) if name in program.given]
+        codes = [program.code, *(patch.code for patch, _ in edits)]
+        base, *results = self._run(given, codes, call=_FORMS.format(names=names))
+        if base.failure is None or base.failure.ename != cell.failure.ename:
+            return _Weighed()
+        ran = []
+        for (patch, fix), result in zip(edits, results, strict=True):
+            gave, *forms = result.value if isinstance(result.value, list) else [""]
+            formed, freed = dict(zip(names, forms, strict=False)), _freed(fix) & {*names}
+            changed = all(formed.get(name) != snapshot_file.form_of(program.given[name]) for name in freed)
+            if result.failure is None and changed:
+                ran.append((patch, dataclasses.replace(fix, gave=str(gave), verdict="unproven")))
+        return self._weighed(program, given, ran)
+
+    def _edits_above(self, program: CellProgram, tried: Collection[str]) -> Iterator[_Edit]:
+        """Yield edits of a program with the cells above; none that was tried without them."""
+        rules = itertools.islice(RulesAdvisor().propose(self._case_of(program)), _ABOVE_MAX)
+        misspelt = misspelt_where_made(self._cell)
+        made = [] if misspelt is None else [renamed_where_made(self._cell, program, *misspelt)]
+        for patch in (*made, *rules, *overwritten(self._cell, program)):
+            fix = None if patch.guard else self._fix(program, patch, ran=True)
+            if fix is not None and fix.code not in tried:
+                yield patch, fix
+
+    def _failure_of(self, given: CellCase, code: str) -> Failure | None:
+        """Run a text in the cell's place, and return how it fails."""
+        return self._run(given, [code])[0].failure
+
+    def _run(self, given: CellCase, codes: Sequence[str], call: str = "") -> list[TrialResult]:
+        (check,) = given.case.checks
+        options: dict[str, Any] = {"name": self._cell.label, "timeout_s": _BASE_S, "setup": check.setup}
+        trials = [Trial(code, call=call or check.call, **options) for code in codes]
+        run = Trials(self._hk.recorder, given.config).run(trials, None, None, read=given.fixture.read)
+        return background.loop.wait_for(run)
+
+    def _asked(self) -> Sequence[str | Advisor]:
+        """Return who is asked: by default no model, and the search only where the cell itself says what is right.
+
+        Where nothing does, many small edits end without an error, and most of them are wrong. What a model is told
+        leaves the notebook, so it is asked where somebody says so.
+        """
+        if self._advisors is not None:
+            return self._advisors
+        names = [name for name in self._hk.config.heal_advisors if name not in ("memory", "peers", "model")]
+        says = re.search(r"^\s*assert\b", self._cell.run.source, re.MULTILINE)
+        return names if says else [name for name in names if name != "search"]
+
+    # The case.
+
+    def _ready(self, run: CellRun) -> _Ready | str:
+        """Make a cell ready and run it as it is; return why that is not possible, in a sentence."""
+        left_out: list[int] = []
+        while True:
+            found = self._program(run, left_out)
+            if isinstance(found, str):
+                return found
+            program, size = found
+            given = self._case(program, size)
+            base = self._base(given)
+            if run is not self._cell.run:  # a reading of it, which may fail as it likes
+                return _Ready(program, given, base)
+            other = base.result.failure and not base.result.failure.startswith(self._cell.failure.ename)
+            place = program.cell_at(base.failed_lines[0]) if base.failed_lines else None
+            if not other or place is None or len(left_out) >= _LEFT_OUT_MAX or place[1] in left_out:
+                return _Ready(program, given, base)
+            segment, line = place
+            if segment is not program.segments[-1] or line == run.failed_line:
+                return _Ready(program, given, base)
+            left_out.append(line)
+
+    def _program_of(self, run: CellRun, **more: Any) -> CellProgram | None:
+        cell = self._cell
+        options = {"cannot_cross": {}, "near": cell.failure.near, "later": self._below.names, **more}
+        return program_of(run, cell.namespace, cell.before, cell.history, **options)
+
+    def _program(
+        self, run: CellRun, left_out: Sequence[int] = (), above: Sequence[CellRun] = ()
+    ) -> tuple[CellProgram, int] | str:
+        """Make the program, and write the snapshot; return it with the snapshot's size in bytes."""
+        refused = dict[str, str]()
+        while True:
+            program = self._program_of(run, cannot_cross=refused, left_out=left_out, above=above)
+            if program is None:
+                return "Python cannot read the cell."
+            if program.why_not:
+                return f"{_sentence(program.why_not)} So the failing statement was not run."
+            try:
+                return program, snapshot_file.write(self._folder, program.needed)
+            except CannotCross as error:
+                name = _name_in(error.path, program.needed)
+                if name is None or name in refused:
+                    return f"A value cannot go to a worker: {error}."
+                refused[name] = why_refused(name, program.needed[name], error.why)
+            except OSError as error:
+                return f"The values could not be written for a worker: {error.strerror or error}."
+
+    def _case(self, program: CellProgram, size: int) -> CellCase:
+        cell, config = self._cell, self._hk.config
+        files = self._files(program)
+        setup = "\n".join([_LOAD.format(folder=str(self._folder), files=files), program.setup])
+        check = Check(origin="failing", call=_GAVE, setup=setup, shown=cell.label)
+        more_mb = _MEMORY_TIMES * size // 2**20
+        config = dataclasses.replace(
+            _with_libraries(config, cell.namespace), memory_mb=config.memory_mb + more_mb
+        )
+        case = self._case_of(program, (check,))
+        fixture = Fixture(read=(str(self._folder.parent), *files.values()))
+        return CellCase(case, fixture, config)
+
+    def _base(self, given: CellCase) -> Observed:
+        """Run the cell as it is."""
+        limit_s = min(_BASE_S, self._budget_s)
+        case = given.case
+        held = Held(case.entry.ref, case.entry.code, case.checks, [limit_s], given.fixture)
+        searches = Searches(self._hk.recorder, given.config)
+        return background.loop.wait_for(searches.observe(held, watch=False))[0]
+
+    def _failure_in(self, program: CellProgram) -> Failure:
+        """Return the failure with the places that it has in the program."""
+        failure, runs = self._cell.failure, {run.count: run for run in self._cell.history}
+        runs[self._cell.run.count] = self._cell.run
+        filename = f"<{self._cell.label}@0>"
+
+        def placed(count: str, line: str) -> int | None:
+            run = runs.get(int(count))
+            return None if run is None else program.line_of(run, int(line))
+
+        def renamed(match: re.Match[str]) -> str:
+            line = placed(match[1], match[2])
+            return match[0] if line is None else f'File "{filename}", line {line}'
+
+        frames = []
+        for frame in failure.frames:
+            match = re.fullmatch(r"<In \[(\d+)\]>", frame.filename)
+            line = placed(match[1], str(frame.lineno)) if match is not None else None
+            if line is None:
+                frames.append(msgspec.structs.replace(frame, in_tool=False))
+            else:
+                frames.append(msgspec.structs.replace(frame, filename=filename, lineno=line, in_tool=True))
+        text = _FILE_FRAME.sub(renamed, failure.traceback)
+        return msgspec.structs.replace(failure, frames=frames, traceback=text)
+
+    def _files(self, program: CellProgram) -> dict[str, str]:
+        """Return the files that the cell names, as it names them, with their real paths."""
+        texts = [*program.texts, *self._cell.failure.near]
+        texts += [
+            os.fspath(v) for v in program.needed.values() if isinstance(v, str | os.PathLike) and v != ""
+        ]
+        found: dict[str, str] = {}
+        for text in dict.fromkeys(map(str, texts)):
+            if len(found) < _FILES_MAX and 0 < len(text) < 1000 and "\n" not in text and "\0" not in text:
+                path = Path(self._cell.folder, text)
+                real = path.resolve()
+                within = path.is_dir() and real.is_relative_to(Path(self._cell.folder).resolve())
+                allowed = self._cell.within is None or any(map(real.is_relative_to, self._cell.within))
+                if allowed and (path.is_file() or (within and text.strip("./"))):
+                    found[text] = str(real)
+        return found
+
+    # The fixes.
+
+    def _edits(self, program: CellProgram, attempts: Sequence[Attempt]) -> Iterator[_Edit]:
+        """Yield the edits with which the cell runs, likeliest first: fixes, readings, and what loses data."""
+        first: dict[str, float] = {}
+        for attempt in attempts:
+            patch = attempt.patch
+            if not attempt.plausible or not attempt.results:
+                continue
+            if patch.author == "search" and attempt.verdict == "silenced":
+                continue
+            standing = _standing(patch.kind, attempt.verdict)
+            if patch.rank < first.setdefault(standing, patch.rank) - _AS_LIKELY and standing == "fixes":
+                continue  # most of what is less likely than the first is wrong, and runs all the same
+            fix = self._fix(program, patch, ran=True)
+            if fix is not None:
+                gave = attempt.results[0].value if attempt.results else ""
+                gave = gave if isinstance(gave, str) else ""
+                yield patch, dataclasses.replace(fix, gave=gave, verdict=attempt.verdict)
+
+    def _weighed(self, program: CellProgram, given: CellCase, edits: Sequence[_Edit]) -> _Weighed:
+        """Measure what the edits do to the data, and sort them by it."""
+        sides: dict[str, list[_Edit]] = {"fixes": [], "readings": [], "not_fixes": []}
+        for patch, fix in edits:
+            sides[_standing(fix.kind, fix.verdict)].append((patch, fix))
+        chosen = [one for side in sides.values() for one in side[:_FIXES_MAX]]
+        following = self._below.after(program)
+        left_s = self._budget_s - (time.monotonic() - self._started)
+        evidence = measured(
+            given, self._hk.recorder, [patch.code for patch, _ in chosen], following, self._cell.saved, left_s
+        )
+        found = _Weighed()
+        for (_, fix), seen in sorted(
+            zip(chosen, evidence, strict=True), key=lambda pair: (not pair[1].gives_saved, -pair[1].ran_on)
+        ):
+            refuted = is_refuted(seen, following, self._cell)
+            weighed = _with_evidence(fix, seen, tuple(sentences(seen, following, refuted=refuted)))
+            below = {name for text, _ in self._cell.below for name in free_names(text)}
+            missed = fix.cell == self._cell.label and _freed(fix) & below
+            if missed or (refuted and seen.ran_on < max(one.ran_on for one in evidence)):
+                weighed = dataclasses.replace(weighed, kind=worse(weighed.kind, "assumes"))
+            getattr(found, _standing(weighed.kind, fix.verdict)).append(weighed)
+        return found
+
+    def _proposed(self, found: _Weighed, **more: Any) -> CellReport:
+        """Report fixes, or a question where only readings were found."""
+        more["not_fixes"] = tuple(found.not_fixes)
+        if found.fixes:
+            return self._report("proposed", found.fixes[0].reason, found.fixes, **more)
+        many = "One edit runs, if this is" if len(found.readings) == 1 else "Several edits run; choose"
+        reason = f"{many} what is meant."
+        return self._report("question", reason, readings=found.readings, **more)
+
+    def _fix(self, program: CellProgram, patch: Patch, *, ran: bool) -> CellFix | None:
+        edited = edited_cell(program, patch.code)
+        if edited is None:
+            return None
+        if self._cell.failure.ename == "AssertionError" and _asserts(patch.code) != _asserts(program.code):
+            return None  # it says what is right
+        run, code = edited
+        unknown = [patch.doubt] if patch.doubt else []
+        unknown += [
+            f"What `{name}` was before the cell ran is not known; the value that it has now was used."
+            for name in self._cell.unknown
+            if name in program.needed
+        ]
+        after: list[CellRun] = []
+        if prompt_of(run) != self._cell.label:
+            made = (*program.made_again.values(), *program.above)
+            later = [one for one in made if (one.count or 0) > (run.count or 0)]
+            after = sorted({one.count: one for one in later}.values(), key=lambda one: one.count or 0)
+            after.append(self._cell.run)
+        first = self._lost(run, code) if run in program.above else []
+        if first is None:
+            return None
+        fix = CellFix(
+            cell=prompt_of(run),
+            code=code,
+            before=run.source,
+            reason=_in_cell(program, patch.reason),
+            advisor=patch.advisor,
+            ran=ran,
+            unknown=tuple(unknown),
+            cell_id=run.cell_id,
+            kind=kind_of(program.code, patch.code, patch.kind),
+            then=tuple(CellPlace(prompt_of(one), one.source, one.cell_id) for one in after),
+            first=tuple(CellPlace(prompt_of(one), one.source, one.cell_id) for one in first),
+        )
+        return dataclasses.replace(fix, unknown=(*unknown, fix.rerun)) if fix.rerun else fix
+
+    def _lost(self, run: CellRun, code: str) -> list[CellRun] | None:
+        """Return the runs that made what an edited cell reads and what has been lost since; None for one unknown."""
+        place = next(at for at, one in enumerate(self._cell.history) if one is run)
+        since = {name for one in (*self._cell.history[place:], self._cell.run) for name in changed_in(one)}
+        lost = {name: value for name, value in self._cell.namespace.items() if name in since}
+        if not lost.keys() & set(free_names(code)):
+            return []
+        return made_by(dataclasses.replace(run, source=code), self._cell.history[:place], lost) or None
+
+    def _untried(self, program: CellProgram | None, why: str) -> CellReport:
+        """Report the catalogue's own edits, none of which was run, and the reason."""
+        program = program or self._program_of(self._cell.run)
+        if program is None:
+            return self._report("not_tried", why)
+        patches = (patch for patch in RulesAdvisor().propose(self._case_of(program)) if not patch.guard)
+        edits = [fix for patch in patches if (fix := self._fix(program, patch, ran=False)) is not None]
+        self._notes.append(why)
+        found = _Weighed()
+        for fix in edits[:_FIXES_MAX]:
+            getattr(found, _standing(fix.kind, None)).append(fix)
+        if not found.fixes and not found.readings:
+            return self._report("not_tried", f"No fix is known, and none was looked for. {why}")
+        return self._proposed(dataclasses.replace(found, not_fixes=[]))
+
+    def _reread(self) -> CellReport:
+        """Report readings of a text that Python cannot read, and what they give."""
+        cell = self._cell
+        entry = VaultEntry(cell.label, "default", 0, cell.run.source, code_hash(cell.run.source))
+        case = Case(entry, cell.failure, (), given=cell.namespace)
+        patches = list(itertools.islice(RulesAdvisor().propose(case), _READINGS_MAX))
+        fixes: list[CellFix] = []
+        ended = ""
+        for patch in patches:
+            run = dataclasses.replace(cell.run, source=patch.code, failed_line=None)
+            fix = CellFix(
+                cell.label,
+                patch.code,
+                cell.run.source,
+                patch.reason,
+                patch.advisor,
+                ran=False,
+                cell_id=cell.run.cell_id,
+            )
+            ready = self._ready(run)
+            if not isinstance(ready, str):
+                self._note(ready.program)
+                result = ready.base.result
+                if result.outcome == "passed":
+                    gave = result.value if isinstance(result.value, str) else ""
+                    fixes.insert(0, dataclasses.replace(fix, ran=True, gave=gave, verdict="unproven"))
+                    break
+                fixes += self._after_reading(fix, ready)
+                ended = ended or f"{fix.reason} It then ends in {result.failure}."
+                continue
+            fixes.append(fix)
+        if not fixes:
+            return self._report("not_cured", ended or "No text near this one is Python.")
+        return self._report("proposed", fixes[0].reason, fixes)
+
+    def _after_reading(self, fix: CellFix, ready: _Ready) -> list[CellFix]:
+        """Heal what fails in a text that Python can read now."""
+        failure = self._failure_of(ready.given, ready.given.case.entry.code)
+        if failure is None:
+            return []
+        given = dataclasses.replace(ready.given, case=dataclasses.replace(ready.given.case, failure=failure))
+        report = self._healing(given, ready.base.result)
+        edits = list(self._edits(ready.program, report.attempts))
+        found = [
+            one for one in self._weighed(ready.program, ready.given, edits).fixes if one.cell == fix.cell
+        ]
+        return [
+            dataclasses.replace(one, before=fix.before, reason=f"{fix.reason} {one.reason}") for one in found
+        ]
+
+    # The report.
+
+    def _note(self, program: CellProgram) -> None:
+        """Note what was run on which values."""
+        told = [
+            f"`{name}`: {snapshot_file.described(value) or 'None'}"
+            for name, value in program.needed.items()
+            if re.search(rf"\b{re.escape(name)}\b", self._cell.run.source)
+        ]
+        if told:
+            self._notes.append(f"Run on {', '.join(told[:5])}{', …' if len(told) > 5 else ''}.")
+        if program.made_again:
+            names = ", ".join(f"`{name}`" for name in program.made_again)
+            self._notes.append(f"Made again in the worker: {names}.")
+        for line, why in program.left_out.items():
+            self._notes.append(f"Line {line} was left out: {why}.")
+
+    def _report(
+        self,
+        outcome: CellOutcome,
+        reason: str,
+        fixes: Sequence[CellFix] = (),
+        readings: Sequence[CellFix] = (),
+        **more: Any,
+    ) -> CellReport:
+        fix, others = (fixes[0], tuple(fixes[1:])) if fixes else (None, tuple(readings))
+        failure = cleaning.failure(self._cell.failure, self._cleaner)
+        refutes = outcome not in ("rerun", "not_tried") and self._refutes(fix, others)
+        report = CellReport(
+            self._cell.label,
+            outcome,
+            _sentence(failure.summary if refutes else explain(failure).what),
+            reason,
+            fix,
+            others,
+            notes=tuple(dict.fromkeys(self._notes)),
+            duration_s=time.monotonic() - self._started,
+            refutes=refutes,
+            **more,
+        )
+        return cleaning.report(report, self._cleaner)
+
+    def _refutes(self, fix: CellFix | None, others: Sequence[CellFix]) -> bool:
+        """Return whether the card names a change that is not the first edit; of a question, not among its readings."""
+        change = told_change(self._cell.failure, self._cell.run.source, defined=self._cell.namespace.keys())
+        shown = others if fix is None else [fix]
+        if change is None:
+            return False
+        lines = {line.strip() for line in change.lines.split("\n")}
+        return not any(lines <= {line.strip() for line in one.code.split("\n")} for one in shown)
+
+    @functools.cached_property
+    def _cleaner(self) -> RecordCleaner:
+        """Cleaner of all that is told of it, which knows the notebook's secrets."""
+        cleaner = cleaning.sanitizer().of_record()
+        spaces = [self._cell.namespace, self._cell.before]
+        cleaner.clean([{name: value} for name, value in named_secrets(spaces)], limit_bytes=UNLIMITED)
+        learn(self._cell.failure, cleaner)
+        return cleaner
+
+    def _tell(self, sentence: str) -> None:
+        if self._progress is not None:
+            self._progress(cleaning.report(sentence, self._cleaner))
+
+
+def heal_cell(
+    hk: Healkit,
+    number: int | None,
+    *,
+    advisors: Sequence[str | Advisor] | None,
+    budget_s: float,
+    progress: Callable[[str], None] | None,
+    stop: threading.Event,
+) -> CellReport:
+    """Heal the failing cell of that prompt, the newest for None; raise `HealError` where there is none."""
+    cell = notebook_cells.find(number)
+    if cell is None:
+        which = (
+            "No cell of this notebook has failed"
+            if number is None
+            else f"No failure of In [{number}] is known"
+        )
+        raise HealError(
+            f"{which}.",
+            hint="Only cells that ran after `%load_ext healkit` are known, and the last 20 failures.",
+        )
+    return CellHealing(hk, cell, advisors=advisors, budget_s=budget_s, progress=progress, stop=stop).report()
+
+
+async def warm_up(config: Config, namespace: Mapping[str, Any]) -> None:
+    """Start what tries the first edits, with the libraries that this kernel has loaded; raises as a trial does.
+
+    namespace: the notebook's variables.
+    """
+    pool = background.pool_for(config)
+    tier = await asyncio.to_thread(achieved_tier, config)
+    servers, read = pool.trial_servers, (str(pool.snapshots()),)
+    servers.give_back(await servers.take(tier, _with_libraries(config, namespace), read))
+
+
+def _with_libraries(config: Config, namespace: Mapping[str, Any]) -> Config:
+    loaded = [name for name in _SLOW if name in sys.modules]
+    parts = sorted(set(_parts_of(namespace)))[:_PARTS_MAX]
+    return dataclasses.replace(config, preload=tuple(dict.fromkeys([*config.preload, *loaded, *parts])))
+
+
+def _parts_of(namespace: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the modules that a notebook's values are of, of libraries whose parts take long to import."""
+    for value in list(namespace.values()):
+        kind = value if isinstance(value, type | FunctionType) else type(value)
+        module = value.__name__ if isinstance(value, ModuleType) else kind.__module__
+        if isinstance(module, str) and module.partition(".")[0] in _SLOW_PARTS & sys.modules.keys():
+            yield ".".join(itertools.takewhile(lambda part: not part.startswith("_"), module.split(".")))
+
+
+def _asserts(code: str) -> list[str]:
+    return [ast.unparse(node) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Assert)]
+
+
+def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
+    """Return the one cell that a patch of the program edits, and its new text; None where it edits more than one."""
+    before, after = program.code.split("\n"), code.split("\n")
+    head: list[str] = []
+    while len(after) > len(before) and after[0] != before[0] and _are_imports(after[:1]):
+        head.append(after.pop(0))
+    changes = [
+        change
+        for change in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        if change[0] != "equal"
+    ]
+    if not changes and not head:
+        return None
+    imports = [one for one in changes if one[0] == "insert" and _are_imports(after[one[3] : one[4]])]
+    edits = [one for one in changes if one not in imports]
+    places = [_segment_of(program, first, last, [*after, ""][start]) for _, first, last, start, _ in edits]
+    places = places or [program.segments[-1]]
+    segment = places[0]
+    if segment is None or any(place is not segment for place in places):
+        return None
+    lines = segment.run.source.split("\n")
+    for _, first, last, start, end in reversed(edits):
+        own = first - (segment.start - 1) + segment.first - 1
+        lines[own : own + last - first] = after[start:end]
+    added = [
+        line
+        for line in (*head, *(line for one in imports for line in after[one[3] : one[4]]))
+        if line.strip()
+    ]
+    at = 1 if lines[0].startswith("%%") else 0
+    text = "\n".join([*lines[:at], *added, *lines[at:]])
+    return None if read_cell(text).tree is None else (segment.run, text)
+
+
+def _are_imports(lines: Sequence[str]) -> bool:
+    return all(not line.strip() or re.match(r"(import|from) ", line) for line in lines)
+
+
+def _segment_of(program: CellProgram, first: int, last: int, text: str) -> Segment | None:
+    """Return the segment that holds the lines from `first` to before `last` (from 0); for an insertion, its place.
+
+    text: the line that stands there afterwards; an indented one between two segments goes on with the first.
+    """
+    for segment in reversed(program.segments):
+        start, end = segment.start - 1, segment.start - 1 + segment.count
+        if first == last == start and text[:1].isspace():
+            continue
+        if (
+            start <= first
+            and last <= end
+            and (first < end or segment is program.segments[-1] or first == last)
+        ):
+            return segment
+    return None
+
+
+def _in_cell(program: CellProgram, reason: str) -> str:
+    """Return a sentence on the program with the lines as they are in the cell."""
+
+    def told(match: re.Match[str]) -> str:
+        place = program.cell_at(int(match[1]))
+        if place is None:
+            return match[0]
+        run = place[0].run
+        return f"line {place[1]}" + (f" of {prompt_of(run)}" if run in program.above else "")
+
+    return _LINE.sub(told, reason)
+
+
+def _name_in(path: str, needed: Mapping[str, Any]) -> str | None:
+    """Return the name whose value a path of an encoding error is in."""
+    match = re.match(r"\$\[(.+?)\](?=[\[.,{]|$)|\$\.(\w+)", path)
+    told = None if match is None else (match[1] or match[2]).strip("'\"")
+    return told if told in needed else None
+
+
+def _sentence(text: str) -> str:
+    flat = " ".join(text.split())
+    flat = f"{flat[:1].upper()}{flat[1:]}" if not flat.startswith("`") else flat
+    return flat if flat.endswith((".", "!", "?")) else f"{flat}."

@@ -1,0 +1,267 @@
+"""Healing as data: patches, attempts, verdicts, requests.
+
+A *patch* is other code for the tool, proposed by an advisor. A patch that passes every check is *plausible*; it is
+*correct* only as far as a person has said what is right. The verdict keeps the two apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from healkit.core.contracts.patches import Check, CheckResult, EditKind
+from healkit.core.contracts.tools import revision_label
+
+#: `cured`: regression-free, and the failing input is known to give what is right. `unproven`: it no longer fails, but
+#: no example says what is right there, or not which of several plausible patches is. `silenced`: it no longer fails
+#: because a guard hides it, or an answer was copied. `undecided`: a check could not be run to its end, because the code
+#: made a call that is not on record. `not_cured`: it still fails.
+Verdict = Literal["cured", "unproven", "silenced", "undecided", "not_cured"]
+
+
+class VerdictText(NamedTuple):
+    """Verdict as every face shows it: its words, its sign, its colour, what it means, and what it leaves open."""
+
+    words: str
+    mark: str
+    tone: Literal["", "good", "warn", "bad"]
+    meaning: str = ""
+    caveat: str = ""
+
+
+VERDICTS: dict[Verdict, VerdictText] = {
+    "cured": VerdictText(
+        "fixed, no regressions",
+        "✓",
+        "good",
+        "Every check passes, and an example says what is right where it failed.",
+        "Verified against these examples only.",
+    ),
+    "unproven": VerdictText(
+        "passes all checks, unverified",
+        "?",
+        "warn",
+        "The failing call no longer fails, but no example says what it should return.",
+        "Check what it returns.",
+    ),
+    "silenced": VerdictText(
+        "only hides the error",
+        "–",
+        "warn",
+        "No exception, but the failing step is skipped or its result made up.",
+        "Check whether that is right.",
+    ),
+    "undecided": VerdictText(
+        "not decided, a call or a file is missing",
+        "?",
+        "warn",
+        "It makes a call that no recorded execution made, or reads a file that only accepted code may read.",
+        "Allow it by name (live=…, files=…), or decide yourself.",
+    ),
+    "not_cured": VerdictText("does not fix it", "✗", "bad"),
+}
+
+
+class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """New code for a tool. `rank` compares an advisor's own patches: higher is likelier right.
+
+    `reason` says in one sentence what is changed and why. `guard`: it keeps the failure from happening without saying
+    what is right instead. `doubt`: why the advisor itself is not sure, in a sentence; such a patch is never called
+    cured, unless a person has said meanwhile what is right. `kind` is what the advisor says that it does to the
+    meaning, and once it was judged, what is seen of it. `cost` is what it took to get, in the advisor's units
+    (`{"input_tokens": 812, …}`).
+    """
+
+    code: str
+    advisor: str
+    author: Literal["person", "rule", "search", "model", "agent"]
+    reason: str
+    rank: float = 0.0
+    guard: bool = False
+    doubt: str = ""
+    kind: EditKind | Literal[""] = ""
+    cost: dict[str, float] = {}
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Patch with the results of its validation; `why` names the first failed check, in one sentence.
+
+    unasked: without an example that says what is right, it changes results, or returns what the annotation forbids;
+    such an attempt comes after the other plausible ones. reach: what its code reaches for and the old one does not, in
+    words; such an attempt is never kept without a person. lost: its loss of data in numbers; its doubt begins with it.
+    """
+
+    number: int
+    patch: Patch
+    diff: str
+    verdict: Verdict
+    why: str = ""
+    passed: int = 0
+    total: int = 0
+    results: list[CheckResult] = []
+    duration_s: float = 0.0
+    step_id: str | None = None
+    unasked: bool = False
+    reach: list[str] = []
+    lost: str = ""
+
+    @property
+    def plausible(self) -> bool:
+        """True if it passes every check."""
+        return self.verdict in ("cured", "unproven", "silenced")
+
+
+# The report of a healing.
+
+
+#: `kept`: a patch is the tool's active revision now. `shown`: a dry run's. `pending`: it waits for consent. `declined`:
+#: the person said no. `denied`: the policy forbids it. `rolled_back`: it was kept, failed when it ran, and was taken
+#: back. `not_cured`: no attempt passes. `healthy`: the tool does not fail any more. `by_chance`: it passes and fails
+#: with the same code and arguments. `not_mendable`: no change of the code helps. `halted`: the policy ended the run; a
+#: patch that failed once it was active may still be there. `stopped`: Stop was pressed.
+Outcome = Literal[
+    "kept", "shown", "pending", "declined", "denied", "rolled_back", "not_cured", "healthy", "by_chance",
+    "not_mendable", "halted", "stopped",
+]  # fmt: skip
+#: Each in words.
+HEAL_ENDINGS: dict[str, str] = {
+    "kept": "patch accepted",
+    "shown": "patch found, not applied",
+    "pending": "a patch is waiting for approval",
+    "declined": "patch declined",
+    "denied": "the policy forbids the patch",
+    "rolled_back": "patch rolled back",
+    "not_cured": "no fix found",
+    "healthy": "nothing fails any more",
+    "by_chance": "it passes and fails by chance",
+    "not_mendable": "changing the code does not help",
+    "halted": "halted by the policy",
+    "stopped": "stopped",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Answered:
+    """Question that was asked: the input, each plausible patch's result, and the answer, as JSON text."""
+
+    call: str
+    choices: tuple[str, ...]
+    answer: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class HealReportData:
+    """Report of one healing from observation to revision.
+
+    revision: the active one, where the healing made a revision. best: the attempt that was chosen; `not_cured` if it
+    failed once it was active. reason: one sentence.
+    notes: deviations on the way, such as an advisor that could not be asked. cost: of the advisors' work, summed by
+    unit. folder: the run folder; `healkit trace show` reads it. nearest: where no patch passes every check, the one
+    that passes most, if that is more than the code as it is.
+
+    calls_answered: calls in its checks that were answered from the record. calls_live: those that were made.
+    duration_s: wall-clock time of all of it. think_time_s: the part in which a person was waited for, at a question,
+    for consent, or in an editor.
+    """
+
+    tool_name: str
+    persona: str
+    label: str
+    outcome: Outcome
+    reason: str
+    diagnosis: str
+    attempts: tuple[Attempt, ...]
+    best: Attempt | None
+    checks: tuple[Check, ...]
+    duration_s: float
+    candidates_tried: int
+    run_id: str
+    folder: Path
+    revision: int | None = None
+    request_id: int | None = None
+    questions: tuple[Answered, ...] = ()
+    notes: tuple[str, ...] = ()
+    cost: dict[str, float] = dataclasses.field(default_factory=dict)
+    think_time_s: float = 0.0
+    nearest: Attempt | None = None
+    calls_answered: int = 0
+    calls_live: int = 0
+
+    @property
+    def working_time_s(self) -> float:
+        """Wall-clock time without the time in which a person was waited for."""
+        return max(0.0, self.duration_s - self.think_time_s)
+
+    @property
+    def ok(self) -> bool:
+        """True if a patch was kept, or none was needed."""
+        return self.outcome in ("kept", "healthy")
+
+    @property
+    def verdict_code(self) -> Verdict | None:
+        """Chosen attempt's verdict as a code; None where none was chosen."""
+        return None if self.best is None else self.best.verdict
+
+    @property
+    def verdict(self) -> str:
+        """Chosen attempt's verdict in words, for people; empty where none was chosen."""
+        return "" if self.best is None else VERDICTS[self.best.verdict].words
+
+    @property
+    def plausible(self) -> tuple[Attempt, ...]:
+        """Attempts that pass every check, likeliest first."""
+        return tuple(attempt for attempt in self.attempts if attempt.plausible)
+
+
+# Patch requests: patches that wait for consent.
+
+
+#: `pending` until it is decided. `overtaken`: it was accepted, but by then the tool had another revision that this
+#: patch was not made from; nothing was changed.
+RequestState = Literal["pending", "accepted", "declined", "overtaken"]
+#: Author of the patch, in the words for a revision's author.
+RequestAuthor = Literal["person", "rule", "search", "model", "agent"]
+
+
+class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Proposed code for a tool.
+
+    parent: the revision that it was made from. diff: from that one's code to this. advisor: the proposer, in the
+    advisor's own name for itself. verdict: of its validation, empty without one. motivating_log_id, run_id: the
+    execution that it answers, and the healing that made it. revision: the one that it became once it was accepted.
+    note: why it was declined, or both sides where it was overtaken.
+    """
+
+    id: int
+    tool_name: str
+    persona: str
+    parent: int
+    code: str
+    code_hash: str
+    diff: str
+    author: RequestAuthor
+    created_at: datetime
+    advisor: str = ""
+    reason: str = ""
+    verdict: Verdict | Literal[""] = ""
+    motivating_log_id: int | None = None
+    run_id: str | None = None
+    state: RequestState = "pending"
+    decided_at: datetime | None = None
+    decided_by: str = ""
+    revision: int | None = None
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        """Revision that it was made from: `fibonacci v2`, or `fibonacci v2 (teacher)`."""
+        return revision_label(self.tool_name, self.persona, self.parent)
+
+    @property
+    def said(self) -> str:
+        """Verdict in words."""
+        return VERDICTS[self.verdict].words if self.verdict else "not validated"

@@ -1,0 +1,154 @@
+"""Report of a notebook's check: card, GitHub, JUnit.
+
+All forms show the same words, and these pass through `to_text`: what a notebook says has no secrets, moves no cursor,
+and gives no orders to a service that reads the log.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from healkit.core.rendering import plain
+from healkit.core.rendering.document import Card, Code, Diff, Fact, Facts, Line, Part, Span, Tone
+from healkit.core.rendering.to_text import text_of
+from healkit.parts.heal.cell_records import CheckedCell, NotebookFailure, NotebookReportData
+from healkit.parts.heal.render import changed
+
+_HEADS: dict[str, tuple[str, Tone]] = {
+    "passed": ("every cell ran", "good"),
+    "healed": ("fails; with the fix, every cell ran", "warn"),
+    "failed": ("fails", "bad"),
+    "stopped": ("stopped", "bad"),
+}
+#: Beginning of what GitHub's runner takes for an order: `::error`, `##[error]`.
+_ORDER = re.compile(r"^(\s*:)(?=:)|(#)(?=#\[)", re.MULTILINE)
+_NOT_XML = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def card(report: NotebookReportData, *, written: bool = False) -> Card:
+    """Build the card of a check; written: whether the fixes are in the notebook now."""
+    head, tone = _HEADS[report.outcome]
+    mark = "✓" if tone == "good" else "✗"
+    if written and report.outcome == "healed":
+        mark, tone, head = "✓", "good", "fixed; every cell ran"
+    elif written:
+        head = f"{head}; fixes of other cells were written"
+    ran = f"{report.cells_run} of {plain.count(len(report.cells), 'cell')}"
+    title = f"{report.path}: {head} ({ran}, {plain.duration(report.duration_s * 1000)})"
+    parts: list[Part] = []
+    for failure in report.failures:
+        parts += [Line(_title(failure)), *_about(failure)]
+    parts += [Line(Span(one.sentence, "ticked"), label="order") for one in report.remarks]
+    return Card(title, mark, tone, (), parts)
+
+
+def _title(failure: NotebookFailure) -> str:
+    line = f", line {failure.line}" if failure.line else ""
+    summary = plain.one_line(failure.failure.summary, 200)
+    return f"cell {failure.number} (In [{failure.prompt}]){line}: {summary}"
+
+
+def _about(failure: NotebookFailure) -> Iterator[Part]:
+    """Yield the failing line, what is known of the failure, and the fix."""
+    told, report = failure.failure, failure.report
+    place = (f"<In [{failure.prompt}]>", failure.line)
+    yield from (Code(f.line.strip(), indent=6) for f in told.frames if (f.filename, f.lineno) == place)
+    facts: list[tuple[str, Fact]] = []
+    if failure.explanation and not (report is not None and report.refutes):
+        facts.append(("what", Span(failure.explanation, "ticked")))
+    own = told.tool_frame
+    if own is not None and own.filename != place[0]:
+        facts.append(("raised", Span(own.place)))
+    fix = report.fix if report is not None else None
+    if report is not None and fix is None:
+        facts.append(("healing", Span(report.reason, "ticked")))
+    if fix is not None:
+        held = "the notebook ran on with it" if failure.fixed else "the notebook got no further with it"
+        facts.append(("fix", Span(f"{fix.cell}: {fix.reason}", "ticked")))
+        facts.append(("seen", Span(f"{fix.said} In a whole run, {held}.")))
+        facts += [("not known", Span(one, "ticked")) for one in fix.unknown if not failure.fixed]
+    yield Facts(facts, indent=4)
+    if fix is not None:
+        yield Diff(changed(fix), indent=4)
+
+
+def log_text(report: NotebookReportData, *, written: bool = False) -> str:
+    """Write the card for a terminal or a service's log; no line of it is an order to GitHub's runner."""
+    return _ORDER.sub(r"\g<0> ", text_of(card(report, written=written)))
+
+
+def data(report: NotebookReportData) -> dict[str, Any]:
+    """Return a check as JSON data; of each fix, the diff too."""
+    found: dict[str, Any] = msgspec.to_builtins(report)
+    for failure, told in zip(report.failures, found["failures"], strict=True):
+        if failure.report is not None and failure.report.fix is not None:
+            told["report"]["fix"]["diff"] = failure.report.fix.diff
+    return {**found, "cells_run": report.cells_run}
+
+
+def github(report: NotebookReportData) -> str:
+    """Write an annotation for each failure and remark, in the form of GitHub's workflow commands.
+
+    https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
+    """
+    told = [
+        ("error", one.file_line, _said(_title(one)), text_of(Card(parts=[*_about(one)])))
+        for one in report.failures
+    ]
+    told += [("warning", 1, "cell order", _said(one.sentence)) for one in report.remarks]
+    return "\n".join(
+        f"::{level} file={_property(report.path)},line={line},title={_property(title)}::{_escaped(text)}"
+        for level, line, title, text in told
+    )
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _said(sentence: str) -> str:
+    return text_of(Card(parts=[Span(sentence, "ticked")]))
+
+
+def junit(reports: Sequence[NotebookReportData]) -> str:
+    """Write a test suite for each notebook and a test case for each code cell, in the form of Ant's reports."""
+    suites = ET.Element("testsuites")
+    for report in reports:
+        failed = {failure.number: failure for failure in report.failures}
+        cases = [_case(report, cell, failed.get(cell.number)) for cell in report.cells]
+        suite = ET.SubElement(
+            suites,
+            "testsuite",
+            name=_plain(report.path),
+            tests=str(len(cases)),
+            failures=str(sum(case.find("failure") is not None for case in cases)),
+            skipped=str(sum(case.find("skipped") is not None for case in cases)),
+            time=f"{report.duration_s:.3f}",
+        )
+        suite.extend(cases)
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True)
+
+
+def _case(report: NotebookReportData, cell: CheckedCell, failure: NotebookFailure | None) -> ET.Element:
+    name, path = f"cell {cell.number}", _plain(report.path)
+    case = ET.Element("testcase", classname=path, name=name, time=f"{cell.duration_s:.3f}")
+    if failure is not None:
+        about = {"message": _plain(_said(_title(failure))), "type": _plain(_said(failure.failure.ename))}
+        ET.SubElement(case, "failure", about).text = _plain(text_of(Card(parts=[*_about(failure)])))
+    elif cell.state == "not_run":
+        ET.SubElement(case, "skipped")
+    return case
+
+
+def _plain(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", _ORDER.sub(r"\g<0> ", plain.visible(text)))

@@ -1,0 +1,278 @@
+"""Patch requests: patches that wait for approval.
+
+A request needs no process that stays alive: it is in the database until it is decided. Accepting is one write
+transaction with the patch itself, so there is never a decision without its revision, or the other way round; of two
+people who decide at once, the second finds the first one's decision. Where a healing had asked, the same transaction
+adds the decision to its audit.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from typing import TYPE_CHECKING, Any, get_args
+
+from sqlalchemy import case, func
+from sqlalchemy.orm import Session
+from sqlmodel import col, select
+
+from healkit.core.contracts.execution import utc_now
+from healkit.core.contracts.tools import EntryRef, revision_label
+from healkit.core.contracts.vault import DEFAULT_PERSONA, CodeChange
+from healkit.core.pysource.reach import added_reach, told_reach
+from healkit.core.store import vault_rows
+from healkit.core.store.database import Database
+from healkit.core.store.entries import check_untampered, code_hash, describe
+from healkit.core.store.models import PatchRow, Revision, ToolRegistry
+from healkit.core.store.vault_rows import apply_patch
+from healkit.errors import PatchRequestDecided, PatchRequestNotFound, RevisionConflict, VaultError, named
+from healkit.parts.heal.records import VERDICTS, PatchRequest, RequestAuthor, RequestState, Verdict
+from healkit.parts.runs.audit_records import EXECUTION_ID, AuditMetadata, AuditStep
+
+if TYPE_CHECKING:
+    from healkit.parts.runs.audit import Audit
+
+_STATE = col(PatchRow.state)
+
+
+class Requests:
+    """Patch requests of one database; `hk.requests`. audit: gets the decisions on what healings had asked."""
+
+    def __init__(self, database: Database, audit: Audit | None = None) -> None:
+        self._database = database
+        self._audit = audit
+
+    def add(
+        self,
+        tool_name: str,
+        code: str,
+        *,
+        persona: str = DEFAULT_PERSONA,
+        parent: int | None = None,
+        advisor: str = "",
+        author: RequestAuthor = "agent",
+        reason: str = "",
+        verdict: Verdict | str = "",
+        motivating_log_id: int | None = None,
+        run_id: str | None = None,
+    ) -> PatchRequest:
+        """Ask for a patch; the tool stays as it is.
+
+        parent: the revision that it was made from, by default the active one. The same code for the same parent is
+        the existing request, decided or not; one that waits without a verdict takes this one.
+
+        Raises `ToolNotFound`, `PersonaNotFound`, `RevisionNotFound`, `VaultError` for code that changes nothing, and
+        what `Vault.patch` raises for code that cannot be run.
+        """
+        _check_words(author, verdict)
+        digest = code_hash(code)
+        with self._database.write() as session:
+            tool = vault_rows.exactly(session, tool_name, persona)
+            tool_name = tool.tool_name  # it may have been renamed
+            base = vault_rows.find_revision(session, tool, parent or tool.active_revision)
+            if (row := _same_request(session, tool, base.number, digest)) is not None:
+                if row.state == "pending" and not row.verdict:
+                    row.verdict = verdict
+                return _record(session, row)
+            _store_code(session, self._database.dialect_name, base, code, digest)
+            row = PatchRow(
+                tool_name=tool_name,
+                target_persona=persona,
+                parent=base.number,
+                code_hash=digest,
+                advisor=advisor,
+                author=author,
+                reason=reason,
+                verdict=verdict,
+                motivating_log_id=motivating_log_id,
+                run_id=run_id,
+                created_at=utc_now(),
+            )
+            session.add(row)
+            session.flush()
+            return _record(session, row)
+
+    def get(self, number: int) -> PatchRequest:
+        """Return a request by its number; raise `PatchRequestNotFound`."""
+        with self._database.read() as session:
+            return _record(session, _row(session, number))
+
+    def pending(self, tool_name: str | None = None) -> builtins.list[PatchRequest]:
+        """Return the requests that wait, newest first, of one tool if given."""
+        return self.list(tool_name, state="pending")
+
+    def list(
+        self, tool_name: str | None = None, *, state: RequestState | None = None, limit: int = 100
+    ) -> builtins.list[PatchRequest]:
+        """Return at most `limit` requests: the waiting ones, then the decided ones, each newest first."""
+        waiting_first = case((_STATE == "pending", 0), else_=1)
+        statement = select(PatchRow).order_by(waiting_first, col(PatchRow.id).desc()).limit(limit)
+        if state is not None:
+            statement = statement.where(PatchRow.state == state)
+        with self._database.read() as session:
+            if tool_name is not None:
+                statement = statement.where(PatchRow.tool_name == vault_rows.current(session, tool_name))
+            return [_record(session, row) for row in session.scalars(statement)]
+
+    def waiting(self) -> int:
+        """Count the requests that wait."""
+        with self._database.read() as session:
+            statement = select(func.count()).select_from(PatchRow).where(_STATE == "pending")
+            return session.scalar(statement) or 0
+
+    def accept(self, number: int, by: str = "person", *, in_run: bool = False) -> PatchRequest:
+        """Make the patch the tool's next revision; accepting it again changes nothing.
+
+        by: who approves; stored. in_run: the healing that asked still goes on, and records the decision itself.
+
+        Raises `PatchRequestNotFound`, `PatchRequestDecided` for one that was declined, `VaultTampered`, and
+        `RevisionConflict` with both sides where the tool has moved on since: the request is `overtaken` then, and says
+        the same each time. Raises `DatabaseNotTrusted` too: a request of an untrusted database cannot be accepted.
+        """
+        self._database.require_trust(f"Request {number} cannot be accepted")
+        with self._database.write() as session:
+            row = _row(session, number)
+            if row.state == "accepted":
+                return _record(session, row)
+            if row.state == "declined":
+                raise _decided(row, "Propose it again from the active revision if it is wanted after all.")
+            decides = row.state == "pending" and not in_run
+            conflict = _accept(session, self._database.dialect_name, row, by)
+            if self._audit is not None and decides:
+                self._audit.extend_within(session, _decision_on(row))
+            accepted = _record(session, row)
+        # Raised only now: that it was overtaken had to be committed first.
+        if conflict is not None:
+            raise conflict
+        return accepted
+
+    def decline(
+        self, number: int, reason: str = "", by: str = "person", *, in_run: bool = False
+    ) -> PatchRequest:
+        """Decline a request; declining it again changes nothing. in_run: as in `accept`.
+
+        Raises `PatchRequestNotFound`, and `PatchRequestDecided` for one that was accepted or overtaken.
+        """
+        with self._database.write() as session:
+            row = _row(session, number)
+            if row.state == "pending":
+                row.state, row.note = "declined", reason
+                row.decided_at, row.decided_by = utc_now(), by
+                session.flush()
+                if self._audit is not None and not in_run:
+                    self._audit.extend_within(session, _decision_on(row))
+            elif row.state != "declined":
+                undo = f"Take it back with hk.undo({row.tool_name!r})."
+                raise _decided(row, undo if row.state == "accepted" else "Nothing was changed by it.")
+            return _record(session, row)
+
+
+def _accept(session: Session, dialect: str, row: PatchRow, by: str) -> RevisionConflict | None:
+    """Apply the patch and store the decision; return the conflict where the tool has moved on."""
+    if row.state == "overtaken":
+        return RevisionConflict(row.note)
+    stored = vault_rows.stored_code(session, _sides(session, row)[1])
+    check_untampered(f"patch request {row.id}", stored)
+    patch = CodeChange(stored.code, row.author, row.reason, row.parent, row.motivating_log_id)
+    found = apply_patch(session, dialect, row.tool_name, row.target_persona, patch)
+    row.decided_at, row.decided_by = utc_now(), by
+    if isinstance(found, RevisionConflict):
+        row.state, row.note = "overtaken", str(found)
+        session.flush()
+        return found
+    row.state, row.revision = "accepted", found.revision.number
+    session.flush()
+    return None
+
+
+def _decision_on(row: PatchRow) -> list[AuditStep]:
+    """Return the entry of the decision on what a healing had asked; none for another request."""
+    if not row.run_id or not re.fullmatch(EXECUTION_ID, row.run_id):
+        return []
+    accepted = row.state == "accepted"
+    became = f" as revision {row.revision}" if accepted else ""
+    error = {"accepted": None, "declined": "PATCH_DECLINED"}.get(row.state, RevisionConflict.code)
+    state = {"action": row.state, "request_id": row.id, "revision": row.revision}
+    step = AuditStep(
+        execution_id=row.run_id,
+        execution_type="heal",
+        choice_type="proposal_accepted" if accepted else "proposal_rejected",
+        tool_name=row.tool_name,
+        tool_params={"author": row.author, "base_revision": row.parent, "code_hash": row.code_hash},
+        metadata=AuditMetadata(success=accepted, error_message=error, actual_state=state),
+        description=f"Request {row.id} was {row.state}{became}.",
+        run_id=row.run_id,
+        is_clean=True,
+    )
+    return [step]
+
+
+def _store_code(session: Session, dialect: str, base: Revision, code: str, digest: str) -> None:
+    """Store proposed code; raise `VaultError` where it cannot be run, or is the revision's own."""
+    kind = vault_rows.stored_code(session, base).type
+    if digest == base.code_hash:
+        raise VaultError(
+            f"{revision_label(base.tool_name, base.target_persona, base.number)} has this code already: "
+            "there is nothing to approve."
+        )
+    ref = EntryRef(base.tool_name, base.target_persona, base.number, digest)
+    describe(code, kind, ref, dialect, draft=False)
+    vault_rows.store_code(session, code, digest, kind)
+
+
+def _check_words(author: str, verdict: str) -> None:
+    for word, value, known in (
+        ("author", author, get_args(RequestAuthor)),
+        ("verdict", verdict, ("", *VERDICTS)),
+    ):
+        if value not in known:
+            raise VaultError(
+                f"{word}={value!r} is not known.", hint=f"It is one of {', '.join(map(repr, known))}."
+            )
+
+
+def _row(session: Session, number: int) -> PatchRow:
+    row = session.get(PatchRow, number) if isinstance(number, int) else None
+    if row is None:
+        raise PatchRequestNotFound(
+            f"There is no patch request {named(number)}.",
+            hint="hk.requests.list() lists those that there are.",
+        )
+    return row
+
+
+def _same_request(session: Session, tool: ToolRegistry, parent: int, digest: str) -> PatchRow | None:
+    statement = select(PatchRow).where(
+        PatchRow.tool_name == tool.tool_name,
+        PatchRow.target_persona == tool.target_persona,
+        PatchRow.parent == parent,
+        PatchRow.code_hash == digest,
+    )
+    return session.scalars(statement).first()
+
+
+def _decided(row: PatchRow, hint: str) -> PatchRequestDecided:
+    label = revision_label(row.tool_name, row.target_persona, row.revision)
+    became = "" if row.revision is None else f" and is {label}"
+    by = f" by {row.decided_by!r}" if row.decided_by else ""
+    return PatchRequestDecided(f"Patch request {row.id} was {row.state} already{by}{became}.", hint=hint)
+
+
+def _sides(session: Session, row: PatchRow) -> tuple[Revision, Revision]:
+    """Return the revision that the patch was made from, and the one it would be."""
+    tool = vault_rows.exactly(session, row.tool_name, row.target_persona, removed=True)
+    base = vault_rows.find_revision(session, tool, row.parent)
+    return base, vault_rows.with_code(base, row.code_hash)
+
+
+def _record(session: Session, row: PatchRow) -> PatchRequest:
+    base, proposed = _sides(session, row)
+    fields: dict[str, Any] = row.model_dump(exclude={"target_persona"})
+    before, after = (vault_rows.stored_code(session, one) for one in (base, proposed))
+    reach = added_reach(before.code, after.code) if after.type == "python" else ()
+    return PatchRequest(
+        **fields,
+        persona=row.target_persona,
+        code=after.code,
+        diff=told_reach(reach) + vault_rows.diff_of(session, base, proposed, "this patch"),
+    )

@@ -1,0 +1,168 @@
+"""Healing service of a Healkit: `hk.heal` and its options.
+
+The code that heals is loaded by the first healing: a plain execution has no use for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from healkit.config import HEAL_BUDGET_S
+from healkit.parts.heal.options import HealOptions
+from healkit.parts.runs.contract import PolicyDefaults
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
+    from healkit.parts.heal.advisor import Advisor, Case
+    from healkit.parts.heal.notebook_check import NotebookReport
+    from healkit.parts.heal.questions import Answer, Question
+    from healkit.parts.heal.records import Attempt, Patch
+    from healkit.parts.heal.report import CellReport, HealReport
+
+
+class HealService:
+    """Heals the tools of one Healkit."""
+
+    def __init__(self, hk: Healkit) -> None:
+        self._hk = hk
+
+    def heal(
+        self,
+        tool_name: str,
+        persona: str = "default",
+        *,
+        advisors: Sequence[str | Advisor] | None = None,
+        auto: bool = False,
+        budget_s: float | None = None,
+        log_id: int | None = None,
+        ask: Callable[[Question], Answer | None] | None = None,
+        confirm: Callable[[Attempt], bool | None] | None = None,
+        before_patch: Callable[[Case, Patch], None] | None = None,
+        progress: Callable[[str], None] | None = None,
+        on_tried: Callable[[str, int], object] | None = None,
+        stop: threading.Event | None = None,
+        policy: PolicyDefaults | None = None,
+        dry_run: bool = False,
+        executor: concurrent.futures.Executor | None = None,
+        live: Sequence[str] = (),
+        files: Sequence[str | Path] = (),
+    ) -> HealReport:
+        """Look for patches of a failing tool, run its checks on each, and keep the best with your consent.
+
+        advisors: names or objects, asked in this order; by default as `heal_advisors` says.
+        auto: keep a patch that is *fixed, no regressions* without asking, unless the policy denies it. Without
+            `auto` and without `confirm`, the patch waits as a request (`hk.requests`).
+        budget_s: seconds of wall time for all of it. log_id: the failure that is meant, instead of the newest.
+        ask: gets up to three questions where plausible patches disagree. confirm: gets the chosen patch; True, False,
+            or None to leave it waiting. before_patch: is called before each patch is tried.
+        progress: gets a sentence whenever something has happened. on_tried: gets the advisor that is asked and the
+            number of candidates tried so far, whenever one of them changes. Time spent in `ask` and `confirm` does not
+            count against `budget_s`. stop: set it, from any thread, to end the search.
+        policy: the caps of the run; over one of them it ends. dry_run: show the best patch, and keep nothing.
+        executor: any `concurrent.futures.Executor`; its workers then try the search's candidates.
+        live: calls that checks may make where they are not on record, `["host.price"]` for one call, `["host.price:5"]`
+            for five. Each is told before it is made, equal ones are made once, and none that declares effects. All
+            others are answered from the record of earlier executions, or not at all; a host function that was provided
+            as read-only, and a vault tool that only calculates, need no mention.
+        files: granted files and folders that patches may read while they are checked, `["/data/rates.csv"]`, or
+            patterns of them, `["*"]`; another interpreter that the tool runs in is one of them. Without, only the
+            tool's accepted code reads them, and a check in which a patch asks for one is not decided.
+
+        Raises `HealError` where nothing says that the tool fails, `ConfigError` for an unknown advisor or an
+        executor that cannot be used, and as `vault.lookup` does. An advisor's or a patch's error is never raised.
+        """
+        from healkit.parts.heal.loop import Healing
+
+        config = self._hk.config
+        options = HealOptions(
+            tool_name=tool_name,
+            persona=persona,
+            advisors=config.heal_advisors if advisors is None else tuple(advisors),
+            advisors_named=advisors is not None,
+            auto=auto,
+            budget_s=HEAL_BUDGET_S if budget_s is None else budget_s,
+            log_id=log_id,
+            ask=ask,
+            confirm=confirm,
+            before_patch=before_patch,
+            progress=progress,
+            on_tried=on_tried,
+            stop=stop or threading.Event(),
+            policy=policy,
+            dry_run=dry_run,
+            executor=executor,
+            live=tuple(live),
+            files=tuple(map(str, files)),
+        )
+        return Healing(self._hk, options).report()
+
+    def heal_cell(
+        self,
+        number: int | None = None,
+        *,
+        advisors: Sequence[str | Advisor] | None = None,
+        budget_s: float | None = None,
+        progress: Callable[[str], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> CellReport:
+        """Look for an edit of the notebook's own failing cell, and show it; nothing in the kernel or the cell changes.
+
+        The cell is run in a restricted worker, with the values that its names had before it ran. It needs the extension
+        (`%load_ext healkit`), which knows which cells failed.
+
+        number: the prompt of the cell, 12 for `In [12]`; by default the newest that failed. advisors, budget_s,
+            progress, stop: as in `heal`.
+
+        Raises `HealError` where no such failure is known, and `ConfigError` for an unknown advisor.
+        """
+        from healkit.parts.heal.cell_healing import heal_cell
+
+        return heal_cell(
+            self._hk,
+            number,
+            advisors=None if advisors is None else tuple(advisors),
+            budget_s=HEAL_BUDGET_S if budget_s is None else budget_s,
+            progress=progress,
+            stop=stop or threading.Event(),
+        )
+
+    def check_notebook(
+        self,
+        path: str | Path,
+        *,
+        heal: bool = False,
+        timeout: float = 600.0,
+        read: Sequence[str | Path] = (),
+        progress: Callable[[str], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> NotebookReport:
+        """Run a notebook from top to bottom in a fresh restricted kernel, and report how it went; it is not changed.
+
+        heal: look for a fix of each failing cell, and run the notebook again with it. timeout: seconds for a cell.
+        read: paths that the cells may read besides the notebook's folder. progress: gets a sentence now and then, on
+        any thread. stop: set it, from any thread, to end the check.
+
+        Raises `UsageInvalid` for a file that is no Python notebook, `ConfigError` for a path that cannot be granted,
+        and `IsolationUnavailable` on a machine without a boundary. A failing cell is never raised.
+        """
+        from healkit.parts.heal.notebook_check import check_notebook
+
+        stop = stop or threading.Event()
+        return check_notebook(
+            self._hk, path, heal=heal, timeout=timeout, read=read, progress=progress, stop=stop
+        )
+
+    async def aheal(self, *args: Any, **kwargs: Any) -> HealReport:
+        """Do as `heal`, for async code, in a thread of its own; cancelling it stops the search."""
+        stop = kwargs.setdefault("stop", threading.Event())
+        try:
+            return await asyncio.to_thread(functools.partial(self.heal, *args, **kwargs))
+        except asyncio.CancelledError:
+            stop.set()
+            raise

@@ -1,0 +1,1 @@
+"""Restricted kernels for whole notebooks: kernelspec and provisioner."""

@@ -1,0 +1,78 @@
+"""Traces as they are learned from, and who learns.
+
+A trace is learned from once it is over and its tool ran: neither a trial's nor a search's, nor that of a call that was
+refused, stopped, or whose host died. The wire form is all that is used, so that a collector learns the same from a
+client's traces.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from healkit.errors import is_refused
+from healkit.parts.traces.contract import NO_HASH, ExecutionTrace
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+_VAULT = "vault:"
+#: Origins of executions that only try code, and endings that say nothing of the code.
+_TRIED = {"try", "trial", "search"}
+NOT_ITS_OWN = {"TOOL_KILLED", "WORKER_LOST", "HOST_DIED", "INTERNAL_ERROR"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Learned:
+    """Trace to learn from; `tool` is its name in the graph, `code_hash` the first digits, empty where unknown.
+
+    collected: whether a client sent it, which is kept apart where the order counts.
+    """
+
+    trace: ExecutionTrace
+    tool: str
+    persona: str
+    code_hash: str
+    succeeded: bool
+    collected: bool = False
+
+
+class Learner(Protocol):
+    """Part that learns from every trace, inside the transaction that moves the checkpoint."""
+
+    def load(self, session: Session) -> None:
+        """Forget what is in memory, and read what is stored."""
+        ...
+
+    def learn(self, traces: Sequence[Learned]) -> None:
+        """Learn from traces, in their order; in memory only."""
+        ...
+
+    def store(self, session: Session) -> None:
+        """Write what changed since the last time."""
+        ...
+
+    def clear(self, session: Session) -> None:
+        """Remove all that is stored, before everything is learned again."""
+        ...
+
+
+def node_of(call: str) -> str:
+    """Return a tool's name in the graph: a vault tool's own name, any other as `server:tool`."""
+    return call.removeprefix(_VAULT)
+
+
+def learned_of(trace: ExecutionTrace, *, collected: bool = False) -> Learned | None:
+    """Return what a trace teaches; None where it is none to learn from."""
+    said = trace.metadata
+    code = said.get("errorCode")
+    if said.get("origin") in _TRIED or code in NOT_ITS_OWN or is_refused(code):
+        return None
+    parts = trace.capability_id.rsplit(".", 2)
+    named = len(parts) == 3
+    tool = said.get("tool") or (parts[1] if named else trace.capability_id)
+    code_hash = parts[2] if named and parts[2] != NO_HASH else ""
+    return Learned(
+        trace, str(tool)[:500], str(said.get("persona") or ""), code_hash[:64], trace.success, collected
+    )

@@ -1,0 +1,384 @@
+"""Memory of fixes: templates of past patches, with outcomes.
+
+Nothing is written when a tool is patched: the vault's history, the requests and the log hold it all, append-only, and
+the memory is read off them. A patch that was taken back later, or declined, counts against its templates. Only what
+was imported, and the moment since which the vault's own fixes count, are in a table.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import collections
+import dataclasses
+import datetime
+import functools
+import itertools
+import json
+import keyword
+import math
+import re
+import statistics
+import string
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import sqlalchemy
+from sqlalchemy import delete, func
+from sqlalchemy.orm import Session, aliased
+from sqlmodel import col, select
+
+from healkit.core.contracts.execution import utc_now
+from healkit.core.contracts.patches import Edit
+from healkit.core.pysource.source import Source
+from healkit.core.sanitizer.sanitizer import sanitize
+from healkit.core.store.database import Database
+from healkit.core.store.models import CodeVault, ExecutionLog, FixMemoryRow, PatchRow, Revision
+from healkit.errors import UsageInvalid
+from healkit.parts.learn.templates import BLOCK, FRESH, HOLE, Sites, Template, check_template, templates_of
+
+#: The newest fixes that are remembered, how many of their codes tell how often a template fits where it is wrong,
+#: and the newest imports.
+_FIXES_MAX, _CODES_MAX, _IMPORTED_MAX = 500, 100, 1000
+#: A place that a template fits is the right one this often before anything is known, counted as so many places.
+_RIGHT, _PLACES = 0.02, 8.0
+_VERSION, _FILE_BYTES_MAX = 1, 1_000_000
+
+
+class Outcome(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Template, which failures it was for (an exception's name, empty for a wrong result), and what came of it.
+
+    types: those seen for each hole, empty where unknown. good, bad: patches that were kept, and that were taken back or
+    declined.
+    """
+
+    old: Annotated[str, msgspec.Meta(max_length=2000)]
+    new: Annotated[str, msgspec.Meta(max_length=2000)]
+    place: Annotated[str, msgspec.Meta(max_length=40)] = ""
+    failure: Annotated[str, msgspec.Meta(max_length=80)] = ""
+    types: Annotated[
+        list[list[Annotated[str, msgspec.Meta(max_length=40)]]], msgspec.Meta(max_length=60)
+    ] = []
+    good: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
+    bad: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
+
+
+class _Exported(msgspec.Struct, forbid_unknown_fields=True):
+    version: int
+    fixes: Annotated[list[Outcome], msgspec.Meta(max_length=_IMPORTED_MAX)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Fix:
+    """Patch of the past: its code before and after, whether it still stands, and the failure that it answered."""
+
+    source: str
+    before: str
+    after: str
+    stands: bool
+    failure: str = ""
+    fingerprint: str = ""
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Recalled:
+    """Edit that a template makes: of which node, how likely it is right, and the fix that it comes from.
+
+    guard: it adds a statement, which may only avoid a failure.
+    """
+
+    edit: Edit
+    node: ast.AST
+    chance: float
+    source: str
+    guard: bool
+
+
+@dataclasses.dataclass
+class _Known:
+    """Outcome of a template over all fixes: its sources, those that stand last; fingerprints of the failures."""
+
+    outcome: Outcome
+    sources: list[str] = dataclasses.field(default_factory=list)
+    fingerprints: set[str] = dataclasses.field(default_factory=set)
+
+    @property
+    def template(self) -> Template:
+        """Template of the outcome."""
+        return Template(self.outcome.old, self.outcome.new, self.outcome.place)
+
+
+class Recollection:
+    """Templates of fixes, by failure, at one moment."""
+
+    def __init__(self, fixes: Sequence[Fix], imported: Iterable[Outcome] = ()) -> None:
+        self.known: dict[tuple[Template, str], _Known] = {}
+        codes = []
+        for fix in fixes:
+            templates = _templates(fix.before, fix.after, json.dumps(fix.values, default=str))
+            codes += [fix.before] if templates else []
+            for template, types in templates:
+                self._add(template, types, fix)
+        self._codes = codes[-_CODES_MAX:]
+        for one in imported:
+            known = self._known(Template(one.old, one.new, one.place), one.failure, len(one.types))
+            known.outcome.good += one.good
+            known.outcome.bad += one.bad
+            known.sources.insert(0, "an imported fix")
+            for seen, kinds in zip(known.outcome.types, one.types, strict=False):
+                seen.extend(kind for kind in kinds if kind not in seen)
+
+    def _known(self, template: Template, failure: str, holes: int) -> _Known:
+        blank = Outcome(template.old, template.new, template.place, failure, [[] for _ in range(holes)])
+        return self.known.setdefault((template, failure), _Known(blank))
+
+    def _add(self, template: Template, types: Sequence[str], fix: Fix) -> None:
+        known = self._known(template, fix.failure, len(types))
+        known.outcome.good += fix.stands
+        known.outcome.bad += not fix.stands
+        known.fingerprints.add(fix.fingerprint)
+        for seen, kind in zip(known.outcome.types, types, strict=False):
+            if kind not in seen:
+                seen.append(kind)
+        if fix.stands:
+            known.sources.append(fix.source)
+
+    def edits(
+        self, source: Source, failure: str, fingerprint: str = "", values: Mapping[str, Any] | None = None
+    ) -> Iterator[Recalled]:
+        """Yield the edits of the templates that fit, none of one with mostly bad outcomes.
+
+        failure: name of the exception, empty for a wrong result. values: of names, such as the failing arguments.
+        """
+        sites = Sites(source)
+        for (template, kind), known in self.known.items():
+            outcome = known.outcome
+            if kind != failure or outcome.bad >= outcome.good:
+                continue
+            fits = [fit for fit in sites.fits(template) if _typed(outcome.types, fit.types(values or {}))]
+            chance = self._chance(known) if fits else 0.0
+            if fingerprint in known.fingerprints and fingerprint:
+                chance = 1 - (1 - chance) / 2  # the very same failure
+            for fit in fits:
+                for edit in sites.edits(template, fit):
+                    yield Recalled(edit, fit.node, chance, _told(known), template.adds)
+
+    def _chance(self, known: _Known) -> float:
+        """Return how likely the template is right at a place that it fits: Beta-smoothed over all such places."""
+        places = sum(self._fits(at, known.template) for at in range(len(self._codes)))
+        good, bad = known.outcome.good, known.outcome.bad
+        return (good + _RIGHT * _PLACES) / (max(places, good + bad) + _PLACES)
+
+    def _fits(self, at: int, template: Template) -> int:
+        sites = self._sites.get(at) or self._sites.setdefault(at, Sites(Source(self._codes[at])))
+        return sum(1 for _ in sites.fits(template))
+
+    @functools.cached_property
+    def _sites(self) -> dict[int, Sites]:
+        return {}
+
+
+@functools.lru_cache(maxsize=2 * _FIXES_MAX)
+def _templates(before: str, after: str, values: str) -> list[tuple[Template, tuple[str, ...]]]:
+    return templates_of(before, after, json.loads(values))
+
+
+def _typed(seen: Sequence[Sequence[str]], types: Sequence[str]) -> bool:
+    """Return False where a hole stands for a type that is known and never was seen there."""
+    return all(
+        not kind or "" in kinds or not kinds or kind in kinds
+        for kinds, kind in zip(seen, types, strict=False)
+    )
+
+
+def _told(known: _Known) -> str:
+    good, bad = known.outcome.good, known.outcome.bad
+    times = f"kept {good} time{'' if good == 1 else 's'}"
+    against = f", taken back {bad} time{'' if bad == 1 else 's'}" if bad else ""
+    return f"as in {known.sources[-1]}, {times}{against}"
+
+
+class FixMemory:
+    """Memory of one database's fixes; every method raises `DatabaseError`s."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def recall(self, persona: str | None = None) -> Recollection:
+        """Return what is remembered; persona: only from that one's tools and the imports."""
+        with self._database.read() as session:
+            return Recollection(_fixes(session, persona), _imported(session))
+
+    def show(self) -> list[dict[str, Any]]:
+        """Return a row for each template, those with most outcomes first."""
+        known = sorted(self.recall().known.values(), key=lambda one: -(one.outcome.good + one.outcome.bad))
+        return [
+            {
+                "old": one.outcome.old, "new": one.outcome.new, "place": one.outcome.place or "anywhere",
+                "failure": one.outcome.failure or "wrong result", "kept": one.outcome.good, "against": one.outcome.bad,
+                "proposed": one.outcome.good > one.outcome.bad, "source": one.sources[-1] if one.sources else "",
+            }
+            for one in known
+        ]  # fmt: skip
+
+    def reset(self) -> None:
+        """Forget everything: the imports, and the fixes up to now; the vault's history stays."""
+        with self._database.write() as session:
+            session.execute(delete(FixMemoryRow))
+            session.add(FixMemoryRow(kind="reset", created_at=utc_now()))
+
+    def export(self, path: Path) -> int:
+        """Write templates with their outcomes to a file, and return how many.
+
+        Only code whose every name and constant is Python's own, or a hole, leaves; the rest is left out.
+        """
+        outcomes = [one.outcome for one in self.recall().known.values()]
+        kept = [one for one in outcomes if _is_public(one) and not any(sanitize([one.old, one.new])[1])]
+        for one in kept:
+            one.types = [[kind if kind in _NAMES else "" for kind in kinds] for kinds in one.types]
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(_Exported(_VERSION, kept)), indent=1))
+        return len(kept)
+
+    def import_(self, path: Path) -> int:
+        """Read templates from a file that `export` wrote, and return how many; they are tried like any others.
+
+        Raises `UsageInvalid` for anything else, and changes nothing then.
+        """
+        try:
+            with path.open("rb") as file:
+                content = file.read(_FILE_BYTES_MAX + 1)
+            if len(content) > _FILE_BYTES_MAX:
+                raise ValueError(f"it has more than {_FILE_BYTES_MAX} bytes")
+            read = msgspec.json.decode(content, type=_Exported)
+            if read.version != _VERSION:
+                raise ValueError(f"it is of version {read.version}, not {_VERSION}")
+            for one in read.fixes:
+                check_template(Template(one.old, one.new, one.place))
+                if not _is_public(one):
+                    raise ValueError(f"{one.old!r} has names or values that no export holds")
+        except (OSError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+            raise UsageInvalid(
+                f"{str(path)!r} cannot be imported: {error}", hint="Import a file of `healkit learn export`."
+            ) from None
+        with self._database.write() as session:
+            for one in read.fixes:
+                session.add(
+                    FixMemoryRow(kind="import", outcome=msgspec.to_builtins(one), created_at=utc_now())
+                )
+        return len(read.fixes)
+
+
+# What may leave: names of Python itself and of its common modules, and constants that are no data.
+
+_MODULES = (math, re, json, string, datetime, itertools, collections, statistics, functools)
+_TYPES = (
+    str,
+    bytes,
+    list,
+    tuple,
+    dict,
+    set,
+    int,
+    float,
+    datetime.datetime,
+    datetime.date,
+    datetime.timedelta,
+)
+_NAMES = frozenset(
+    itertools.chain(
+        dir(builtins), keyword.kwlist, keyword.softkwlist, *map(dir, (*_MODULES, *_TYPES)),
+        ("math", "re", "json", "string", "datetime", "itertools", "collections", "statistics", "functools"),
+        ("key", "reverse", "default", "start", "encoding", "errors", "newline", "indent", "sep", "end", "maxsplit"),
+    )
+)  # fmt: skip
+_CONSTANTS = frozenset(map(repr, (0, 1, -1, 2, 10, 100, 0.0, 1.0, "", " ", ",", ", ", "\n", "r", "w", "utf-8", None,
+                                  True, False, ...)))  # fmt: skip
+_IDENTIFIERS = ("id", "attr", "arg", "name", "module", "asname", "names", "rest")
+
+
+def _is_public(outcome: Outcome) -> bool:
+    """Return whether code, place and failure have nothing but Python's own names, holes and common constants."""
+    place, failure = outcome.place, outcome.failure
+    if not (place in ("", BLOCK) or re.fullmatch(r"[A-Za-z]+\.[a-z]+", place)):
+        return False
+    if failure and failure not in _NAMES:
+        return False
+    nodes = [node for text in (outcome.old, outcome.new) for node in ast.walk(ast.parse(text))]
+    for node in nodes:
+        if isinstance(node, ast.Constant) and repr(node.value) not in _CONSTANTS:
+            return False
+        for field in _IDENTIFIERS:
+            value = getattr(node, field, None)
+            words = value if isinstance(value, list) else [value]
+            if any(isinstance(w, str) and w not in _NAMES and not w.startswith((HOLE, FRESH)) for w in words):
+                return False
+    return True
+
+
+# Reading the fixes off the vault.
+
+
+def _imported(session: Session) -> list[Outcome]:
+    imports = select(FixMemoryRow).where(FixMemoryRow.kind == "import")
+    rows = session.scalars(imports.order_by(col(FixMemoryRow.id).desc()).limit(_IMPORTED_MAX))
+    return [msgspec.convert(row.outcome, Outcome) for row in rows]
+
+
+def _fixes(session: Session, persona: str | None) -> list[Fix]:
+    """Return the newest fixes, oldest first: revisions and declined requests, of Python code, since the last reset.
+
+    A revision with the code of an earlier one takes back everything since. A person's own edit is no fix unless a
+    failure made them do it.
+    """
+    since = session.scalar(select(func.max(FixMemoryRow.created_at)).where(FixMemoryRow.kind == "reset"))
+    chains, found = collections.defaultdict[Any, list[str]](list), list[tuple[Any, str, list[str] | None]]()
+    for row in _changes(session, Revision, persona):
+        one: Revision = row[0]
+        chain = chains[one.tool_name, one.target_persona]
+        if one.code_hash in chain:
+            del chain[chain.index(one.code_hash) + 1 :]
+        elif not one.draft:
+            chain.append(one.code_hash)
+            if one.motivating_log_id is not None or one.author not in ("person", "seed"):
+                found.append((row, f"revision {one.number} of {one.tool_name}", chain))
+    declined = (row for row in _changes(session, PatchRow, persona) if row[0].state == "declined")
+    found += [(row, f"a declined patch of {row[0].tool_name}", None) for row in declined]
+    found = [one for one in found if one[0][1] and (since is None or one[0][0].created_at > since)]
+    fixes = []
+    for row, source, chain_of in sorted(found, key=lambda one: one[0][0].created_at)[-_FIXES_MAX:]:
+        patch, before, after, ename, mark, arguments = row
+        fix = Fix(
+            source, before, after, chain_of is not None and patch.code_hash in chain_of, ename or "", mark or "",
+            arguments if isinstance(arguments, dict) else {},
+        )  # fmt: skip
+        fixes.append(fix)
+    return fixes
+
+
+def _changes(session: Session, kind: Any, persona: str | None) -> list[Any]:
+    """Return the revisions or requests, each with both codes, and the failure that it answered."""
+    base: Any = aliased(Revision)
+    before: Any = aliased(CodeVault)
+    after: Any = aliased(CodeVault)
+    same = (
+        base.tool_name == kind.tool_name,
+        base.target_persona == kind.target_persona,
+        base.number == kind.parent,
+    )
+    log = (ExecutionLog.ename, ExecutionLog.fingerprint, ExecutionLog.arguments)
+    columns: tuple[Any, ...] = (kind, before.code, after.code, *log)
+    statement = (
+        sqlalchemy.select(*columns)
+        .join(after, after.hash == kind.code_hash)
+        .outerjoin(base, sqlalchemy.and_(*same))
+        .outerjoin(before, before.hash == base.code_hash)
+        .outerjoin(ExecutionLog, kind.motivating_log_id == ExecutionLog.id)
+        .where(after.type == "python")
+        .order_by(kind.id)
+    )
+    if persona is not None:
+        statement = statement.where(kind.target_persona == persona)
+    return list(session.execute(statement))

@@ -1,0 +1,246 @@
+"""`hk.regress`: recorded runs again, with other code.
+
+The order is `learning.order`'s, so that a fault shows early where time is short. Each run has its recorded arguments;
+its calls are answered from the record, and none is made. So it is on record as a trial, and counts for nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from healkit.core.contracts.cassette import Tape
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.crossing import values
+from healkit.core.rendering import plain
+from healkit.core.rendering.document import Card, Fold, Line, Span, Table
+from healkit.core.rendering.execution_card import result_text
+from healkit.core.rendering.to_html import html_of
+from healkit.core.rendering.to_text import text_of
+from healkit.core.runtime.background import no_output
+from healkit.core.runtime.calls import Provider
+from healkit.core.runtime.execution import Execution, arguments_of, nested_grants, result_of
+from healkit.core.runtime.executor import ExecutionRequest
+from healkit.errors import ArgumentsInvalid, ConfigError, ViewError
+from healkit.parts.learn.order import Recorded, order
+from healkit.parts.trials.cassette import Replay, cassette_of
+
+if TYPE_CHECKING:
+    from IPython.lib.pretty import RepresentationPrinter
+
+    from healkit.core.runtime.runner import Runner
+    from healkit.core.store.log_reader import Log
+    from healkit.core.store.models import ExecutionLog
+
+#: Rows of the log that are looked at, newest first.
+_ROWS_MAX = 1000
+#: A re-run may take so many times as long as the run did, and at least so long.
+_LIMIT_TIMES, _LIMIT_LEAST_S = 10.0, 2.0
+#: Endings that were not the code's.
+_NOT_ITS_OWN = {"HOST_DIED", "TOOL_KILLED", "WORKER_LOST", "INTERNAL_ERROR"}
+_SHOWN_MAX = 20
+
+#: `same`; `fixed`: it failed then, and returns now; `differs`: another value, another exception, or it fails now;
+#: `as_active`: it differs from the record as the active code does too, so not by this code (chance, or an earlier fix);
+#: `undecided`: it made a call that is not on record, would write, or would read a file that was not named.
+Outcome = Literal["same", "fixed", "differs", "as_active", "undecided"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Rerun:
+    """Recorded run that was run again: what it gave then and gives now, each in one line."""
+
+    log_id: int
+    outcome: Outcome
+    recorded: str
+    now: str
+    duration_ms: float
+
+
+@dataclasses.dataclass(frozen=True)
+class RegressReport:
+    """Report of re-runs, in the order in which they were made.
+
+    label: the tool and revision. reruns: those that were made. not_reached: log rows that the budget had no time for.
+    left_out: how many runs the log does not hold whole.
+    """
+
+    label: str
+    reruns: tuple[Rerun, ...]
+    not_reached: tuple[int, ...]
+    left_out: int
+    duration_s: float
+
+    @property
+    def counts(self) -> Mapping[Outcome, int]:
+        """Number of re-runs of each outcome."""
+        return Counter(one.outcome for one in self.reruns)
+
+    @property
+    def faults(self) -> tuple[Rerun, ...]:
+        """Runs that differ from the record, by this code."""
+        return tuple(one for one in self.reruns if one.outcome == "differs")
+
+    @property
+    def first_fault_after(self) -> int | None:
+        """Number of re-runs until the first that differs; None where none does."""
+        found = (number for number, one in enumerate(self.reruns, 1) if one.outcome == "differs")
+        return next(found, None)
+
+    def __str__(self) -> str:
+        return text_of(self._card())
+
+    def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        return html_of(self._card())
+
+    def _card(self) -> Card:
+        faults, counts = self.faults, self.counts
+        ended = f"{plain.count(len(faults), 'recorded run')} of {len(self.reruns):,} differ{'s' * (len(faults) == 1)}"
+        title = f"{self.label}: {ended if faults else 'no recorded run differs'}"
+        words = {
+            "same": "as recorded",
+            "fixed": "failed then, now not",
+            "as_active": "differ with the active code too",
+        }
+        said = [f"{counts[outcome]:,} {text}" for outcome, text in words.items() if counts[outcome]]  # type: ignore[index]  # outcomes
+        said += (
+            [f"{counts['undecided']:,} undecided: a call or a file is not there"]
+            if counts["undecided"]
+            else []
+        )
+        said += [f"first difference after {self.first_fault_after}"] if faults else []
+        said += [f"{len(self.not_reached):,} not reached"] if self.not_reached else []
+        said += [f"{self.left_out:,} not recorded whole"] if self.left_out else []
+        lines = [Line(Span(", ".join(said) or "nothing on record to run again", "quiet"))]
+        rows = [(f"#{one.log_id}", one.recorded, one.now) for one in (*faults, *self._of("fixed"))]
+        table = Table(("row", "recorded", "now"), rows[:_SHOWN_MAX])
+        more = (
+            [Line(Span(f"… and {len(rows) - _SHOWN_MAX:,} more", "quiet"))] if len(rows) > _SHOWN_MAX else []
+        )
+        tone: Literal["bad", "good"] = "bad" if faults else "good"
+        return Card(
+            title, "✗" if faults else "✓", tone, lines, [Fold("runs", (table, *more))] if rows else []
+        )
+
+    def _of(self, outcome: Outcome) -> tuple[Rerun, ...]:
+        return tuple(one for one in self.reruns if one.outcome == outcome)
+
+
+class Regression:
+    """Re-runs of one tool's recorded runs; made for one report."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        log: Log,
+        entry: VaultEntry,
+        providers: Mapping[str, Provider],
+        persona: str,
+        files: tuple[str, ...] = (),
+    ) -> None:
+        self._runner, self._entry, self._persona, self._files = runner, entry, persona, files
+        page = log.query(tool=entry.tool_name, persona=persona, tried=False, refused=False, limit=_ROWS_MAX)
+        self._left_out = 0
+        different: dict[str, ExecutionLog] = {}
+        for row in page.rows:
+            if row.status == "RUNNING" or row.error_code in _NOT_ITS_OWN:
+                continue
+            if not isinstance(row.arguments, dict):
+                self._left_out += 1
+                continue
+            different.setdefault(json.dumps(row.arguments, sort_keys=True), row)
+        self._rows = list(different.values())
+        self._tape = Tape(cassette_of(log, self._rows, entry, providers))
+
+    def report(self, code: str | None, budget_s: float) -> RegressReport:
+        """Run until the budget is spent, and return the report; called by `Healkit.regress`."""
+        if not budget_s > 0:
+            raise ConfigError(f"budget_s={budget_s!r} must be greater than 0 seconds.")
+        began, found = time.monotonic(), []
+        codes = [self._entry.code] if code is None else [self._entry.code, code]
+        ordered = [self._rows[at] for at in order([recorded_of(row) for row in self._rows], *codes)]
+        left_out, reached = self._left_out, 0
+        for row in ordered:
+            left_s = budget_s - (time.monotonic() - began)
+            if left_s <= 0:
+                break
+            try:
+                rerun = self._rerun(row, code, left_s)
+            except (ArgumentsInvalid, ViewError):  # not all of them are there
+                left_out += 1
+            else:
+                if rerun is None:
+                    break
+                found.append(rerun)
+            reached += 1
+        missed = tuple(int(row.id or 0) for row in ordered[reached:])
+        return RegressReport(self._entry.label, tuple(found), missed, left_out, time.monotonic() - began)
+
+    def _rerun(self, row: ExecutionLog, code: str | None, left_s: float) -> Rerun | None:
+        """Run it again; None where the budget ended it."""
+        limit_s = max(_LIMIT_LEAST_S, _LIMIT_TIMES * (row.duration_ms or 0.0) / 1000)
+        now = self._perform(row, code, min(limit_s, left_s))
+        if left_s < limit_s and now.failure is not None and now.failure.code == "TOOL_TIMEOUT":
+            return None
+        outcome = self._compared(row, now)
+        if outcome == "differs" and code is not None and _equal(now, self._perform(row, None, limit_s)):
+            outcome = "as_active"
+        then = row.ename or plain.one_line(row.result_summary or "", 60)
+        return Rerun(int(row.id or 0), outcome, then, _said(now), now.duration_ms or 0.0)
+
+    def _perform(self, row: ExecutionLog, code: str | None, timeout_s: float) -> Execution:
+        return self._runner.perform(
+            ExecutionRequest(
+                self._entry.tool_name,
+                self._persona,
+                arguments_of(row),
+                timeout_s=timeout_s,
+                origin="trial",
+                on_output=no_output,
+                code=self._entry.code if code is None else code,
+                within=nested_grants(row),
+                record=False,
+                replay=Replay.of(self._tape, str(row.id)),
+                files=None if code in (None, self._entry.code) else self._files,
+            )
+        )
+
+    def _compared(self, row: ExecutionLog, now: Execution) -> Outcome:
+        failure = now.failure
+        if failure is not None:
+            writes = self._entry.grants.write and failure.ename in ("OSError", "PermissionError")
+            if writes or failure.code == "CALL_NOT_ON_RECORD":
+                return "undecided"
+            return "same" if row.status == "FAILURE" and failure.ename == row.ename else "differs"
+        if row.status == "FAILURE":
+            return "fixed"
+        try:
+            expected = values.kept(result_of(row))
+        except ValueError:  # it was cut: only that it returned is known
+            return "same"
+        return "same" if values.meets(expected, now.value) else "differs"
+
+
+def recorded_of(row: ExecutionLog) -> Recorded:
+    """Return a row as the order takes it; its frames count by their previews."""
+    arguments = row.arguments if isinstance(row.arguments, dict) else {}
+    succeeded = row.status == "SUCCESS"
+    return Recorded(arguments, succeeded, (row.result_summary if succeeded else row.ename) or "")
+
+
+def _equal(one: Execution, other: Execution) -> bool:
+    if one.failure is None or other.failure is None:
+        return one.failure is other.failure and values.meets(values.kept(one.value), other.value)
+    return one.failure.ename == other.failure.ename
+
+
+def _said(execution: Execution) -> str:
+    text = result_text(execution) if execution.failure is None else execution.failure.summary
+    return plain.one_line(text, 60)

@@ -1,0 +1,123 @@
+"""`hk.learning`: what the traces teach."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, select
+
+from healkit.core.store.database import Database
+from healkit.core.store.models import COLLECTED, LEARNED, TRACES
+from healkit.parts.learn import priority
+from healkit.parts.learn.consumer import Consumer
+from healkit.parts.learn.facts import Learner
+from healkit.parts.learn.graph import GraphLearner
+from healkit.parts.learn.priority import PriorityLearner, Sample
+from healkit.parts.learn.records import Surprise
+from healkit.parts.traces.contract import ExecutionTrace, read_trace
+
+if TYPE_CHECKING:
+    from healkit.parts.learn.memory import FixMemory
+    from healkit.parts.learn.success import SuccessReport
+
+
+def consumer_of(database: Database, graph: GraphLearner | None = None) -> Consumer:
+    """Make the consumer of a database, with all that learns from its traces; graph: the learner of `hk.suggest`."""
+    learners: Sequence[Learner] = [PriorityLearner(), graph or GraphLearner()]
+    return Consumer(database, learners)
+
+
+class LearningService:
+    """Knowledge from one database's traces; each question first learns from what came since the last.
+
+    All methods raise `DatabaseError`s.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @functools.cached_property
+    def graph_learner(self) -> GraphLearner:
+        """Learner of the tool graph, with the counts that suggestions are made of."""
+        return GraphLearner()
+
+    @functools.cached_property
+    def consumer(self) -> Consumer:
+        """Consumer of the traces, which has learned nothing yet."""
+        return consumer_of(self._database, self.graph_learner)
+
+    @functools.cached_property
+    def memory(self) -> FixMemory:
+        """Memory of fixes: `.show()`, `.reset()`, `.export(path)`, `.import_(path)`."""
+        from healkit.parts.learn.memory import FixMemory
+
+        return FixMemory(self._database)
+
+    def report(self) -> SuccessReport:
+        """Measure for each tool whether its failures can be foreseen; the prediction is off where it does not win."""
+        from healkit.parts.learn import success
+
+        return success.report(self._database)
+
+    def catch_up(self) -> int:
+        """Learn from the traces that came since the last time, and return how many that were."""
+        return self.consumer.catch_up(large=True)
+
+    def rebuild(self) -> int:
+        """Forget all that was learned from traces, learn it again from the log, and return how many traces there were.
+
+        The same log gives the same numbers; executions that were deleted from it no longer count.
+        """
+        return self.consumer.rebuild()
+
+    def count(self) -> int:
+        """Count the executions that were learned from."""
+        self.catch_up()
+        with self._database.read() as session:
+            return int(session.scalar(select(func.count()).where(LEARNED.c.task_id == "")) or 0)
+
+    def steps(self, trace_id: str) -> list[Surprise]:
+        """Return how surprising an execution was, and then each call in it; nothing where it taught nothing."""
+        self.catch_up()
+        return priority.steps(self._database, trace_id)
+
+    def surprising(self, count: int = 10, tool: str | None = None) -> list[Surprise]:
+        """Return the executions that went most against what was expected, of equals the newest first."""
+        self.catch_up()
+        return priority.surprising(self._database, count, tool)
+
+    def sample(
+        self,
+        count: int,
+        *,
+        alpha: float = 0.6,
+        beta: float = 0.4,
+        seed: int | None = None,
+        tool: str | None = None,
+    ) -> Sample:
+        """Draw executions, the likelier the more surprising they were, with replacement; P ∝ priority^alpha.
+
+        beta: how far the weights make up for that; raise it to 1 by the end of what is learned from samples.
+        seed: the same seed and the same log give the same sample. tool: only executions of that one.
+
+        Raises `UsageInvalid` for numbers that cannot be.
+        """
+        self.catch_up()
+        return priority.sample(self._database, count, alpha=alpha, beta=beta, seed=seed, tool=tool)
+
+    def sample_by_priority(
+        self, count: int, *, alpha: float = 0.6, seed: int | None = None
+    ) -> list[ExecutionTrace]:
+        """Return the traces of such a sample, each once: `sampleByPriority()` of other collectors."""
+        ids = list(dict.fromkeys(row.trace_id for row in self.sample(count, alpha=alpha, seed=seed)))
+        with self._database.read() as session:
+            wires = {
+                row.trace_id: row.wire
+                for table in (TRACES, COLLECTED)
+                for row in session.execute(
+                    select(table.c.trace_id, table.c.wire).where(table.c.trace_id.in_(ids))
+                )
+            }
+        return [read_trace(wires[trace_id]) for trace_id in ids if trace_id in wires]

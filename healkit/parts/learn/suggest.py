@@ -1,0 +1,218 @@
+"""`hk.suggest`: which tool to call, and why.
+
+With neither, and with no traces, there is still an answer: the most used tools, those whose description fits, or none
+with a sentence. What is suggested for an intent and then run teaches the words of that intent, see `ranking`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sqlalchemy import select
+
+from healkit.core.contracts.execution import utc_now
+from healkit.core.store.models import CHANGES, TOOL_NODES, TOOLS
+from healkit.errors import UsageInvalid, check_text, did_you_mean
+from healkit.parts.learn.facts import node_of
+from healkit.parts.learn.graph import GraphLearner, documents_of, stored_state
+from healkit.parts.learn.ranking import SIGNALS, Context, Ranker, habit_of, words_of
+from healkit.parts.learn.tool_graph import wilson_least
+
+if TYPE_CHECKING:
+    from healkit.core.store.database import Database
+    from healkit.core.store.vault import Vault
+
+NOTHING = "There is nothing to suggest: no tool is in the vault, and none was called."
+_K_MAX = 100
+#: Longest intent that is read.
+_INTENT_MAX_CHARS = 2_000
+_WORDS_TOLD = 3
+#: Share of calls that fail at least, from which that is said of a tool.
+_MOSTLY = 0.5
+DEFAULT_PERSONA = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Tool to call; `share` is how likely it is among all tools, 0 to 1, and `why` a sentence."""
+
+    tool: str
+    share: float
+    why: str
+
+
+class Suggestions(list[Suggestion]):
+    """Suggestions, the likeliest first; shows a sentence where there are none."""
+
+    def __repr__(self) -> str:
+        width = max((len(one.tool) for one in self), default=0)
+        lines = [f"{one.tool:<{width}}  {one.share:4.0%}  {one.why}" for one in self]
+        return "\n".join(lines) or NOTHING
+
+
+class Suggester:
+    """Suggestions from what a learner has counted, among the tools of the vault and those that were called.
+
+    catch_up: learns from the traces that came since the last time. intents: persona → the intent that was
+    asked for last, and when; the next execution's trace has it (`Tracer.intents`).
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        vault: Vault,
+        learner: GraphLearner,
+        catch_up: Callable[[], object],
+        intents: dict[str, tuple[str, datetime]],
+    ) -> None:
+        self._database, self._vault, self._learner = database, vault, learner
+        self._catch_up, self._intents = catch_up, intents
+        self._stamp: object = None
+        #: Tool of the vault → its personas.
+        self._personas: dict[str, set[str]] = {}
+        self._gone: set[str] = set()
+
+    def suggest(
+        self,
+        intent: str | None = None,
+        *,
+        after: str | Sequence[str] = (),
+        k: int = 5,
+        persona: str | None = None,
+    ) -> Suggestions:
+        """Suggest up to k tools.
+
+        intent: what is wanted, in words. after: the tools that were called before, the last one last. persona: whose
+        habits count, and only the vault's tools that it can run. Raises `UsageInvalid` for a tool that is not known.
+        """
+        if not 1 <= k <= _K_MAX:
+            raise UsageInvalid(f"k must be from 1 to {_K_MAX}, got {k}.")
+        if intent is not None:
+            check_text("intent", intent)
+            intent = intent[:_INTENT_MAX_CHARS]
+        names = [node_of(one) for one in ([after] if isinstance(after, str) else after)]
+        self._catch_up()
+        with self._learner.lock:
+            ranker = self._ranker()
+            for name in names:
+                if name not in ranker.tools:
+                    raise UsageInvalid(
+                        f"No tool named {name!r} was called.{did_you_mean(name, ranker.tools)}"
+                    )
+            found = self._ranked(ranker, names, words_of(intent or ""), k, persona)
+        if intent and found:
+            self._intents[persona or DEFAULT_PERSONA] = (intent, utc_now())
+        return found
+
+    def _ranker(self) -> Ranker:
+        """Return the learner's ranker as it is stored, with the vault's texts of now."""
+        stamp = self._vault.stamp()
+        with self._database.read() as session:
+            stored = stored_state(session).get("ranker", {}).get("learned", 0)
+            if stored != self._learner.ranker.learned:
+                self._learner.load(session)
+                self._stamp = None
+            if stamp != self._stamp:
+                self._learner.ranker.describe(documents_of(session))
+                rows = session.execute(
+                    select(TOOLS.c.tool_name, TOOLS.c.target_persona, TOOLS.c.removed_at)
+                ).all()
+                self._personas = {}
+                for tool, persona, removed_at in rows:
+                    if removed_at is None:
+                        self._personas.setdefault(tool, set()).add(persona)
+                former = session.scalars(select(CHANGES.c.old_name).where(CHANGES.c.kind == "renamed"))
+                self._gone = {*former, *(tool for tool, _, removed_at in rows if removed_at)} - set(
+                    self._personas
+                )
+                self._stamp = stamp
+        return self._learner.ranker
+
+    def _ranked(
+        self, ranker: Ranker, after: Sequence[str], words: Sequence[str], k: int, persona: str | None
+    ) -> Suggestions:
+        tools = ranker.tools
+        context: Context = ("", "") if not after else (after[-2] if len(after) > 1 else "", after[-1])
+        kept = [
+            place
+            for place, tool in enumerate(tools)
+            if tool not in self._gone
+            and (persona is None or self._personas.get(tool, set()) & {persona, DEFAULT_PERSONA})
+        ]
+        if not kept:
+            return Suggestions()
+        words = tuple(dict.fromkeys(words))
+        habit = habit_of(persona or DEFAULT_PERSONA, context[1])
+        signals = ranker.signals(context, words, habit)[kept]
+        parts = signals * ranker.weights[int(bool(words))]
+        scores = parts.sum(axis=1)
+        odds = np.exp(scores - scores.max())
+        odds /= odds.sum()
+        over = parts - parts.mean(axis=0)
+        best = [(int(at), tools[kept[at]]) for at in np.argsort(-scores, kind="stable")[:k]]
+        with self._database.read() as session:
+            asked = select(TOOL_NODES).where(TOOL_NODES.c.name.in_([tool for _, tool in best]))
+            calls = {row[0]: (row[1], row[2]) for row in session.execute(asked)}
+        return Suggestions(
+            Suggestion(tool, float(odds[at]), _why(
+                ranker, tool, dict(zip(SIGNALS, over[at], strict=True)), context, words, habit, calls.get(tool, (0, 0))
+            ))
+            for at, tool in best
+        )  # fmt: skip
+
+
+def _why(
+    ranker: Ranker, tool: str, over: Mapping[str, float], context: Context, words: Sequence[str], habit: Context,
+    calls: tuple[int, int],
+) -> str:  # fmt: skip
+    """Say what speaks most for a tool, and how its calls ended; over: signal → how far it is above other tools'."""
+    count, successes = calls
+    if not count:
+        ended = ""
+    elif wilson_least(count - successes, count) > _MOSTLY:
+        ended = f"; but {count - successes:,} of its {count:,} calls failed"
+    else:
+        ended = f"; {successes:,} of its {count:,} calls ended well"
+    for signal in sorted(over, key=lambda name: -over[name]):
+        said = _told(ranker, tool, signal, context, words, habit) if over[signal] > 0 else ""
+        if said:
+            return f"{said}{ended}."
+    if not count:
+        return "It is in the vault, and was not called yet."
+    return f"It was called {_times(count)}{'' if successes else ', and always failed'}."
+
+
+def _told(
+    ranker: Ranker, tool: str, signal: str, context: Context, words: Sequence[str], habit: Context
+) -> str:
+    """Say what a signal is in numbers; empty where it says nothing."""
+    if signal == "description":
+        found = [word for word in words if ranker.describes(tool, word)]
+        return f"Its description fits {_listed(found)}" if found else ""
+    if signal == "intents":
+        found = [word for word in words if word in ranker.by_word and ranker.by_word[word][tool]]
+        found.sort(key=lambda word: -ranker.by_word[word][tool])
+        many = ranker.by_word[found[0]][tool] if found else 0
+        return f"It was used {_times(many)} for an intent with {_listed(found)}" if found else ""
+    counts: Mapping[str, int] = {}
+    where = context[1]
+    if signal == "after_two" and context[0]:
+        counts, where = ranker.after_two.get(context, {}), f"{context[0]} and {where}"
+    elif signal in ("after_one", "after_two") and where:
+        counts = ranker.after_one(where)
+    elif signal == "habit" and where:
+        counts, where = ranker.counts(habit), f"{where} for this persona"
+    seen = counts.get(tool, 0)
+    return f"It came after {where} in {seen:,} of {sum(counts.values()):,} cases" if seen else ""
+
+
+def _times(many: int) -> str:
+    return "once" if many == 1 else f"{many:,} times"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(f"'{word}'" for word in words[:_WORDS_TOLD])

@@ -1,0 +1,66 @@
+"""Thread that learns from traces while nothing else happens.
+
+Light, because every host has one; what it works with is loaded when it first does.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from healkit.errors import HealkitError
+
+if TYPE_CHECKING:
+    from healkit.parts.learn.consumer import Consumer
+
+
+class ConsumerThread:
+    """Thread that lets a consumer work while nothing else does, from the first `notify` to `close`."""
+
+    #: How long no execution has ended before it works, and how long it waits for that at most, in seconds.
+    IDLE_S, LATEST_S = 3.0, 60.0
+    #: How long closing waits for the batch in progress, in seconds.
+    _END_S = 5.0
+
+    def __init__(self, consumer: Callable[[], Consumer]) -> None:
+        self._consumer = consumer
+        self._news, self._closing = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
+        #: What was wrong the last time; empty where nothing was.
+        self.problem = ""
+
+    def notify(self) -> None:
+        """Say that an execution has ended; called after its transaction, cheap, never raises."""
+        self._news.set()
+        if self._thread is None and not self._closing.is_set() and os.getpid() == self._pid:
+            self._thread = threading.Thread(target=self._serve, name="healkit-learning", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """End it after the batch in progress; what is left waits for the next process. Safe to call twice."""
+        self._closing.set()
+        self._news.set()
+        if self._thread is not None and os.getpid() == self._pid:
+            self._thread.join(self._END_S)
+            self._thread = None
+
+    def _serve(self) -> None:
+        while not self._closing.is_set():
+            self._news.wait()
+            for _ in range(int(self.LATEST_S / self.IDLE_S)):
+                self._news.clear()
+                if self._closing.wait(self.IDLE_S) or not self._news.is_set():
+                    break
+            if self._closing.is_set():
+                return
+            try:
+                self._consumer().catch_up(stop=self._closing.is_set)
+                self.problem = ""
+            except Exception as error:  # noqa: BLE001 - a full or busy database: the next news tries again
+                said = (
+                    error.message if isinstance(error, HealkitError) else f"{type(error).__name__}: {error}"
+                )
+                self.problem = f"Nothing is learned from new traces: {said}"

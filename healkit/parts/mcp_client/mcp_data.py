@@ -1,0 +1,242 @@
+"""MCP servers and their messages, as plain data.
+
+The protocol's objects end here: tools become definitions, results become values that JSON can hold.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import keyword
+import os
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from healkit.core.contracts.tools import ToolDefinition, is_valid_name
+from healkit.errors import ConfigError, McpError
+from healkit.plain_text import shown_address
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult, ContentBlock, Tool
+
+
+#: Names that are providers of healkit's own.
+RESERVED = frozenset({"host", "vault", "healkit"})
+#: Long, because `npx` and `uvx` may have to fetch the server first.
+START_TIMEOUT_S = 30.0
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerSpec:
+    """Settings of one server: a `command` that speaks over stdio, or the `url` of one that speaks streamable HTTP.
+
+    env: added to a small safe environment (HOME, PATH and the like); a server does not inherit the rest of yours.
+    headers: sent with each request to `url`. Neither is ever shown: that is where keys are.
+    start_timeout_s: what it may take until it has listed its tools.
+
+    Raises `ConfigError` for what could not work.
+    """
+
+    name: str
+    command: Sequence[str | os.PathLike[str]] | None = None
+    url: str | None = dataclasses.field(default=None, repr=False)
+    env: Mapping[str, str] | None = dataclasses.field(default=None, repr=False)
+    cwd: str | Path | None = None
+    headers: Mapping[str, str] | None = dataclasses.field(default=None, repr=False)
+    start_timeout_s: float = START_TIMEOUT_S
+
+    def __post_init__(self) -> None:
+        """Refuse what could not work."""
+        if not is_valid_name(self.name) or self.name in RESERVED:
+            why = "healkit's own" if self.name in RESERVED else "no identifier"
+            raise ConfigError(
+                f"{self.name!r} cannot be an MCP server's name: it is {why}.",
+                hint="It is written as mcp.<name>.<tool>(…).",
+            )
+        if (self.command is None) == (self.url is None):
+            raise self._wrong("needs a command=[…] or a url=…, one of the two")
+        if self.command is not None:
+            self._check_command(self.command)
+        elif not str(self.url).startswith(("http://", "https://")):
+            raise self._wrong(
+                f"has url={shown_address(str(self.url))!r}, which is not an http:// or https:// address"
+            )
+        if not self.start_timeout_s > 0:
+            raise self._wrong(f"has start_timeout_s={self.start_timeout_s!r}, which must be greater than 0")
+
+    def __str__(self) -> str:
+        """Return its command line, or its address without what may be a key."""
+        return shlex.join(map(str, self.command)) if self.command else shown_address(str(self.url))
+
+    @property
+    def transport(self) -> str:
+        """`stdio` or `http`."""
+        return "http" if self.command is None else "stdio"
+
+    def _check_command(self, command: str | Sequence[str | os.PathLike[str]]) -> None:
+        if isinstance(command, str):
+            raise self._wrong(f"has a command that is one text: use command={shlex.split(command)!r}")
+        try:
+            words = tuple(os.fspath(word) for word in command)
+        except TypeError:
+            words = ()
+        if not words or not words[0] or not all(isinstance(word, str) for word in words):
+            raise self._wrong(f"has command={command!r}, which is not a list of texts")
+        object.__setattr__(self, "command", words)  # so that a list and a tuple are the same command
+
+    def _wrong(self, what: str) -> ConfigError:
+        return ConfigError(f"The MCP server {self.name!r} {what}.")
+
+
+def read_specs(path: str | Path) -> list[ServerSpec]:
+    """Read the servers of a file with the `mcpServers` object that most MCP clients share.
+
+    Names are mapped to identifiers (`brave-search` is `brave_search`); entries that are `"disabled": true`, and
+    settings that are for other clients, are passed over. Raises `ConfigError`, naming the file and the entry.
+    """
+    try:
+        found = msgspec.json.decode(Path(path).read_bytes())
+    except (OSError, msgspec.DecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigError(f"Cannot read MCP servers from {str(path)!r}: {reason}.") from None
+    servers = found.get("mcpServers") if isinstance(found, dict) else None
+    if not isinstance(servers, dict) or not all(isinstance(entry, dict) for entry in servers.values()):
+        raise ConfigError(
+            f"{str(path)!r} has no mcpServers object.",
+            hint='It looks like {"mcpServers": {"files": {"command": "npx", "args": ["…"]}}}.',
+        )
+    specs: dict[str, ServerSpec] = {}
+    for given, entry in servers.items():
+        if not entry.get("disabled"):
+            spec = _spec_of(identifier(given), entry)
+            if spec.name in specs:
+                raise ConfigError(f"{str(path)!r} has two MCP servers that would both be mcp.{spec.name}.")
+            specs[spec.name] = spec
+    return list(specs.values())
+
+
+def _spec_of(name: str, entry: dict[str, Any]) -> ServerSpec:
+    kind = entry.get("type", entry.get("transport"))
+    if kind not in {None, "stdio", "http", "streamable-http", "streamable_http", "streamableHttp"}:
+        raise ConfigError(
+            f"The MCP server {name!r} speaks {kind!r}.", hint="healkit speaks stdio and streamable HTTP."
+        )
+    command, args = entry.get("command"), entry.get("args") or []
+    if command is not None and (not isinstance(command, str) or not isinstance(args, list)):
+        raise ConfigError(f"The MCP server {name!r} needs a command (a text) and args (a list of texts).")
+    for field in ("env", "headers"):
+        values = entry.get(field) or {}
+        if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+            raise ConfigError(f"{field} of the MCP server {name!r} is not an object of texts.")
+    return ServerSpec(
+        name,
+        command=None if command is None else [command, *args],
+        url=entry.get("url"),
+        env=entry.get("env"),
+        cwd=entry.get("cwd"),
+        headers=entry.get("headers"),
+    )
+
+
+# Messages.
+
+
+def identifier(name: str) -> str:
+    """Return the name as Python can write it: `read-file` is `read_file`, `3d` is `tool_3d`, `import` is `import_`."""
+    mapped = re.sub(r"\W", "_", name).lstrip("_") or "tool"
+    if not mapped.isidentifier():
+        mapped = f"tool_{mapped}"
+    return f"{mapped}_" if keyword.iskeyword(mapped) else mapped
+
+
+def by_identifier(server: str, tools: Iterable[Tool]) -> dict[str, Tool]:
+    """Return the tools under their names in Python; raises `McpError` where two would have the same one."""
+    found: dict[str, Tool] = {}
+    for tool in tools:
+        name = identifier(tool.name)
+        if name in found:
+            raise McpError(
+                f"The MCP server {server!r} has two tools that would both be mcp.{server}.{name}: "
+                f"{found[name].name!r} and {tool.name!r}.",
+                hint="Only one of them can be; rename one on the server.",
+            )
+        found[name] = tool
+    return found
+
+
+def definition_of(server: str, name: str, tool: Tool) -> ToolDefinition:
+    """Return the tool as a worker may see it, under its name in Python."""
+    hints = tool.annotations
+    read_only = hints is not None and hints.read_only_hint is True
+    acts = hints is not None and hints.destructive_hint is True and not read_only
+    return ToolDefinition(
+        server, name, tool.description or tool.title or "", _schema(tool.input_schema), read_only, acts
+    )
+
+
+def value_of(result: CallToolResult, tool: Tool | None) -> Any:
+    """Return a tool's value: its structured content where it has one, else its texts, joined, and its other parts.
+
+    Text is never read as JSON: only the server knows whether it is meant so, and says it by structured content.
+    Raises `McpError` with the server's own text for a result that is an error.
+    """
+    parts = [_part(block) for block in result.content]
+    if result.is_error:
+        text = "\n".join(part for part in parts if isinstance(part, str)).strip()
+        raise McpError(text or "The tool failed, and the server did not say why.")
+    if result.structured_content is not None:
+        return _unwrapped(result.structured_content, tool)
+    if all(isinstance(part, str) for part in parts):
+        return "\n".join(parts) if parts else None
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _part(block: ContentBlock) -> Any:
+    """Return one block of content: text as it is, images, sound and blobs as {mime_type, base64, size_bytes}."""
+    if block.type == "text":
+        return block.text
+    if block.type == "image" or block.type == "audio":
+        return _blob(block.data, block.mime_type)
+    if block.type == "resource_link":
+        return {"uri": str(block.uri), "name": block.name, "mime_type": block.mime_type}
+    resource = block.resource
+    text = getattr(resource, "text", None)
+    return text if text is not None else _blob(getattr(resource, "blob", ""), resource.mime_type)
+
+
+def _blob(data: str, mime_type: str | None) -> dict[str, Any]:
+    size_bytes = len(data) * 3 // 4 - data[-2:].count("=")
+    return {"mime_type": mime_type or "application/octet-stream", "base64": data, "size_bytes": size_bytes}
+
+
+def _unwrapped(structured: object, tool: Tool | None) -> Any:
+    """Return the value without the `{"result": …}` that Python SDKs put around a value that is no object.
+
+    They say so in the output schema: by a key of its own, or by a title made of the tool's name.
+    """
+    schema = (tool.output_schema if tool else None) or {}
+    wrapped = schema.get("x-fastmcp-wrap-result") or (
+        tool is not None and schema.get("title") == f"{identifier(tool.name)}Output"
+    )
+    if not wrapped or not isinstance(structured, dict) or set(structured) != {"result"}:
+        return structured
+    return structured["result"] if set(schema.get("properties", ())) == {"result"} else structured
+
+
+def _schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema with `properties` and `required` of the shapes that a proxy's signature is made from."""
+    properties, required = schema.get("properties"), schema.get("required")
+    return {
+        **schema,
+        "properties": {
+            name: entry if isinstance(entry, dict) else {}
+            for name, entry in (properties if isinstance(properties, dict) else {}).items()
+        },
+        "required": [name for name in required if isinstance(name, str)]
+        if isinstance(required, list)
+        else [],
+    }

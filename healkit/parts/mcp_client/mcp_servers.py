@@ -1,0 +1,344 @@
+"""MCP servers as providers of tools.
+
+Their tools are `mcp.<name>.<tool>` in a worker.
+
+A server is started when its tools are first asked for, shared by all executions, and started again when a call
+finds it gone. A call that it may have received is never repeated: it could have deleted something, or paid.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping, MutableMapping, Sequence
+from concurrent.futures import Future, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from healkit.core.contracts.tools import ToolDefinition
+from healkit.core.crossing import values
+from healkit.core.runtime.calls import CallContext, Provider
+from healkit.errors import (
+    CallRefused,
+    CallTimedOut,
+    ConfigError,
+    McpError,
+    McpMissing,
+    McpUnavailable,
+    did_you_mean,
+    named,
+)
+from healkit.parts.mcp_client.mcp_data import START_TIMEOUT_S, ServerSpec, read_specs
+
+if TYPE_CHECKING:
+    from healkit.parts.mcp_client.mcp_session import Session
+
+
+#: Servers that this process has started, also of a Healkit that was not closed.
+_started: set[MCPServer] = set()
+
+_Work = Callable[["Session"], Coroutine[Any, Any, Any]]
+Submit = Callable[[Coroutine[Any, Any, Any]], "Future[Any]"]
+
+#: After a start that failed, the next is tried no sooner; until then its problem is told at once.
+_RETRY_S = 5.0
+_CLOSE_S = 20.0
+#: Time for telling the server that a call has timed out.
+_CANCEL_S = 6.0
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerStatus:
+    """Status of a server: `state` is `idle` (nothing asked of it yet), `running`, `starting`, `failed` or `gone`.
+
+    `where` is its command or address, `tools` their names as far as they are known, `problem` why it failed, and
+    `last_words` the end of what it wrote on stderr.
+    """
+
+    name: str
+    transport: str
+    where: str
+    state: str
+    tools: tuple[str, ...] = ()
+    problem: str = ""
+    last_words: str = ""
+
+
+class MCPServer:
+    """MCP server as a provider; implements the router's `Provider`.
+
+    `submit` runs a coroutine in healkit's event loop, in which the connection lives. The methods wait for that loop,
+    and so are not for code that runs in it.
+    """
+
+    def __init__(self, spec: ServerSpec, submit: Submit) -> None:
+        self.server = spec.name
+        self.spec = spec
+        self._submit = submit
+        self._session: Session | None = None
+        self._known: list[ToolDefinition] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def definitions(self, persona: str = "default") -> list[ToolDefinition]:
+        """Return its tools, the same for every persona; called by the router. Starts the server.
+
+        Where it cannot be started, those it had before, so that a call of one says why; else raises like `listed`.
+        """
+        try:
+            return self.listed()
+        except McpError:
+            if not self._known:
+                raise
+            return self._known
+
+    def known_definitions(self) -> list[ToolDefinition]:
+        """Return its tools as it listed them last; starts nothing."""
+        return self._known
+
+    def listed(self) -> list[ToolDefinition]:
+        """Return its tools as it lists them now; raises `McpUnavailable` or `McpError`."""
+        limit_s = 2 * self.spec.start_timeout_s  # to find it gone, and to start it again
+        try:
+            self._known = self._wait(lambda session: session.definitions(), limit_s)
+        except _CannotStart as error:
+            raise error.told(str(error)) from None
+        except TimeoutError:
+            raise McpUnavailable(
+                f"The MCP server {self.server!r} did not list its tools within {limit_s:g} s."
+            ) from None
+        return self._known
+
+    def expect(self, tool: str) -> None:
+        """Refuse nothing: only the server knows what it has now; called by the router."""
+
+    def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
+        """Call a tool of the server; called by the router on a bridge thread, several at a time.
+
+        Raises `CallRefused` for arguments that are not JSON, `CallTimedOut` after the context's time (the server is
+        told to stop), `McpUnavailable` and `McpError`.
+        The worker learns that a server is unavailable; why is in the error's cause, for the log.
+        """
+        if not values.is_plain(arguments):
+            raise CallRefused(
+                f"The arguments of mcp.{self.server}.{tool} hold what is not JSON, which an MCP server takes.",
+                hint="Give text, finite numbers, True, False, None, lists, and dicts with text for keys.",
+            )
+        try:
+            return self._wait(lambda session: session.call(tool, arguments), context.timeout_s)
+        except TimeoutError:
+            raise CallTimedOut(
+                f"The MCP server {self.server!r} gave no answer within {context.timeout_s:g} s."
+            ) from None
+        except _CannotStart as error:
+            raise error.told(
+                f"The MCP server {self.server!r} is not available.",
+                hint="The log's record of this call says why.",
+            ) from error
+
+    def status(self) -> ServerStatus:
+        """Return the server's status; starts nothing."""
+        session = self._session
+        state = "idle"
+        if session is not None:
+            state = "starting" if not session.settled.is_set() else "running"
+            if session.closed:
+                state = "gone" if session.ready else "failed"
+        return ServerStatus(
+            self.server,
+            self.spec.transport,
+            str(self.spec),
+            state,
+            tuple(definition.name for definition in self._known),
+            session.problem if session else "",
+            session.last_words if session else "",
+        )
+
+    def close(self) -> Future[Any] | None:
+        """End the server, for good; the future ends when its process has gone. None when there is nothing to end."""
+        with self._lock:
+            self._closed = True
+        return self.rest()
+
+    def rest(self) -> Future[Any] | None:
+        """End the server as `close` does; the next request starts it again."""
+        with self._lock:
+            session, self._session = self._session, None
+        _started.discard(self)
+        return None if session is None or session.closed else self._submit(session.close())
+
+    def _wait(self, work: _Work, timeout_s: float) -> Any:
+        """Wait in this thread for work in the loop, and return its outcome; raises `TimeoutError`."""
+        require_sdk()
+
+        async def bounded() -> Any:
+            async with asyncio.timeout(timeout_s):
+                return await self._with_session(work)
+
+        future = self._submit(bounded())
+        try:
+            return future.result(timeout_s + _CANCEL_S)
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def _with_session(self, work: _Work) -> Any:
+        """Make a request in the session; repeat it in a new session if the server had gone before it was sent."""
+        from healkit.parts.mcp_client.mcp_session import CallNotMade
+
+        for _ in range(2):
+            session = await self._ready()
+            try:
+                return await work(session)
+            except CallNotMade:
+                await session.close()
+        raise _CannotStart(f"The MCP server {self.server!r} went away twice before it could be asked.")
+
+    async def _ready(self) -> Session:
+        """Return a session that is ready: the one there is, or a new one in the place of one that has ended."""
+        session = self._current()
+        await session.settled.wait()
+        if session.ready:
+            return session
+        if session.refusal is not None:
+            raise McpError(session.refusal.message, hint=session.refusal.hint)
+        said = f" It wrote: {session.last_words}" if session.last_words else ""
+        cannot = _Missing if session.missing else _CannotStart
+        raise cannot(f"The MCP server {self.server!r} ({self.spec}) cannot be used: {session.problem}.{said}")
+
+    def _current(self) -> Session:
+        from healkit.parts.mcp_client.mcp_session import Session
+
+        with self._lock:
+            if self._closed:
+                raise _CannotStart(f"The MCP server {self.server!r} has been disconnected.")
+            session = self._session
+            if (
+                session is None
+                or session.loop is not asyncio.get_running_loop()  # forked: the connection is the parent's
+                or (session.closed and (session.ready or time.monotonic() - session.ended_at > _RETRY_S))
+            ):
+                session = self._session = Session(self.spec)
+                _started.add(self)
+            return session
+
+
+class _CannotStart(Exception):
+    """Reason why a server is unavailable, in full: for the user and the log, not for tools."""
+
+    told: type[McpUnavailable] = McpUnavailable
+
+
+class _Missing(_CannotStart):
+    """Its program is not there, or may not be run, and will not be by itself."""
+
+    told = McpMissing
+
+
+class MCPServers:
+    """Connected servers, kept among a Healkit's providers."""
+
+    def __init__(self, providers: MutableMapping[str, Provider], submit: Submit) -> None:
+        self._providers = providers
+        self._submit = submit
+        self._lock = threading.Lock()
+
+    def connect(
+        self,
+        name: str,
+        *,
+        command: Sequence[str | os.PathLike[str]] | None = None,
+        url: str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | Path | None = None,
+        headers: Mapping[str, str] | None = None,
+        start_timeout_s: float = START_TIMEOUT_S,
+    ) -> list[ToolDefinition]:
+        """Start an MCP server, or reach one, and let tools that are granted it call `mcp.<name>.<tool>(…)`.
+
+        command: of a server that speaks over stdio; it runs with your rights, outside of any worker.
+        url: of a server that speaks streamable HTTP, instead.
+        env, headers: for the one and the other; see `ServerSpec`.
+
+        Returns its tools. The same name again replaces the server, unless nothing about it has changed. Raises
+        `McpUnavailable` when it cannot be started or the extra `healkit[mcp]` is not installed, `ConfigError` for what
+        cannot work, and `McpError` for tools that cannot be told apart.
+        """
+        spec = ServerSpec(name, command, url, env, cwd, headers, start_timeout_s)
+        require_sdk()
+        with self._lock:
+            before = self._providers.get(spec.name)
+            server = before if isinstance(before, MCPServer) and before.spec == spec else None
+            server = server or MCPServer(spec, self._submit)
+        try:
+            found = server.listed()
+        except BaseException:
+            if server is not before:
+                _finish([server])
+            raise
+        self._keep(server)
+        return found
+
+    def connect_all(self, path: str | Path) -> list[str]:
+        """Add the servers of an `mcpServers` file, and return their names.
+
+        Each is started when a tool that is granted it first runs. Raises as `connect` does, except for what only a
+        start shows.
+        """
+        require_sdk()
+        specs = read_specs(path)
+        for spec in specs:
+            before = self._providers.get(spec.name)
+            if not isinstance(before, MCPServer) or before.spec != spec:
+                self._keep(MCPServer(spec, self._submit))
+        return [spec.name for spec in specs]
+
+    def disconnect(self, name: str) -> None:
+        """End a connected MCP server; raise `ConfigError` where there is none of that name."""
+        with self._lock:
+            server = self._providers.get(name) if isinstance(name, str) else None
+            if not isinstance(server, MCPServer):
+                known = [other.server for other in self._all()]
+                raise ConfigError(f"No MCP server {named(name)} is connected.{did_you_mean(name, known)}")
+            del self._providers[name]
+        _finish([server])
+
+    def servers(self) -> list[ServerStatus]:
+        """List the connected MCP servers with their status."""
+        return sorted((server.status() for server in self._all()), key=lambda status: status.name)
+
+    def close(self) -> None:
+        """End them all, at the same time, and wait until their processes have gone."""
+        _finish(self._all())
+
+    def _all(self) -> list[MCPServer]:
+        return [server for server in list(self._providers.values()) if isinstance(server, MCPServer)]
+
+    def _keep(self, server: MCPServer) -> None:
+        with self._lock:
+            before = self._providers.get(server.server)
+            self._providers[server.server] = server
+        if isinstance(before, MCPServer) and before is not server:
+            _finish([before])
+
+
+def rest() -> None:
+    """End every server of this process; called before healkit's event loop is stopped."""
+    wait([future for server in list(_started) if (future := server.rest()) is not None], timeout=_CLOSE_S)
+
+
+def require_sdk() -> None:
+    """Load the protocol's SDK in this thread, so that the event loop need not; raises `McpUnavailable` without it."""
+    try:
+        import healkit.parts.mcp_client.mcp_session  # noqa: F401 - only whether it can be imported
+    except ImportError as error:
+        raise McpMissing(
+            f"MCP servers need the package 'mcp' ({error}).", hint="Run: pip install 'healkit[mcp]'"
+        ) from error
+
+
+def _finish(servers: list[MCPServer]) -> None:
+    wait([future for server in servers if (future := server.close()) is not None], timeout=_CLOSE_S)

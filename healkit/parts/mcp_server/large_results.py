@@ -1,0 +1,204 @@
+"""Results too large for one message, read in parts.
+
+What a tool returned is cleaned as a whole before all of it is shown: a secret in one place is hidden in the others too.
+That takes up to a second for each MB, nearly all of it with Python's interpreter lock held, so that a few such results
+kept every other call waiting. So an answer has a short preview, and only a result that is read is cleaned: in a process
+of its own, which ends at once when its call is cancelled. That process runs this module.
+
+The files have no names: they are gone with the server, however it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import sys
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import BinaryIO, Literal, NamedTuple
+
+from healkit.config import MIB
+from healkit.core.contracts.execution import RUN_CODE
+from healkit.errors import UsageInvalid, WorkerError
+from healkit.plain_text import visible
+
+#: Bytes of a result from which on it is large, and of one part of it.
+LARGE_BYTES = PART_BYTES = 256 * 1024
+#: Heavy work that is done at the same time: large answers that are made, large results that are cleaned.
+HEAVY_MAX = 4
+#: The longest time that a call waits for a place whose tool was never called yet, in seconds.
+_UNKNOWN_WAIT_S = 2.0
+#: How much nicer than the server the process is that cleans, as nice(1) counts.
+_NICE = 5
+#: Bytes of all results that are kept.
+_KEPT_BYTES = 256 * MIB
+
+#: `M_MMAP_THRESHOLD` of glibc's malloc.h.
+_MMAP_THRESHOLD = -3
+
+Kind = Literal["text", "json"]
+
+
+class Part(NamedTuple):
+    """Part of a result: its text, its number from 1, and how many there are."""
+
+    text: str
+    number: int
+    parts: int
+
+
+class LargeResult:
+    """One result in a file; `size_bytes` is its size as it was returned."""
+
+    def __init__(self, text: str, kind: Kind, *, is_clean: bool) -> None:
+        self.kind: Kind = kind
+        self.is_clean = is_clean
+        self._file = _written(text)
+        self._cleaning = asyncio.Lock()
+        self.size_bytes = os.fstat(self._file.fileno()).st_size
+
+    async def clean(self) -> None:
+        """Clean it, once; raise `WorkerError` where that is not possible."""
+        async with self._cleaning:
+            if not self.is_clean:
+                self._file, self.is_clean = await _cleaned(self._file, self.kind), True
+
+    def part(self, number: int) -> Part:
+        """Return a part, once it is clean; raise `UsageInvalid` where it has fewer."""
+        assert self.is_clean
+        file = self._file.fileno()
+        size = os.fstat(file).st_size
+        parts = max(1, -(-size // PART_BYTES))
+        if not 1 <= number <= parts:
+            raise UsageInvalid(f"There is no part {number:,}.", hint=f"There are the parts 1 to {parts:,}.")
+        # A character belongs to the part in which it begins.
+        start, end = (number - 1) * PART_BYTES, min(number * PART_BYTES, size)
+        data = os.pread(file, end - start + 3, start)
+        begin, finish = _to_character(data, 0), _to_character(data, end - start)
+        return Part(data[begin:finish].decode(errors="replace"), number, parts)
+
+
+class LargeResults:
+    """Large results of one server, by address; the oldest go where all of them are too much."""
+
+    def __init__(self) -> None:
+        #: Where large answers are made; the other threads are for those that are made at once.
+        self.threads = ThreadPoolExecutor(HEAVY_MAX, "healkit-mcp-large")
+        self._results: OrderedDict[str, LargeResult] = OrderedDict()
+        self._keeping = threading.Lock()
+        self._at_work = asyncio.Semaphore(HEAVY_MAX)
+        #: Tool → whether its newest result was large; and the places for calls of those.
+        self._large: dict[str, bool] = {RUN_CODE: False}
+        self._places = asyncio.Semaphore(HEAVY_MAX)
+        _give_back_large_blocks()
+
+    @contextlib.asynccontextmanager
+    async def place(self, tool: str) -> AsyncIterator[None]:
+        """Have one of few places for a call of a tool whose newest result was large; any other one has no limit.
+
+        A tool that was never called yet waits for a place too, but not for long.
+        """
+        has_place = False
+        try:
+            while not has_place and self._large.get(tool, True):
+                limit_s = None if tool in self._large else _UNKNOWN_WAIT_S
+                with contextlib.suppress(TimeoutError):
+                    has_place = await asyncio.wait_for(self._places.acquire(), limit_s)
+                if tool not in self._large:
+                    break
+            yield
+        finally:
+            if has_place:
+                self._places.release()
+
+    def note(self, tool: str, *, is_large: bool) -> None:
+        """Remember whether a tool's newest result was large."""
+        self._large[tool] = is_large and tool != RUN_CODE  # of which each has other code
+
+    def keep(self, address: str, text: str, kind: Kind, *, is_clean: bool = False) -> LargeResult:
+        """Keep a result. For any thread."""
+        kept = LargeResult(text, kind, is_clean=is_clean)
+        with self._keeping:
+            results = self._results
+            results[address] = kept
+            while sum(one.size_bytes for one in results.values()) > _KEPT_BYTES and len(results) > 1:
+                results.popitem(last=False)
+        return kept
+
+    async def read(self, address: str) -> Part | None:
+        """Return a part: `ADDRESS/3`, or `ADDRESS` for the first one; None where nothing is kept there."""
+        whole, _, number = address.rpartition("/")
+        if address in self._results:
+            whole, number = address, "1"
+        found = self._results.get(whole)
+        if found is None or not number.isdecimal():
+            return None
+        if not found.is_clean:
+            async with self._at_work:
+                await found.clean()
+        return await asyncio.to_thread(found.part, int(number[:9]))
+
+
+def _give_back_large_blocks() -> None:
+    """Have the C library give a large block back to the system as it is freed; it keeps more and more otherwise."""
+    with contextlib.suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, MIB)
+
+
+def _written(text: str) -> BinaryIO:
+    file = tempfile.TemporaryFile(prefix="healkit-")  # noqa: SIM115 - open as long as the result is kept
+    file.write(text.encode(errors="replace"))
+    file.flush()
+    return file
+
+
+def _to_character(data: bytes, place: int) -> int:
+    while place < len(data) and data[place] & 0xC0 == 0x80:
+        place += 1
+    return place
+
+
+async def _cleaned(raw: BinaryIO, kind: Kind) -> BinaryIO:
+    """Have another process clean a file, and return what it wrote; cancelled, that process is ended."""
+    cleaned = tempfile.TemporaryFile(prefix="healkit-")  # noqa: SIM115 - as above
+    os.lseek(raw.fileno(), 0, os.SEEK_SET)
+    # -P: not from the working directory, which may be anyone's.
+    words = [sys.executable, "-P", "-m", __name__, kind]
+    process = await asyncio.create_subprocess_exec(
+        *words, stdin=raw.fileno(), stdout=cleaned.fileno(), stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        code = await process.wait()
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    if code:
+        raise WorkerError("The result could not be cleaned, and is not shown.", hint="Run the tool again.")
+    return cleaned
+
+
+def main(kind: str) -> None:
+    """Clean standard input, and write it to standard output."""
+    import msgspec
+
+    from healkit.core.rendering import cleaning
+
+    with contextlib.suppress(OSError):
+        os.nice(_NICE)
+    raw = sys.stdin.buffer.read()
+    if kind == "json":
+        data = msgspec.json.encode(cleaning.data(msgspec.json.decode(raw)))
+    else:
+        data = visible(cleaning.text(raw.decode())).encode(errors="replace")
+    sys.stdout.buffer.write(data)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,372 @@
+"""Agent server: a Healkit, a persona, their clients.
+
+A client waits for the first answer before it does anything else, and the SDK alone takes half a second to load. So the
+database is opened, and what works on it is loaded, once that answer is on its way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import re
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    NotificationParams,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Tool,
+    ToolAnnotations,
+)
+
+from healkit.config import Config
+from healkit.core.contracts.vault import DEFAULT_PERSONA, VaultEntry
+from healkit.errors import HealkitError, InternalError, PersonaNotFound, ToolNotFound, did_you_mean
+from healkit.package import VERSION
+from healkit.parts.mcp_server.clients import Client, Limits, OwnResults, client_of
+from healkit.parts.mcp_server.transports import GONE
+from healkit.plain_text import visible
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.models import InitializationOptions
+    from mcp.server.session import ServerSession
+
+    from healkit.app import Healkit
+    from healkit.parts.mcp_server.consent import Consent
+    from healkit.parts.mcp_server.own_tools import Answer
+
+INSTRUCTIONS = (
+    "healkit runs generated Python tools in restricted workers, records each execution, and repairs tools. A tool that "
+    "fails answers with isError and a log_id: read it, propose_patch, then apply_patch once a person has consented."
+)
+#: Group of the operations that a decision is made of: `decide` calls them, and tells what there is.
+_DECIDING = "decide"
+#: Group of the seeded tools that read the log: healkit's own of the same name do what they do.
+_DEBUG = "debug"
+#: How often a long call says that it goes on, and the vault is looked at for changes.
+PROGRESS_EVERY_S, _LOOK_EVERY_S = 5.0, 1.0
+#: Connections that are told of changes, and characters of a tool's name and description as clients take them.
+_SESSIONS_MAX, _NAME_MAX_CHARS, _ABOUT_MAX_CHARS = 100, 64, 300
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerOptions:
+    """Choices of who starts a server.
+
+    persona: whose tools and rows its clients have. tools: which of the vault's tools are listed, as a pattern;
+    `run_tool` runs all. through_client: whether a client may put questions of consent to its user.
+    """
+
+    persona: str = DEFAULT_PERSONA
+    tools: str = "*"
+    through_client: bool = True
+    progress_every_s: float = PROGRESS_EVERY_S
+
+
+class _Listed(NamedTuple):
+    """Tools as they were listed.
+
+    stamp: the vault's then; empty for none. names: those of the vault's tools as clients call them → in the vault.
+    """
+
+    stamp: tuple[object, ...] = ()
+    result: ListToolsResult = ListToolsResult(tools=[])
+    names: Mapping[str, str] = MappingProxyType({})
+
+
+class HealkitServer(Server[None]):
+    """Protocol's side of it: tells clients that the list of tools may change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Return the capabilities; called by the SDK for each connection."""
+        told = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(told, experimental_capabilities, extensions)
+
+
+class AgentServer:
+    """Serves one Healkit to agents; `protocol` is what a transport runs.
+
+    opened: opens the Healkit, once; what it raises is the answer to each call, as is `DatabaseNotTrusted`.
+    """
+
+    def __init__(
+        self, opened: Callable[[], Healkit], config: Config, options: ServerOptions = ServerOptions()
+    ) -> None:
+        self._opener, self._options = opened, options
+        self._opening = threading.Lock()
+        self._opened: tuple[Healkit, Consent] | None = None
+        self._limits = Limits(config)
+        self._session = secrets.token_hex(4)
+        self._sessions: deque[ServerSession] = deque(maxlen=_SESSIONS_MAX)
+        self._bus = InMemorySubscriptionBus()
+        self._own = OwnResults()
+        self._listed = _Listed()
+        self.protocol = HealkitServer(
+            "healkit",
+            version=VERSION,
+            instructions=INSTRUCTIONS,
+            lifespan=self._watched,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=_no_resources,
+            on_list_resource_templates=_templates,
+            on_read_resource=self._read_resource,
+            on_list_prompts=_prompts,
+            on_get_prompt=_prompt,
+            on_subscriptions_listen=ListenHandler(self._bus),
+        )
+        self.protocol.add_notification_handler(
+            "notifications/initialized", NotificationParams, self._connected
+        )
+
+    def _open(self) -> tuple[Healkit, Consent]:
+        """Return the Healkit, opened by the first that asks, and what decides on patches; may take a second."""
+        from healkit.parts.mcp_server.consent import Consent
+
+        with self._opening:
+            if (found := self._opened) is None:
+                hk = self._opener()
+                hk.database.require_trust("Agents cannot be served")
+                found = self._opened = hk, Consent(hk, through_client=self._options.through_client)
+            return found
+
+    async def _ready(self) -> tuple[Healkit, Consent]:
+        return await asyncio.to_thread(self._open) if self._opened is None else self._opened
+
+    # Tools.
+
+    async def _list_tools(
+        self, _: ServerRequestContext[None], __: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        found = await self._ready()
+        return (await asyncio.to_thread(self._tools, found[0])).result
+
+    def _tools(self, hk: Healkit) -> _Listed:
+        """Return the list of tools, made anew where the vault has changed since."""
+        from healkit.parts.mcp_server.own_tools import own_tools
+
+        stamp = hk.vault.stamp()
+        if stamp == self._listed.stamp:
+            return self._listed
+        best: dict[str, VaultEntry] = {}
+        for entry in hk.vault.list():
+            name, persona = entry.tool_name, self._options.persona
+            served = entry.persona == persona or (entry.persona == DEFAULT_PERSONA and name not in best)
+            if served and not entry.draft:
+                best[name] = entry
+        pattern, own = self._options.tools, own_tools()
+        taken = {tool.name for tool in own}
+        shown = {
+            name: one
+            for name, one in best.items()
+            if fnmatchcase(name, pattern)
+            and (pattern != "*" or one.group != _DECIDING)
+            and (name not in taken or one.group != _DEBUG)
+        }
+        names = exposed_names(shown, taken)
+        tools = [*own, *(tool_of(hk, exposed, shown[name]) for exposed, name in names.items())]
+        self._listed = _Listed(stamp, ListToolsResult(tools=tools), names)
+        return self._listed
+
+    async def _call_tool(self, context: ServerRequestContext[None], params: CallToolRequestParams) -> Answer:
+        client = client_of(context, self._session)
+        try:
+            with self._limits.call(client):
+                return await self._with_progress(context, params, client)
+        except Exception as error:  # noqa: BLE001 - a mistake of ours is an answer too, or the client would wait for ever
+            from healkit.parts.mcp_server.answers import error_answer
+
+            told = error if isinstance(error, HealkitError) else InternalError.of(error)
+            if isinstance(error, ToolNotFound | PersonaNotFound):
+                # The vault names what is near for any persona; a session hears of what it has.
+                name = str((params.arguments or {}).get("name", params.name))
+                near = did_you_mean(name, [tool.name for tool in self._listed.result.tools])
+                told = ToolNotFound(
+                    f"There is no tool {name[:200]!r}.{near}", hint="tools/list has them all."
+                )
+                told.log_id = error.log_id
+            return error_answer(told)
+
+    async def _with_progress(
+        self, context: ServerRequestContext[None], params: CallToolRequestParams, client: Client
+    ) -> Answer:
+        said, loop, began = asyncio.Event(), asyncio.get_running_loop(), time.monotonic()
+        sentences: deque[str] = deque(maxlen=1)
+
+        def say(sentence: str) -> None:  # called on any thread
+            sentences.append(sentence)
+            loop.call_soon_threadsafe(said.set)
+
+        async def tell() -> None:
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(said.wait(), self._options.progress_every_s)
+                said.clear()
+                elapsed_s = time.monotonic() - began
+                message = visible(sentences[-1])[:200] if sentences else f"{params.name} is running"
+                await context.session.report_progress(elapsed_s, message=f"{message} ({elapsed_s:.0f} s)")
+
+        async def leave(gone: asyncio.Event, working: asyncio.Task[Any] | None) -> None:
+            await gone.wait()
+            if working is not None:
+                working.cancel()
+
+        beside = [asyncio.create_task(tell())]
+        if context.request is not None:
+            gone = context.request.scope[GONE]
+            beside.append(asyncio.create_task(leave(gone, asyncio.current_task())))
+        try:
+            hk, consent = await self._ready()
+            from healkit.parts.mcp_server.own_tools import AgentCall
+
+            call = AgentCall(hk, self._options.persona, client, consent, context, params, say, self._own)
+            given = params.arguments or {}
+            if (work := call.tool(params.name, given)) is not None:
+                return await work
+            names = (await asyncio.to_thread(self._tools, hk)).names
+            if params.name not in names:
+                raise ToolNotFound(params.name)
+            return await call.run_tool(names[params.name], given)
+        finally:
+            for task in beside:
+                task.cancel()
+            await self._look()
+
+    # Resources.
+
+    async def _read_resource(
+        self, context: ServerRequestContext[None], params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        try:
+            with self._limits.call(client_of(context, self._session)):
+                hk, _ = await self._ready()
+                from healkit.parts.mcp_server.resources import read
+
+                return await read(hk, self._options.persona, self._own, str(params.uri))
+        except Exception as error:  # noqa: BLE001 - as in `_call_tool`
+            told = error if isinstance(error, HealkitError) else InternalError.of(error)
+            raise MCPError(INVALID_PARAMS, str(told), {"code": told.code}) from None
+
+    # Changes of the vault, told to all clients.
+
+    async def _connected(self, context: ServerRequestContext[None], _: NotificationParams) -> None:
+        self._sessions.append(context.session)
+
+    @contextlib.asynccontextmanager
+    async def _watched(self, _: Server[None]) -> AsyncIterator[None]:
+        """Look at the vault while the server runs; entered by the SDK once for each transport."""
+        watching = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            with contextlib.suppress(HealkitError):  # each call says so
+                await self._ready()
+            await self._look()
+
+    async def _look(self) -> None:
+        """Tell the clients where the vault is another than was listed."""
+        listed = self._listed.stamp
+        if not listed or self._opened is None:
+            return
+        try:
+            if await asyncio.to_thread(self._opened[0].vault.stamp) == listed:
+                return
+        except HealkitError:  # a locked database: looked at again soon
+            return
+        self._listed = _Listed()
+        await self._bus.publish(ToolsListChanged())
+        for session in list(self._sessions):
+            try:
+                await session.send_tool_list_changed()
+            except Exception:  # noqa: BLE001 - a connection that has gone
+                self._sessions.remove(session)
+
+
+def tool_of(hk: Healkit, exposed: str, entry: VaultEntry) -> Tool:
+    """Return a tool of the vault as clients see it, with what it may do."""
+    from healkit.core.pysource.reach import declares_effects
+
+    acts = declares_effects(entry, lambda name: hk.vault.lookup(name, entry.persona))
+    outside = any(not pattern.startswith("vault.") for pattern in entry.grants.calls or ())
+    about = entry.description or f"The tool {entry.tool_name}."
+    return Tool(
+        name=exposed,
+        description=visible(about if len(about) <= _ABOUT_MAX_CHARS else f"{about[:_ABOUT_MAX_CHARS]}…"),
+        input_schema={"type": "object", **entry.input_schema},
+        annotations=ToolAnnotations(
+            read_only_hint=not acts and not outside,
+            destructive_hint=acts,
+            idempotent_hint=not acts and not outside,
+            open_world_hint=outside,
+        ),
+    )
+
+
+def exposed_names(names: Iterable[str], own: Collection[str]) -> dict[str, str]:
+    """Return the names by which clients call the vault's tools → their names there; none is one of healkit's `own`."""
+    found: dict[str, str] = {}
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:_NAME_MAX_CHARS]
+        exposed = f"vault_{plain}"[:_NAME_MAX_CHARS] if plain in own else plain
+        number = 1
+        while exposed in found:
+            number += 1
+            exposed = f"{plain[: _NAME_MAX_CHARS - 4]}_{number}"
+        found[exposed] = name
+    return found
+
+
+async def _no_resources(_: Any, __: PaginatedRequestParams | None) -> ListResourcesResult:
+    """List none: what there is grows with each call, so it is read by address."""
+    return ListResourcesResult(resources=[])
+
+
+async def _templates(_: Any, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+    from healkit.parts.mcp_server.resources import TEMPLATES
+
+    return ListResourceTemplatesResult(resource_templates=TEMPLATES)
+
+
+async def _prompts(_: Any, __: PaginatedRequestParams | None) -> ListPromptsResult:
+    from healkit.parts.mcp_server.resources import PROMPT
+
+    return ListPromptsResult(prompts=[PROMPT])
+
+
+async def _prompt(_: Any, params: GetPromptRequestParams) -> GetPromptResult:
+    from healkit.parts.mcp_server.resources import PROMPT, prompt
+
+    if params.name != PROMPT.name or not (params.arguments or {}).get("name"):
+        raise MCPError(INVALID_PARAMS, "There is one prompt, fix_tool; it needs the argument name.")
+    return prompt((params.arguments or {})["name"])

@@ -1,0 +1,105 @@
+"""Answers of Jupyter's server to a page; it only reads.
+
+No operation here runs a tool, changes one or decides on a request: that is done where the code is, in a notebook or a
+terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from healkit.app import Healkit
+from healkit.core.doctor import tier_of
+from healkit.core.rendering.execution_card import grant_lines
+from healkit.errors import UsageInvalid
+from healkit.parts.pages.audit_reading import AuditReading
+from healkit.parts.pages.log_reading import ExecutionReading, LogReading
+from healkit.parts.pages.operations import EXACT, Operation, Operations, taken
+from healkit.parts.pages.page_data import PageData
+from healkit.parts.pages.request_reading import RequestReading
+from healkit.parts.pages.run_reading import RunReading
+from healkit.parts.pages.tool_reading import ToolReading
+
+_SUBJECTS: tuple[type[Operations], ...] = (
+    LogReading,
+    ExecutionReading,
+    ToolReading,
+    RunReading,
+    AuditReading,
+    RequestReading,
+)
+
+
+class StateReading(Operations):
+    """News, and the state of things."""
+
+    NAMES: tuple[str, ...] = ("news", "status", "waiting")
+
+    def news(self) -> dict[str, Any]:
+        """Return a mark for each list, another one once the list has changed, and how many requests wait.
+
+        It is cheap enough to be asked every two seconds.
+        """
+        healkit = self._healkit
+        counts = [healkit.log.count(status=each) for each in (None, "RUNNING", "FAILURE")]
+        waiting, first = healkit.requests.waiting(), healkit.requests.list(limit=1)
+        audited, changed_ns = healkit.audit.head().entries, 0
+        with contextlib.suppress(OSError):  # there may be no run yet
+            changed_ns = healkit.runs_dir.stat().st_mtime_ns
+        marks = {
+            "failures": counts,
+            "executions": counts,
+            "tools": [healkit.vault.stamp(), counts],
+            "runs": [changed_ns, audited, counts],
+            "decisions": audited,
+            "requests": [waiting, [(one.id, one.state) for one in first]],
+        }
+        return {"marks": {name: repr(mark) for name, mark in marks.items()}, "waiting": waiting}
+
+    def waiting(self) -> dict[str, Any]:
+        """Return the isolation in force, how many requests wait, and what an untrusted database would grant."""
+        healkit = self._healkit
+        found = {"isolation": tier_of(healkit.config), "waiting": healkit.requests.waiting()}
+        if not healkit.database.trusted:
+            report = healkit.database.trust_report()
+            grants = [f"{label}: {', '.join(grant_lines(own))}" for label, own in report.grants.items()]
+            found["untrusted"] = {
+                "place": report.place,
+                "identity": healkit.database.identity(),
+                "tools": report.tools,
+                "grants": grants,
+                "requests": list(report.requests),
+            }
+        return found
+
+    def status(self) -> dict[str, Any]:
+        """Return the isolation in force, the counts, and what is wrong, if anything."""
+        found = self._healkit.status()
+        told = self._recorded.shown({"database": found.url, "problem": found.problem}).value
+        return {
+            "isolation": found.tier,
+            "tools": found.tools,
+            "executions": found.executions,
+            "failures": found.failures,
+            "running": found.running,
+            "waiting": found.requests,
+            **told,
+        }
+
+
+class SidePanelPages:
+    """Answers to the questions of side panels and stand-alone pages on one Healkit, from any thread."""
+
+    def __init__(self, healkit: Healkit) -> None:
+        self.healkit, self.recorded = healkit, PageData(healkit)
+        self.operations: dict[str, Operation] = {}
+        for subject in (*_SUBJECTS, StateReading):
+            self.operations |= subject(healkit, self.recorded).operations
+
+    def answer(self, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return `{value}`, without secrets; raise `UsageInvalid` for an unknown question, and as that raises."""
+        if (operation := self.operations.get(op)) is None:
+            raise UsageInvalid(f"There is no question {op[:50]!r}.", hint="Reload the page, then try again.")
+        value = operation(**taken(operation, op, arguments))
+        return self.recorded.on_page({"value": value}, exact=EXACT.get(op, ()))

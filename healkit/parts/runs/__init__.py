@@ -1,0 +1,1 @@
+"""Run folders: `trace.jsonl`, the manifest, the audit of decisions, the timeline."""

@@ -1,0 +1,649 @@
+"""Audit: decisions in a chain that shows every later change.
+
+Decision loops, healings and notebooks append to one table, and a trigger keeps anybody from changing or removing what
+is there. Who can drop the trigger can change a row all the same; `verify` finds that by the chain, and
+what was cut off its end by the heads that are kept in the manifests of runs.
+
+Appending takes one transaction that writes from its beginning, so that the numbers have no gap, whoever else appends.
+Retention and archiving leave the audit alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import msgspec
+
+from healkit.core.contracts.execution import escaped, utc_now
+from healkit.core.sanitizer.cleaner import Cleaner, Verbatim, clean_bounded
+from healkit.core.store.database import Database, mapped
+from healkit.core.store.log_writer import LogWriter
+from healkit.core.store.statements import prepared, sqlite_time
+from healkit.errors import AuditEntryInvalid, check_text
+from healkit.parts.runs.audit_records import (
+    AnchoredHead,
+    AuditEntry,
+    AuditFault,
+    AuditHead,
+    AuditMetadata,
+    AuditStep,
+    AuditSummary,
+    AuditVerification,
+    ExecutionType,
+    FaultKind,
+    MentionedEvent,
+    MentionedFacts,
+    MentionedView,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+
+#: Rows that are read at once.
+_PAGE = 5_000
+#: Entries that one page of executions is looked for in: no index knows their kind.
+_SEARCHED = 100_000
+#: The key of PostgreSQL's advisory lock that appends take turns by ("audt" in ASCII).
+_ADVISORY_KEY = 0x61756474
+
+#: Columns that are hashed, in this order, behind the hash of the entry before.
+HASHED = (
+    "execution_id", "execution_type", "seq", "timestamp", "choice_type", "tool_name", "tool_params", "metadata",
+    "description", "run_id", "event_seq",
+)  # fmt: skip
+#: In the place of a run's id: a head that a person kept, and not a run's manifest.
+KEPT_ELSEWHERE = ""
+COLUMNS = ("id", *HASHED, "previous_hash", "hash")
+
+_INSERT = (
+    f"INSERT INTO traceauditentry ({', '.join(COLUMNS)}) "  # noqa: S608 - names of ours
+    f"VALUES ({', '.join(f':{name}' for name in COLUMNS)})"
+)
+_HEAD = """SELECT chain, id, hash FROM traceauditchain
+    LEFT JOIN (SELECT id, hash FROM traceauditentry ORDER BY id DESC LIMIT 1) AS last ON 1 = 1"""
+_LAST_SEQ = "SELECT max(seq) FROM traceauditentry WHERE execution_id = :execution_id"
+_LAST_AND_SEQ = f"SELECT id, hash, ({_LAST_SEQ}) FROM traceauditentry ORDER BY id DESC LIMIT 1"  # noqa: S608 - ours
+_CHAIN = "SELECT chain FROM traceauditchain"
+_OF_EXECUTION = "SELECT * FROM traceauditentry WHERE execution_id = :execution_id ORDER BY seq"
+_LAST_OF = "SELECT * FROM traceauditentry WHERE execution_id = :execution_id ORDER BY seq DESC LIMIT 1"
+_BEGUN = """SELECT * FROM traceauditentry WHERE id < :before AND id >= :start AND seq = 1 AND execution_type = :kind
+    ORDER BY id DESC LIMIT :limit"""
+_SUMMED = """SELECT id, execution_id, choice_type, tool_name, metadata, timestamp FROM traceauditentry
+    WHERE id > :after{which} ORDER BY id LIMIT :limit"""
+#: A time as text, as SQLite holds it and as it is hashed.
+_TIME_TEXT, _TIME_FORM = "to_char(timestamp AT TIME ZONE 'UTC', :form)", "YYYY-MM-DD HH24:MI:SS.US"
+_WALKED = "SELECT {columns} FROM traceauditentry WHERE id > :after ORDER BY id LIMIT :limit"
+
+
+class Audit:
+    """Audit of one database; `hk.audit`. Several threads and processes may append.
+
+    cleaner: hides secrets in what an entry keeps; called with the first one. anchored: reads the heads that the
+    manifests of runs name. outside: compares what entries name with the run folders and the files of views, and returns
+    the first that is not as it was. All methods raise `DatabaseError`s.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        cleaner: Callable[[], Cleaner],
+        anchored: Callable[[], Iterable[AnchoredHead]] = tuple,
+        outside: Callable[[MentionedFacts], AuditFault | None] = lambda _: None,
+    ) -> None:
+        self._database = database
+        self._cleaner = cleaner
+        self._anchored = anchored
+        self._outside = outside
+        self._writer = LogWriter(database)
+        self._insert = prepared(database.dialect_name, _INSERT)
+        self._last = prepared(database.dialect_name, _LAST_AND_SEQ)
+        self._last_seq = prepared(database.dialect_name, _LAST_SEQ)
+
+    def append(
+        self,
+        execution_id: str,
+        execution_type: ExecutionType,
+        choice_type: str,
+        *,
+        tool_name: str = "",
+        tool_params: object = None,
+        metadata: AuditMetadata | Mapping[str, Any] | None = None,
+        description: str = "",
+        run_id: str | None = None,
+        event_seq: int | None = None,
+    ) -> AuditEntry:
+        """Append one entry, and return it with its number, its place in the chain and its hash.
+
+        tool_params: the tool's arguments; secrets are redacted, and what is longer than 4 KB is cut.
+        metadata: counts, codes and durations, as `AuditMetadata` or a dict with its names on the wire (`rowCount`).
+        description: a sentence made by code; by default one is made of the other fields.
+        run_id, event_seq: the event of a run folder that says the same.
+
+        Raises `AuditEntryInvalid` for a field that is wrong; nothing is appended then.
+        """
+        step = AuditStep(
+            execution_id,
+            execution_type,
+            choice_type,
+            tool_name,
+            tool_params,
+            metadata_of(metadata),
+            description,
+            run_id,
+            event_seq,
+        )
+        return self.extend([step])[0]
+
+    def extend(self, steps: Sequence[AuditStep], wait_s: float | None = None) -> list[AuditEntry]:
+        """Append several entries in one transaction, all or none; raise as `append` does.
+
+        wait_s: how long to wait for another writer, by default as long as the database's other writes.
+        """
+        stored = [columns_of(step, self._cleaner) for step in steps]
+        if not stored:
+            return []
+        self._writer.transaction(lambda cursor: self._write(cursor, stored), wait_s)
+        return [entry_of(row) for row in stored]
+
+    def extend_within(self, session: Session, steps: Sequence[AuditStep]) -> None:
+        """Append entries in a transaction of the store's that writes from its beginning; raise as `append` does."""
+        if not steps:
+            return
+        stored = [columns_of(step, self._cleaner) for step in steps]
+        database = self._database
+        raw = session.connection().connection
+        with (
+            mapped(database.where, database.path, also=(database.driver.Error,)),
+            closing(raw.cursor()) as cursor,
+        ):
+            self._write(cursor, stored)
+
+    def get(self, execution_id: str) -> list[AuditEntry]:
+        """Return the entries of one execution, in their order; none for an unknown one."""
+        check_text("execution_id", execution_id)
+        return [entry_of(row) for row in self._database.fetch(_OF_EXECUTION, execution_id=execution_id)]
+
+    def last(self, execution_id: str) -> AuditEntry | None:
+        """Return the newest entry of one execution; None for an unknown one."""
+        found = self._database.fetch(_LAST_OF, execution_id=execution_id)
+        return entry_of(found[0]) if found else None
+
+    def begun(
+        self, kind: ExecutionType, *, limit: int = 50, before: int | None = None
+    ) -> tuple[list[AuditEntry], int | None]:
+        """Return the first entries of the newest executions of that kind, and what to give as `before` for older ones.
+
+        One call looks through a bounded number of entries: it may return fewer than `limit`, and still say where to go
+        on. None says that there are no older ones.
+        """
+        end = self.head().entries + 1 if before is None else before
+        start = max(end - _SEARCHED, 1)
+        bounds = {"before": end, "start": start, "kind": kind, "limit": limit}
+        found = [entry_of(row) for row in self._database.fetch(_BEGUN, **bounds)]
+        older = found[-1].position if len(found) == limit else start
+        return found, older if older > 1 else None
+
+    def summary(self, execution_id: str | None = None) -> AuditSummary:
+        """Sum up one execution, or the whole audit: entries by choice, corrections, failures, duration, tools."""
+        if execution_id is not None:
+            check_text("execution_id", execution_id)
+        return summed(counted_of(row) for row in self._summed(execution_id))
+
+    def verify(self, head: AuditHead | None = None) -> AuditVerification:
+        """Check every entry, and return the first that was changed, removed, moved or cut off, if any.
+
+        head: one that `head` returned earlier, kept elsewhere; it must be a part of the chain.
+
+        The heads in the manifests of runs are checked too, then whether each event of a run's folder that makes an
+        entry has one, and last the files that entries name: those of views, evidence and outputs. Where the manifests
+        are gone too, entries that were cut off the end are not missed, nor a chain that was written anew as a whole.
+        """
+        anchored = list(
+            self._anchored()
+        )  # first: a run that ends meanwhile has a head beyond what is read below
+        chains = [row["chain"] for row in self._database.fetch(_CHAIN)]
+        kept = [] if head is None else [AnchoredHead(KEPT_ELSEWHERE, head)]
+        walk = ChainWalk(chains[0] if len(chains) == 1 else None, [*anchored, *kept])
+        mentioned = Mentioned({anchor.run_id for anchor in anchored})
+        fault: AuditFault | None = None
+        with closing(self._walked()) as pages:
+            for page in pages:
+                if (fault := walk.step(page)) is not None:
+                    break
+                mentioned.take(page)
+        if fault is None and (fault := walk.end()) is None:
+            fault = self._outside(mentioned.facts(walk.position))
+        return walk.result(fault)
+
+    def head(self) -> AuditHead:
+        """Return the end of the chain as it is now."""
+        (found,) = self._database.fetch(_HEAD)
+        return AuditHead(found["chain"], found["id"] or 0, found["hash"] or found["chain"])
+
+    def close(self) -> None:
+        """Give the connection back; an entry that is appended later opens one for itself."""
+        self._writer.close()
+
+    def _write(self, cursor: Any, stored: list[dict[str, Any]]) -> None:
+        """Give the entries their numbers and hashes and insert them; called within a transaction that writes."""
+        if self._database.path is None:
+            cursor.execute(f"SELECT pg_advisory_xact_lock({_ADVISORY_KEY})")
+        first = stored[0]["execution_id"]
+        cursor.execute(self._last.sql, self._last.bind({"execution_id": first}))
+        last = cursor.fetchone()
+        if last is None:
+            cursor.execute(_CHAIN)
+            last = (0, cursor.fetchone()[0], None)
+        position, previous, seq = last
+        seqs: dict[str, int] = {first: seq or 0}
+        for row in stored:
+            execution_id = row["execution_id"]
+            if execution_id not in seqs:
+                cursor.execute(self._last_seq.sql, self._last_seq.bind({"execution_id": execution_id}))
+                seqs[execution_id] = cursor.fetchone()[0] or 0
+            seqs[execution_id] += 1
+            position += 1
+            row |= {"id": position, "seq": seqs[execution_id], "previous_hash": previous}
+            moment = sqlite_time(row["timestamp"])
+            hashed = [moment if name == "timestamp" else row[name] for name in HASHED]
+            previous = row["hash"] = entry_hash(previous, hashed)
+        cursor.executemany(self._insert.sql, [self._insert.bind(row) for row in stored])
+
+    def _summed(self, execution_id: str | None) -> Iterator[dict[str, Any]]:
+        which = "" if execution_id is None else " AND execution_id = :execution_id"
+        values = {} if execution_id is None else {"execution_id": execution_id}
+        after = 0
+        while rows := self._database.fetch(_SUMMED.format(which=which), after=after, limit=_PAGE, **values):
+            yield from rows
+            after = rows[-1]["id"]
+
+    def _walked(self) -> Generator[list[tuple[Any, ...]]]:
+        """Yield all rows by pages, as they are stored."""
+        database = self._database
+        on_sqlite = database.path is not None
+        columns = ", ".join(_TIME_TEXT if name == "timestamp" and not on_sqlite else name for name in COLUMNS)
+        page = prepared(database.dialect_name, _WALKED.format(columns=columns))
+        values, after = {"limit": _PAGE, "form": _TIME_FORM}, -(1 << 62)
+        errors = mapped(database.where, database.path, also=(database.driver.Error,))
+        with errors, closing(database.detached_connection()) as connection:
+            while rows := _page_of(connection, page.sql, page.bind({**values, "after": after})):
+                yield rows
+                after = rows[-1][0]
+
+
+def _page_of(connection: Any, sql: str, values: dict[str, Any] | list[Any]) -> list[tuple[Any, ...]]:
+    """Return a page of rows. A text that is not UTF-8, which SQLite's driver refuses, is a changed entry."""
+    with closing(connection.cursor()) as cursor:
+        try:
+            rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
+        except sqlite3.OperationalError:
+            connection.text_factory = lambda stored: stored.decode(errors="surrogateescape")
+            rows = cursor.execute(sql, values).fetchall()
+        return rows
+
+
+# Rows are made of a step, and read as an entry. What a step brings is cleaned and bounded here, because no entry is
+# ever changed or removed. Its parameters and metadata are stored as texts of JSON: what is hashed is what is stored,
+# byte by byte.
+
+
+#: Limit of what an entry keeps of its parameters and states, in bytes of JSON: no entry is ever removed.
+PAYLOAD_MAX_BYTES = 4_096
+_DESCRIPTION_MAX_CHARS, _NAME_MAX_CHARS = 1_000, 400
+#: Columns of `unique_values` that are kept.
+_COLUMNS_MAX = 100
+
+_VERBATIM = Verbatim()
+_encode = msgspec.json.Encoder().encode
+
+
+def columns_of(step: AuditStep, cleaner: Callable[[], Cleaner]) -> dict[str, Any]:
+    """Return the columns of a step that do not depend on its place; raise `AuditEntryInvalid`."""
+    try:
+        checked = msgspec.convert(msgspec.structs.asdict(step), AuditStep)
+        params, metadata, said = _cleaned(step, cleaner)
+        params_json, metadata_json = _encode({} if params is None else params), _encode(metadata)
+        msgspec.json.decode(metadata_json, type=AuditMetadata)
+    except (msgspec.ValidationError, AttributeError, TypeError, ValueError, OverflowError) as error:
+        raise _invalid(str(error)) from None
+    tool_name = escaped(checked.tool_name)[:_NAME_MAX_CHARS]
+    described = said or _described(checked.choice_type, tool_name, metadata)
+    return {
+        "execution_id": checked.execution_id,
+        "execution_type": checked.execution_type,
+        "timestamp": checked.timestamp or utc_now(),
+        "choice_type": checked.choice_type,
+        "tool_name": tool_name,
+        "tool_params": params_json.decode(),
+        "metadata": metadata_json.decode(),
+        "description": escaped(described)[:_DESCRIPTION_MAX_CHARS],
+        "run_id": None if checked.run_id is None else escaped(checked.run_id)[:_NAME_MAX_CHARS],
+        "event_seq": checked.event_seq,
+    }
+
+
+def _cleaned(step: AuditStep, make_cleaner: Callable[[], Cleaner]) -> tuple[Any, AuditMetadata, str]:
+    """Return parameters, metadata and description without what must not be kept; each is cut at its limit."""
+    known = step.metadata
+    counts = dict(itertools.islice((known.unique_values or {}).items(), _COLUMNS_MAX))
+    parts = [
+        step.tool_params,
+        known.intended_state,
+        known.actual_state,
+        known.error_message,
+        step.description,
+    ]
+    parts.append(list(counts))
+    given = [part for part in parts if not _is_empty(part)]
+    if not given:
+        return parts[0], known, ""
+    cleaner = _VERBATIM if step.is_clean else make_cleaner()
+    clean_all = cleaner.clean(given, limit_bytes=PAYLOAD_MAX_BYTES) if _is_short(given) else None
+    together = clean_all or clean_bounded(cleaner, given, PAYLOAD_MAX_BYTES)
+    alone = together.truncated_from is not None or not isinstance(together.value, list)
+    clean = iter([_clean_alone(cleaner, part) for part in given] if alone else together.value)
+    params, intended, actual, message, said, names = (
+        part if _is_empty(part) else next(clean) for part in parts
+    )
+    metadata = msgspec.structs.replace(
+        known,
+        unique_values=dict(zip(names, counts.values(), strict=True)) or None,
+        error_message=message,
+        intended_state=_as_object(intended),
+        actual_state=_as_object(actual),
+    )
+    return params, metadata, said
+
+
+def _clean_alone(cleaner: Cleaner, part: object) -> Any:
+    if isinstance(part, list):  # names of columns, or parameters that are no object
+        share = max(_NAME_MAX_CHARS, PAYLOAD_MAX_BYTES // len(part))
+        return [clean_bounded(cleaner, item, share).value for item in part[:_COLUMNS_MAX]]
+    return clean_bounded(cleaner, part, PAYLOAD_MAX_BYTES).value
+
+
+def _is_short(parts: list[Any]) -> bool:
+    """Return True for plain data that need not be cut before it is cleaned, as nearly all is."""
+    try:
+        return len(_encode(parts)) <= PAYLOAD_MAX_BYTES
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return False
+
+
+def _is_empty(part: object) -> bool:
+    return part is None or (type(part) in {str, dict, list} and not part)
+
+
+def entry_of(row: Mapping[str, Any]) -> AuditEntry:
+    """Return a row, with what its JSON texts hold."""
+    fields = {name: row[name] for name in COLUMNS if name not in {"id", "tool_params", "metadata"}}
+    return AuditEntry(
+        position=row["id"],
+        tool_params=msgspec.json.decode(row["tool_params"]),
+        metadata=msgspec.json.decode(row["metadata"], type=AuditMetadata),
+        **fields,
+    )
+
+
+class CountedEntry(NamedTuple):
+    """Part of an entry that a summary counts."""
+
+    execution_id: str
+    choice_type: str
+    tool_name: str
+    metadata: AuditMetadata
+    timestamp: datetime
+
+
+def counted_of(row: Mapping[str, Any]) -> CountedEntry:
+    """Return the part of a row that a summary counts."""
+    metadata = msgspec.json.decode(row["metadata"], type=AuditMetadata)
+    return CountedEntry(row["execution_id"], row["choice_type"], row["tool_name"], metadata, row["timestamp"])
+
+
+def summed(entries: Iterable[AuditEntry | CountedEntry]) -> AuditSummary:
+    """Sum up entries: how many by choice, corrections, failures, duration, tools."""
+    seen: set[str] = set()
+    choices: Counter[str] = Counter()
+    tools: set[str] = set()
+    corrections = failed_corrections = failures = 0
+    duration_ms = 0.0
+    first: datetime | None = None
+    last: datetime | None = None
+    for entry in entries:
+        known, time = entry.metadata, entry.timestamp
+        seen.add(entry.execution_id)
+        choices[entry.choice_type] += 1
+        tools.add(entry.tool_name)
+        corrections += known.correction_applied is True
+        failed_corrections += known.correction_applied is False
+        failures += known.success is False
+        duration_ms += known.duration_ms or 0.0
+        first, last = min(first or time, time), max(last or time, time)
+    return AuditSummary(
+        len(seen),
+        choices.total(),
+        dict(choices.most_common()),
+        corrections,
+        failed_corrections,
+        failures,
+        round(duration_ms, 3),
+        sorted(tools - {""}),
+        first,
+        last,
+    )
+
+
+def metadata_of(given: AuditMetadata | Mapping[str, Any] | None) -> AuditMetadata:
+    """Return metadata that may be given with its names on the wire; raise `AuditEntryInvalid`."""
+    if isinstance(given, AuditMetadata):
+        return given
+    try:
+        return msgspec.convert({} if given is None else dict(given), AuditMetadata)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise _invalid(f"metadata: {error}") from None
+
+
+class Mentioned:
+    """Names of what is outside of the database, from the rows of a walk along the chain.
+
+    run_ids: the runs whose folders are there.
+    """
+
+    def __init__(self, run_ids: set[str]) -> None:
+        self._runs = run_ids
+        self._events: dict[str, dict[int, MentionedEvent]] = {}
+        self._files: dict[str, dict[str, tuple[str, int]]] = {}
+        self._views: dict[tuple[str, str], MentionedView] = {}
+
+    def take(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Take rows of `COLUMNS`, of which none is wrong."""
+        for row in rows:
+            run_id, known = row[10], row[8]
+            if run_id in self._runs and row[11] is not None:
+                event = MentionedEvent(row[0], datetime.fromisoformat(row[4]).replace(tzinfo=UTC))
+                self._events.setdefault(run_id, {})[row[11]] = event
+            if '"viewFiles"' in known or '"runFiles"' in known:
+                self._take_files(row, msgspec.json.decode(known, type=AuditMetadata))
+
+    def facts(self, last: int) -> MentionedFacts:
+        """Return what they name; last: the place of the last entry."""
+        return MentionedFacts(self._runs, self._events, self._files, list(self._views.values()), last)
+
+    def _take_files(self, row: tuple[Any, ...], known: AuditMetadata) -> None:
+        if row[10] in self._runs:
+            files = self._files.setdefault(row[10], {})
+            for name, sha256 in (known.run_files or {}).items():
+                files.setdefault(name, (sha256, row[0]))
+        for name, file_name in (known.view_files or {}).items():
+            time = datetime.fromisoformat(row[4]).replace(tzinfo=UTC)
+            view = MentionedView(name, file_name, row[0], row[1], time)
+            self._views.setdefault((name, file_name), view)
+
+
+def _invalid(said: str) -> AuditEntryInvalid:
+    kinds = ", ".join(get_args(ExecutionType))
+    return AuditEntryInvalid(
+        f"This is no audit entry: {said}.", hint=f"Nothing was appended. An execution is one of {kinds}."
+    )
+
+
+def _as_object(cleaned: object) -> dict[str, Any] | None:
+    """Return a cleaned object; one that was too long is text by now, and kept under one name."""
+    return cleaned if cleaned is None or isinstance(cleaned, dict) else {"…": cleaned}
+
+
+def _described(choice_type: str, tool_name: str, known: AuditMetadata) -> str:
+    """Make a sentence of a step's fields."""
+    with_tool = f" with {tool_name}" if tool_name else ""
+    ended = {None: "", True: ": done", False: ": failed"}[known.success]
+    facts = [known.error_message] if known.error_message else []
+    facts += [] if known.row_count is None else [f"{known.row_count:,} rows"]
+    facts += [] if known.column_count is None else [f"{known.column_count:,} columns"]
+    facts += [] if known.duration_ms is None else [f"{known.duration_ms:,.1f} ms"]
+    in_brackets = f" ({', '.join(facts)})" if facts else ""
+    return f"{choice_type.replace('_', ' ')}{with_tool}{ended}{in_brackets}."
+
+
+# The chain.
+#
+# An entry's hash is the SHA-256 of a JSON array: the hash of the entry before it, then the entry's own columns as they
+# are stored (`HASHED`), without spaces and without escapes for letters that UTF-8 has. The first entry follows the
+# chain's id, which is random and was made with the table. docs/audit.md has the rule as a few lines of Python.
+#
+# There is one chain for the whole table, and not one for each execution. A chain for each could not tell that an
+# execution was removed as a whole, and the manifest of a run would hold its own entries only; along one chain, each
+# manifest holds every entry before it too. The price is that appends queue, which all writes of healkit's do anyway.
+
+
+_sha256 = hashlib.sha256
+
+
+def entry_hash(previous_hash: str, hashed: Iterable[Any]) -> str:
+    """Return the hash of the entry with those values of `HASHED`; a time is a text as SQLite stores it."""
+    return _sha256(_encode([previous_hash, *hashed])).hexdigest()
+
+
+class ChainWalk:
+    """Walk along a chain from its id; `step` takes rows of `COLUMNS` in the order of their ids.
+
+    anchored: the heads that runs' manifests name.
+    """
+
+    def __init__(self, chain: str | None, anchored: Iterable[AnchoredHead]) -> None:
+        self.position = 0
+        self._chain = chain
+        self._previous: object = chain
+        self._seqs: dict[Any, int] = {}
+        self._anchors: dict[int, list[AnchoredHead]] = {}
+        self._foreign: set[str] = set()
+        self._is_other = False
+        self._many_anchors = 0
+        for anchor in anchored:
+            kept_elsewhere = anchor.run_id == KEPT_ELSEWHERE
+            if anchor.head.chain == chain:
+                self._anchors.setdefault(anchor.head.entries, []).append(anchor)
+                self._many_anchors += not kept_elsewhere
+            elif kept_elsewhere:
+                self._is_other = True
+            else:
+                self._foreign.add(anchor.run_id)
+
+    def step(self, rows: Iterable[tuple[Any, ...]]) -> AuditFault | None:
+        """Go on along these rows; return the first that is wrong."""
+        position, previous, seqs, anchors = self.position, self._previous, self._seqs, self._anchors
+        special = anchors.keys() | self._foreign
+        for row in rows:
+            position += 1
+            execution_id = row[1]
+            seqs[execution_id] = seq = seqs.get(execution_id, 0) + 1
+            in_place = row[0] == position and row[3] == seq and row[12] == previous and _fits(row)
+            if not in_place or position in special or execution_id in special:
+                fault = self._fault(row, position, previous, seq)
+                if fault is not None:
+                    return fault
+            previous = row[13]
+        self.position, self._previous = position, previous
+        return None
+
+    def end(self) -> AuditFault | None:
+        """Return what is wrong after the last row."""
+        if self._chain is None:
+            return AuditFault("rewritten", 1, "The id of the chain is missing, or there is more than one.")
+        if self._is_other:
+            return AuditFault(
+                "rewritten", 1, "The chain has another id than the head that was kept elsewhere."
+            )
+        beyond = [(entries, anchors) for entries, anchors in self._anchors.items() if entries > self.position]
+        if not beyond:
+            return None
+        entries, anchors = max(beyond, key=lambda found: found[0])
+        said = f"{_named_head(anchors[0])} says {entries:,}"
+        said = f"The audit has {self.position:,} entries, and {said}: the last ones were removed."
+        return AuditFault("cut_off", self.position + 1, said)
+
+    def result(self, fault: AuditFault | None) -> AuditVerification:
+        """Return the result of the walk so far."""
+        whole = self._chain is not None and fault is None
+        head = AuditHead(str(self._chain), self.position, str(self._previous)) if whole else None
+        return AuditVerification(self.position, head, self._many_anchors, len(self._foreign), fault)
+
+    def _fault(self, row: tuple[Any, ...], position: int, previous: object, seq: int) -> AuditFault | None:
+        """Say what is wrong with a row, the cause before what follows from it; None for nothing."""
+        kind: FaultKind
+        if row[0] < position:
+            kind, said = "reordered", "the chain begins with entry 1"
+        elif row[0] > position:
+            many = (
+                f"entry {position:,} is"
+                if row[0] == position + 1
+                else f"entries {position:,} to {row[0] - 1:,} are"
+            )
+            kind, said = "missing", f"{many} missing before it"
+        elif not _fits(row):
+            kind, said = "changed", "it does not fit its hash: it was changed"
+        elif row[12] != previous:
+            kind, said = (
+                "reordered",
+                "it does not follow the entry before it: that one was changed, removed or moved",
+            )
+        elif row[3] != seq:
+            kind, said = "missing", f"it has number {row[3]!r} of its execution, and {seq} is next"
+        elif (
+            wrong := next((a for a in self._anchors.get(position, ()) if a.head.hash != row[13]), None)
+        ) is not None:
+            kind, said = "rewritten", f"{_named_head(wrong)} has another hash for it"
+        elif row[1] in self._foreign:
+            kind, said = "rewritten", f"the manifest of run {row[1]!r} names another chain"
+        else:
+            return None
+        return AuditFault(kind, position, f"{_named(row)}: {said}.", str(row[1]), _number(row[3]))
+
+
+def _fits(row: tuple[Any, ...]) -> bool:
+    """Return True if a row has the hash that it says, whatever was put into it."""
+    try:
+        return bool(_sha256(_encode([row[12], *row[1:12]])).hexdigest() == row[13])
+    except (TypeError, ValueError, OverflowError):  # a value of a kind that is never stored
+        return False
+
+
+def _named_head(anchor: AnchoredHead) -> str:
+    kept_elsewhere = anchor.run_id == KEPT_ELSEWHERE
+    return "the head that was kept elsewhere" if kept_elsewhere else f"the manifest of run {anchor.run_id!r}"
+
+
+def _named(row: tuple[Any, ...]) -> str:
+    return f"Entry {row[0]!r} (number {row[3]!r} of {row[1]!r}, {row[5]!r})"
+
+
+def _number(seq: object) -> int | None:
+    return seq if isinstance(seq, int) else None

@@ -1,0 +1,332 @@
+"""Audit: an execution's entries, its panes, the chain.
+
+A decision has three panes: its audit, its data, its analysis. Each has a colour, an icon and a heading of its own:
+green and a shield, blue and a database, purple and a label. The frame around them has none of these colours. A step's
+state is always said in words too. The live panel shows the same words by `state_of` and `facts_of`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from healkit.core.contracts.data import DataView
+from healkit.core.rendering import plain
+from healkit.core.rendering.document import (
+    Card,
+    Code,
+    Fact,
+    Facts,
+    Fold,
+    Line,
+    Part,
+    Section,
+    Span,
+    Step,
+    Steps,
+    Table,
+    Tone,
+)
+from healkit.core.rendering.listings import shape_text
+from healkit.parts.decide.records import ANALYSIS_LABEL, AuditPanes, FirstRows
+from healkit.parts.runs.audit_records import AuditEntry, AuditMetadata, AuditSummary, AuditVerification
+
+#: What the steps of a saved card may take, in characters of HTML.
+_STEPS_MAX_CHARS = 16_000
+#: Columns that are listed, names of views and files that are, and characters of parameters and states.
+COLUMNS_MAX, _NAMES_MAX, _JSON_MAX_CHARS = 8, 12, 600
+#: Longest name of a column that is shown whole.
+_NAME_MAX_CHARS = 60
+_HEADS: dict[str, tuple[str, str, Tone]] = {
+    "finalized": ("✓", "Decision: finalized", "ink"),
+    "asked": ("?", "Decision: a person has to answer first", "warn"),
+    "halted": ("✗", "Decision: halted", "bad"),
+    "stopped": ("■", "Decision: stopped", "warn"),
+}
+_OTHERS = {"decide": "Decision without an end on the audit", "heal": "Healing", "notebook": "Notebook"}
+#: Sentence of an analysis that is struck out.
+STRUCK = re.compile(r"~~(.+?)~~")
+
+
+class State(NamedTuple):
+    """State of a step, as a sign, in words, and as a colour; `is_apart` for a correction, which has a coloured row."""
+
+    mark: str
+    words: str
+    tone: Tone
+    is_apart: bool = False
+
+
+def card(panes: AuditPanes) -> Card:
+    """Build the card of an execution on the audit: three panes for a decision, else the audit alone."""
+    mark, title, tone = head_of(panes)
+    below: list[Part] = [Line(Span(panes.question, "strong"))] if panes.question else []
+    below += [Line(panes.reason)] if panes.reason else []
+    notes = [Line((Span("⚠ ", plain="⚠ "), note), "note") for note in notes_of(panes)]
+    shown: list[Part] = [*notes, _audit(panes)]
+    if panes.kind == "decide":
+        shown += [_data(panes), _analysis(panes)]
+    return Card(title, mark, tone, below, shown)
+
+
+def head_of(panes: AuditPanes) -> tuple[str, str, Tone]:
+    """Return mark, title and tone of an execution."""
+    if panes.kind == "decide" and panes.outcome in _HEADS:
+        return _HEADS[panes.outcome]
+    return "🛡", f"{_OTHERS.get(panes.kind, panes.kind)}: {panes.execution_id}", "info"
+
+
+def notes_of(panes: AuditPanes) -> list[str]:
+    """List what must be read first: steps without their intended state, and a question to a person."""
+    notes = list(panes.notes)
+    if (asked := panes.asked) is not None:
+        among = ", ".join(map(repr, asked.candidates[:_NAMES_MAX]))
+        said = f"Which is meant by {asked.entity!r}? Candidates: {among}."
+        notes.append(f"{said} Write one in the choice, or give a function as ask=.")
+    return notes
+
+
+def state_of(entry: AuditEntry) -> State:
+    """Say how a step ended; a correction counts only where the retry reached its intended state."""
+    known = entry.metadata
+    if known.correction_applied is True:
+        return State("↻", "corrected", "warn", is_apart=True)
+    if known.correction_applied is False:
+        return State("✗", "correction failed", "bad", is_apart=True)
+    if known.success is None:
+        return State("·", "noted", "quiet")
+    if not known.success:
+        return State("✗", "failed", "bad")
+    if entry.choice_type == "execute_data_op" and not _is_as_intended(known.actual_state or {}):
+        return State("≠", "done, not as intended", "warn")
+    return State("✓", "done", "good")
+
+
+def sums_of(panes: AuditPanes) -> list[tuple[str, Fact]]:
+    """List the sums over an execution's steps: by choice, corrections, failures, duration, tools."""
+    return [("steps", f"{panes.summary.entries:,}"), *summary_facts(panes.summary)[1:]]
+
+
+def facts_of(entry: AuditEntry) -> list[tuple[str, str]]:
+    """List what an entry holds, as names and texts; what is not known is left out."""
+    known = entry.metadata
+    found = [
+        ("parameters", _json(entry.tool_params)),
+        ("result", _size(known)),
+        ("distinct", _counts(known.unique_values or {})),
+        ("error", known.error_message or ""),
+        ("intended", _json(known.intended_state)),
+        ("actual" if known.intended_state else "state", _json(known.actual_state)),
+        ("duration", "" if not known.duration_ms else plain.duration(known.duration_ms)),
+        ("when", plain.moment(entry.timestamp)),
+        ("event", f"event {entry.event_seq} of run {entry.run_id}" if entry.event_seq else ""),
+        ("hash", f"{entry.hash[:16]}…, entry {entry.position:,} of the chain"),
+    ]
+    return [(name, text) for name, text in found if text]
+
+
+def export_command(name: str) -> str:
+    """Write how to export a view: `hk.views.export("RUN/chosen", "chosen.csv")`."""
+    return f"hk.views.export({json.dumps(name, ensure_ascii=False)}, {json.dumps(file_name(name))})"
+
+
+def file_name(name: str) -> str:
+    """Return a file's name for a view: the last part of its own, in plain letters."""
+    last = name.rpartition("/")[2]
+    kept = "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in last)[:60]
+    return f"{kept or 'data'}.csv"
+
+
+def columns_of(view: DataView) -> list[tuple[str, str, str]]:
+    """List the first columns of a view: name, type, number of nulls."""
+    return [
+        (plain.one_line(one.name, _NAME_MAX_CHARS), plain.one_line(one.dtype, 40), f"{one.nulls:,}")
+        for one in view.columns[:COLUMNS_MAX]
+    ]
+
+
+def headers_of(first: FirstRows) -> list[str]:
+    """Return the names of the columns of the first rows, none too long for a table."""
+    return [plain.one_line(str(name), _NAME_MAX_CHARS) for name in first.columns]
+
+
+def first_label(view: DataView, first: FirstRows) -> str:
+    """Say how much of a view the first rows are: `First 5 rows, 8 of 40 columns`."""
+    rows, columns = len(first.rows), len(first.columns)
+    some = f"First {plain.count(rows, 'row')}" if view.row_count > rows else "All rows"
+    return some + (f", {columns} of {len(view.columns):,} columns" if len(view.columns) > columns else "")
+
+
+def no_analysis(panes: AuditPanes) -> str:
+    """Say why there is no analysis."""
+    return (
+        "Empty: no model wrote one."
+        if panes.analysis == ""
+        else "Its text was in the run folder, which is gone."
+    )
+
+
+def _audit(panes: AuditPanes) -> Card:
+    steps = Steps([_step(entry) for entry in panes.entries], _STEPS_MAX_CHARS)
+    facts = Facts(sums_of(panes), width=12)
+    return Card("Audit", "🛡", "good", parts=(Section((facts,)), Section((steps,), is_last=True)))
+
+
+def _step(entry: AuditEntry) -> Step:
+    state = state_of(entry)
+    words = plain.one_line(entry.description, 200)
+    said = (
+        f"{entry.seq}. ",
+        Span(f"{state.mark} {state.words}", "state", state.tone),
+        " ",
+        Span(entry.choice_type, "code"),
+        f" {words}",
+    )
+    held = "\n".join(f"{name:<10}  {text}" for name, text in facts_of(entry))
+    tone: Tone = state.tone if state.is_apart else ""
+    full = Fold(said, (Code(held),), terminal="summary", look="step", tone=tone)
+    return Step(full, Line(said, "step"), rank=1 if state.tone in ("warn", "bad") else 2)
+
+
+def _data(panes: AuditPanes) -> Card:
+    view = panes.view
+    if view is None:
+        return Card("Data", "🗄", "info", parts=("No result.", *_more(panes)))
+    facts: list[tuple[str, Fact]] = [
+        ("view", Span(view.name, "code")),
+        ("shape", shape_text(view)),
+        ("export", Span(export_command(view.name), "code")),
+    ]
+    shown: list[Part] = [Facts(facts)]
+    if view.columns:
+        rows = [(Span(name, "code"), dtype, nulls) for name, dtype, nulls in columns_of(view)]
+        shown.append(Section((Table(("column", "dtype", "nulls"), rows, indent=2), *_left(view.columns))))
+    if panes.first is not None and panes.first.columns:
+        cells = [[plain.value_text(cell, 60) for cell in row] for row in panes.first.rows]
+        table = Table(headers_of(panes.first), cells, indent=2)
+        shown.append(Section((Line(Span(first_label(view, panes.first), "quiet")), table), is_last=True))
+    elif view.file is None:
+        shown.append("The data was evicted; the run can make it again.")
+    return Card("Data", "🗄", "info", parts=(*shown, *_more(panes)))
+
+
+def _left(columns: Sequence[Any]) -> list[Part]:
+    left = len(columns) - COLUMNS_MAX
+    return [Line(Span(f"… {plain.count(left, 'more column')}", "quiet"))] if left > 0 else []
+
+
+def _more(panes: AuditPanes) -> list[Part]:
+    """List the files that were written, and all views of the decision."""
+    facts: list[tuple[str, Fact]] = []
+    if panes.files:
+        facts.append(("files", Span(_names([str(file) for file in panes.files]), "code")))
+    if panes.views:
+        facts.append(("views", Span(_names(list(panes.views.values())), "code")))
+    return [Facts(facts)] if facts else []
+
+
+def _names(names: Sequence[str]) -> str:
+    left = len(names) - _NAMES_MAX
+    return ", ".join(names[:_NAMES_MAX]) + (f", and {left:,} more" if left > 0 else "")
+
+
+def _analysis(panes: AuditPanes) -> Card:
+    below = (Span(ANALYSIS_LABEL, "label", "ai"),)
+    if not panes.analysis:
+        return Card("Analysis", "⚡", "ai", below, (Line(Span(no_analysis(panes), "quiet")),))
+    lines = [Line(_struck(line), "wrapped") for line in panes.analysis.splitlines() if line.strip()]
+    return Card("Analysis", "⚡", "ai", below, (Section(lines, is_last=True),))
+
+
+def _struck(line: str) -> tuple[str | Span, ...]:
+    """Return a line of an analysis; what stands between `~~` is struck out."""
+    pieces = STRUCK.split(line)
+    return tuple(
+        Span(piece, "struck", plain=f"~~{piece}~~") if at % 2 else piece for at, piece in enumerate(pieces)
+    )
+
+
+def _json(value: object) -> str:
+    if value in (None, {}, ""):
+        return ""
+    return plain.one_line(json.dumps(value, ensure_ascii=False, default=str), _JSON_MAX_CHARS)
+
+
+def _size(known: AuditMetadata) -> str:
+    facts = [] if known.row_count is None else [plain.count(known.row_count, "row")]
+    facts += [] if known.column_count is None else [plain.count(known.column_count, "column")]
+    return ", ".join(facts)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    named = [f"{plain.one_line(name, 40)} {number:,}" for name, number in counts.items()]
+    return _names(named)
+
+
+def _is_as_intended(actual: dict[str, Any]) -> bool:
+    """Return whether the actual state is the intended one; entries of earlier versions hold the difference."""
+    return bool(actual.get("asIntended", not actual.keys() - {"entities_intended"}))
+
+
+# Entries, sums, and a check of the chain.
+
+_HEADERS = ("entry", "when", "choice", "tool", "result", "description")
+
+
+def listing(entries: Sequence[AuditEntry]) -> Card:
+    """Build the list of an execution's entries."""
+    failed = any(entry.metadata.success is False for entry in entries)
+    rows = [
+        (
+            str(entry.seq),
+            Span(plain.moment(entry.timestamp), "moment"),
+            Span(entry.choice_type, "code"),
+            Span(entry.tool_name, "code"),
+            _result(entry.metadata),
+            plain.one_line(entry.description, 160),
+        )
+        for entry in entries
+    ]
+    return Card(tone="warn" if failed else "info", parts=(Table(_HEADERS, rows),))
+
+
+def summary(found: AuditSummary) -> Card:
+    """Build the sums over the entries of one execution, or of all."""
+    if not found.entries:
+        return Card(parts=("No audit entries.",))
+    facts = summary_facts(found)
+    if found.first is not None and found.last is not None:
+        facts.append(("between", f"{plain.moment(found.first)} and {plain.moment(found.last)}"))
+    return Card(tone="info", parts=(Facts(facts, width=12),))
+
+
+def summary_facts(found: AuditSummary) -> list[tuple[str, Fact]]:
+    """List the sums as names and words."""
+    choices = ", ".join(f"{count:,} {choice}" for choice, count in found.by_choice.items())
+    return [
+        ("entries", f"{found.entries:,} of {plain.count(found.executions, 'execution')}"),
+        ("choices", choices),
+        ("corrections", f"{found.corrections:,}, and {found.failed_corrections:,} that failed"),
+        ("failures", f"{found.failures:,}"),
+        ("duration", f"{found.duration_ms:,.1f} ms"),
+        ("tools", ", ".join(found.tools) or "none"),
+    ]
+
+
+def verification(found: AuditVerification) -> Card:
+    """Build the result of a check of the chain."""
+    if found.fault is None:
+        read = f"{plain.count(found.entries, 'entry')}, all as written" if found.entries else "No entries yet"
+        skipped = (
+            f" ({plain.count(found.foreign, 'file')} of another database skipped)" if found.foreign else ""
+        )
+        return Card(f"{read}{skipped}", "✓", "good")
+    return Card(f"{found.fault.message} ({found.fault.kind.replace('_', ' ')})", "✗", "bad")
+
+
+def _result(known: AuditMetadata) -> Span:
+    if known.success is None:
+        return Span("")
+    return Span("✓ done", "state", "good") if known.success else Span("✗ failed", "state", "bad")

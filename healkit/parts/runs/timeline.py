@@ -1,0 +1,622 @@
+"""Timeline of a run: step by step, in plain words.
+
+`story_of` makes plain data of a run folder's events; the card and the widget draw the same data, and neither knows an
+event. So stepping through a run needs no kernel, no vault and no database.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from healkit.core.contracts.tools import revision_label
+from healkit.core.rendering import plain
+from healkit.core.rendering.document import (
+    Card,
+    Diff,
+    Fold,
+    Line,
+    Only,
+    Part,
+    Section,
+    Span,
+    Step,
+    Steps,
+    Table,
+    Tone,
+)
+from healkit.errors import PATCH_CODES, EvidenceChanged
+from healkit.parts.heal.records import HEAL_ENDINGS, VERDICTS, VerdictText
+from healkit.parts.runs.contract import EvidenceRef, Run, TraceEvent
+
+#: Number of a step's checks that are shown; the run folder holds the rest.
+_CHECKS_MAX = 100
+#: Characters of one code that are shown; the run folder holds the rest.
+CODE_MAX_CHARS = 40_000
+_FRAME = re.compile(r'^ *File "<[^>"]+>", line (\d+)', re.MULTILINE)
+
+
+def story_of(run: Run) -> dict[str, Any]:
+    """Tell the run as plain data that JSON can hold.
+
+    `steps` are in order, each with `kind`, `title` (a sentence), `tone` (good, warn, bad or empty), `text` (further
+    sentences), `facts` (pairs) and, where it has them, `checks`, `code`, `diff`, `attempt` (its number). `attempts`
+    are the patches with their verdicts and the positions of their steps; `base` is the code that failed, `failing` its
+    line and message. What was hidden when the run was written is not in it.
+    """
+    teller = Teller(run)
+    for event in run.events:
+        teller.tell(event)
+    return {
+        "run_id": run.run_id,
+        "profile": run.manifest.execution_profile.name if run.manifest else "",
+        "begun": run.manifest.started_at.isoformat() if run.manifest else "",
+        "label": teller.label,
+        "tool": teller.tool,
+        "persona": teller.persona,
+        "log_id": teller.log_id,
+        "arguments": teller.arguments,
+        "base": teller.base,
+        "failing": teller.failing,
+        "attempts": teller.attempts,
+        "steps": teller.steps,
+        "finished": run.finished,
+        "problems": [str(problem) for problem in run.problems],
+    }
+
+
+def times(number: int) -> str:
+    """Write how often: `once`, `twice`, `3 times`."""
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
+
+
+class Teller:
+    """Teller of one run: goes through the events once, in order, with a method `_<event type>` for each it tells of."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._start = run.events[0].ts_utc if run.events else None
+        self._kept: dict[tuple[str | None, str], EvidenceRef] = {}
+        self._actions: dict[str | None, str] = {}
+        for event in run.events:
+            for ref in event.evidence_refs:
+                self._kept.setdefault((event.step_id, ref.kind), ref)
+            if event.action_spec is not None:
+                self._actions.setdefault(event.step_id, event.action_spec.kind)
+        self.steps: list[dict[str, Any]] = []
+        self.attempts: list[dict[str, Any]] = []
+        self.label = self.tool = self.base = ""
+        self.persona = "default"
+        self.log_id: int | None = None
+        self.arguments: object = None
+        self.failing: dict[str, Any] | None = None
+
+    def tell(self, event: TraceEvent) -> None:
+        """Take one more event; skip one that says nothing to a person."""
+        teller: Callable[[TraceEvent], None] | None = getattr(self, f"_{event.event_type}", None)
+        if teller is None:
+            return
+        try:
+            teller(event)
+        except EvidenceChanged as changed:
+            self._step(event, "untold", changed.message, "bad")
+        except Exception as error:  # noqa: BLE001 - an event that cannot be told costs itself only
+            said = f"The event {event.event_type} cannot be told: {type(error).__name__}."
+            self._step(event, "untold", said, "warn")
+
+    def _step(
+        self, event: TraceEvent, kind: str, title: str, tone: str = "", **more: object
+    ) -> dict[str, Any]:
+        took = (event.ts_utc - self._start).total_seconds() * 1000 if self._start is not None else -1.0
+        step = {
+            "kind": kind,
+            "seq": event.seq,
+            "step_id": event.step_id,
+            "after": plain.duration(took) if took >= 0 else "",  # a clock may have been set back
+            "title": title,
+            "tone": tone,
+            "text": [],
+            "facts": [],
+            **more,
+        }
+        self.steps.append(step)
+        return step
+
+    def _earlier(self, event: TraceEvent, *kinds: str) -> dict[str, Any] | None:
+        """Return the newest step of one of these kinds that belongs to the same step of the run."""
+        own = (s for s in reversed(self.steps) if s["step_id"] == event.step_id and s["kind"] in kinds)
+        return None if event.step_id is None else next(own, None)
+
+    def _attempt(self, event: TraceEvent) -> dict[str, Any] | None:
+        own = (a for a in reversed(self.attempts) if a["step_id"] == event.step_id)
+        return next(own, None)
+
+    def _evidence(self, event: TraceEvent, kind: str) -> str:
+        """Return a piece of evidence as text; empty where there is none, or no longer; raise `EvidenceChanged`."""
+        ref = self._kept.get((event.step_id, kind))
+        try:
+            return "" if ref is None else self._run.read_evidence(ref).decode(errors="replace")
+        except OSError:
+            return ""
+
+    def _code(self, event: TraceEvent, kind: str) -> str:
+        return self._evidence(event, kind)[:CODE_MAX_CHARS]
+
+    def _data(self, event: TraceEvent, kind: str) -> Any:
+        try:
+            return json.loads(self._evidence(event, kind) or "null")
+        except (ValueError, RecursionError):
+            return None
+
+    # Beginning and end of the run.
+
+    def _run_started(self, event: TraceEvent) -> None:
+        manifest = self._run.manifest
+        heals = manifest is not None and manifest.execution_profile.name == "heal"
+        step = self._step(event, "begun", "A healing begins." if heals else f"Run {self._run.run_id} begins.")
+        if manifest is not None:
+            caps = manifest.policy_defaults
+            step["text"].append(
+                f"Stops after {plain.count(caps.hard_cap_steps, 'attempt')}, or when the same error comes back "
+                f"{times(caps.same_state_revisits)}."
+            )
+            step["facts"].append(("begun", plain.moment(manifest.started_at)))
+            if manifest.execution_mode != "live":
+                step["text"].append("It is a dry run: nothing is kept.")
+
+    def _run_finished(self, event: TraceEvent) -> None:
+        came = event.result or {}
+        outcome, reason = str(came.get("outcome", "completed")), str(came.get("reason", ""))
+        word, _, rest = reason.partition(": ")
+        heals = word in HEAL_ENDINGS
+        title = f"The healing ends: {HEAL_ENDINGS[word]}." if heals else f"The run ends: {outcome}."
+        step = self._step(event, "ended", title, "" if outcome == "completed" else "bad")
+        if said := rest if heals else reason:
+            step["text"].append(sentence(said))
+        for name in ("steps", "failures"):
+            if name in came:
+                step["facts"].append((name, short(came[name])))
+
+    def _policy_halt(self, event: TraceEvent) -> None:
+        said = event.error.message if event.error else "a cap was reached"
+        step = self._step(event, "halted", f"The policy halts the run: {sentence(said)}", "bad")
+        known = _policy_of(event)
+        step["facts"] += [
+            (name, short(known[name])) for name in ("reason", "count", "threshold") if name in known
+        ]
+
+    # Facts before the first attempt.
+
+    def _observation_captured(self, event: TraceEvent) -> None:
+        known = event.metadata
+        if known.get("phase") == "before":
+            if event.step_id not in self._actions:
+                self._observed(event)
+            return
+        count = _policy_of(event).get("same_state_revisit_count")
+        last = self._earlier(event, "checked", "executed", "refused", "stumbled")
+        if last is not None and isinstance(count, int) and count > 1:
+            last["text"].append(f"The run has seen this failing state {plain.count(count, 'time')}.")
+
+    def _observed(self, event: TraceEvent) -> None:
+        state, failure = self._data(event, "state_before"), self._data(event, "failure")
+        self._name(state if isinstance(state, dict) else {})
+        self.base = self._code(event, "code") or self.base
+        self.arguments = self._data(event, "arguments")
+        log_id = event.metadata.get("log_id")
+        self.log_id = log_id if isinstance(log_id, int) else self.log_id
+        step = self._step(event, "observed", f"{self.label or 'The tool'} is looked at.", code=self.base)
+        if isinstance(failure, dict) and failure.get("ename"):
+            said = plain.one_line(f"{failure['ename']}: {failure.get('evalue', '')}".rstrip(": "), 400)
+            step |= {"title": f"{self.label or 'The tool'} failed: {sentence(said)}", "tone": "bad"}
+            line = failing_line(failure)
+            self.failing = None if line is None else {"lineno": line, "message": said}
+        if self.arguments is not None:
+            step["facts"].append(("arguments", short(self.arguments)))
+        if self.log_id is not None:
+            step["facts"].append(("log row", str(self.log_id)))
+
+    def _name(self, state: dict[str, Any]) -> None:
+        self.tool = str(state.get("tool_name") or self.tool)
+        self.persona = str(state.get("persona") or self.persona)
+        revision = state.get("revision")
+        self.label = revision_label(self.tool, self.persona, revision if isinstance(revision, int) else None)
+
+    def _inspection_finished(self, event: TraceEvent) -> None:
+        found = event.result or {}
+        said = found.get("sentence") or found.get("kind") or "Nothing was found out about it"
+        step = self._step(event, "diagnosed", sentence(said))
+        if isinstance(found.get("kind"), str):
+            step["facts"].append(("kind", short(found["kind"])))
+        if isinstance(thought := found.get("think_time_ms"), int | float):
+            step["facts"].append(("answered after", plain.duration(thought)))
+        if isinstance(line := found.get("line"), int) and line > 0:
+            step["facts"].append(("line", str(line)))
+            message = self.failing["message"] if self.failing else short(said)
+            self.failing = self.failing or {"lineno": line, "message": message}
+
+    # A patch, from proposal to decision.
+
+    def _proposal_received(self, event: TraceEvent) -> None:
+        known = event.metadata
+        self.base = self.base or self._code(event, "code")
+        base = self._code(event, "code") or self.base
+        code = self._code(event, "proposal")
+        author, advisor = str(known.get("author", "")), str(known.get("advisor", ""))
+        who = AUTHORS.get(author, author or "An unknown author")
+        number = len(self.attempts) + 1
+        step = self._step(
+            event, "proposed", f"{who} proposes patch {number}.", attempt=number, code=code, base=base,
+            diff=difference_of(base, code) if code else "",
+        )  # fmt: skip
+        step["text"] += [sentence(known["reason"])] if known.get("reason") else []
+        step["text"] += [] if code else ["Its code was not kept."]
+        step["facts"] += [("advisor", short(advisor))] if advisor else []
+        self.attempts.append(
+            {
+                "number": number, "step_id": event.step_id, "advisor": advisor or author, "at": len(self.steps) - 1,
+                "mark": "…", "tone": "", "words": "not decided", "verdict": "", "decision": "",
+            }
+        )  # fmt: skip
+
+    def _proposal_accepted(self, event: TraceEvent) -> None:
+        known = event.metadata
+        if known.get("action"):
+            self._decided(event, str(known["action"]))
+        elif known.get("verdict"):
+            self._judged(event, str(known["verdict"]), str(known.get("why") or ""))
+
+    def _proposal_rejected(self, event: TraceEvent) -> None:
+        if event.error is None or event.error.error_code in PATCH_CODES:
+            self._proposal_accepted(event)
+            return
+        said = sentence(event.error.message)
+        self._mark(event, verdict_text("not_cured"), verdict="not_cured")
+        self._step(event, "refused", f"It cannot be run as this tool: {said}", "bad", **self._number(event))
+
+    def _judged(self, event: TraceEvent, verdict: str, why: str) -> None:
+        step = self._checked(event)
+        shown = verdict_text(verdict)
+        attempt = self._attempt(event)
+        patch = f"Patch {attempt['number']}" if attempt else "The patch"
+        step |= {"title": f"{patch}: {shown.words}.", "tone": shown.tone, "verdict": verdict}
+        if step["held"]:
+            step["facts"].insert(0, ("checks", f"{step['passed']} of {step['held']} passed"))
+        step["text"] += [sentence(text[:1].upper() + text[1:]) for text in (shown.meaning, why) if text]
+        self._mark(event, shown, verdict=verdict)
+
+    def _mark(self, event: TraceEvent, text: VerdictText, **more: str) -> None:
+        attempt = self._attempt(event)
+        if attempt is not None:
+            attempt |= {"mark": text.mark, "tone": text.tone, "words": text.words, **more}
+
+    def _decided(self, event: TraceEvent, action: str) -> None:
+        known, attempt = event.metadata, self._attempt(event)
+        tone, said = DECISIONS.get(action, ("", f"{{patch}} was {short(action)}."))
+        revision = known.get("revision")
+        title = said.format(
+            patch=f"Patch {attempt['number']}" if attempt else "The patch",
+            revision=f"v{revision}" if revision is not None else "it",
+            request=short(known.get("request_id", "")),
+        )
+        step = self._step(event, "decided", title, tone, **self._number(event))
+        step["text"] += [sentence(known["why"])] if known.get("why") else []
+        if attempt is not None:
+            attempt["decision"] = short(action)
+
+    def _number(self, event: TraceEvent) -> dict[str, Any]:
+        attempt = self._attempt(event)
+        return {"attempt": attempt["number"]} if attempt else {}
+
+    # Actions that ran.
+
+    def _assert_checked(self, event: TraceEvent) -> None:
+        came = event.result or {}
+        if "outcome" not in came:
+            self._compared(event, came)
+            return
+        step = self._checked(event)
+        if len(step["checks"]) < _CHECKS_MAX:
+            step["checks"].append(check_row(came))
+        step["held"] += 1
+        step["passed"] += came["outcome"] == "passed"
+        passed = f"{step['passed']} of {plain.count(step['held'], 'check')} passed"
+        step["title"] = f"{passed} with the patch." if "attempt" in step else f"Before any patch, {passed}."
+
+    def _checked(self, event: TraceEvent) -> dict[str, Any]:
+        """Return the step that holds this step's checks; begin one where there is none."""
+        step = self._earlier(event, "checked")
+        if step is None:
+            more = {"checks": [], "held": 0, "passed": 0, **self._number(event)}
+            step = self._step(event, "checked", "The checks are run.", **more)
+        return step
+
+    def _compared(self, event: TraceEvent, came: dict[str, Any]) -> None:
+        step = self._earlier(event, "executed")
+        if step is not None and "same" in came:
+            otherwise = f"It ended otherwise: {came.get('expected')} before, {came.get('found')} now."
+            step["text"].append("It ended as it had before." if came["same"] else sentence(otherwise))
+
+    def _action_compiled(self, event: TraceEvent) -> None:
+        spec = event.action_spec
+        if spec is None:
+            return
+        revision = "" if spec.revision is None else f" v{spec.revision}"
+        label = f"{spec.tool_name}{revision}" if spec.kind != "try" else f"{spec.tool_name}, as proposed,"
+        self.tool, self.persona = self.tool or spec.tool_name, spec.persona if not self.tool else self.persona
+        self.label = self.label or label
+        if str(spec.kind) == "validate":
+            return
+        self.arguments = spec.arguments if self.arguments is None else self.arguments
+        step = self._step(event, "executed", f"{label} is run.", label=label, **self._number(event))
+        step["facts"].append(("arguments", short(spec.arguments)))
+        step["facts"].append(("isolation", spec.isolation or "–"))
+
+    def _action_executed(self, event: TraceEvent) -> None:
+        came = event.result or {}
+        took = came.get("duration_ms")
+        step = self._earlier(event, "executed")
+        if step is None:
+            step = self._checked(event)
+        elif came.get("status") == "SUCCESS":
+            step |= {"title": f"{step['label']} returned {short(came.get('value'))}.", "tone": "good"}
+            self._mark(event, VerdictText("worked", "✓", "good"))
+        else:
+            step |= {"title": f"{step['label']} failed.", "tone": "bad"}
+            self._mark(event, VerdictText("failed", "✗", "bad"))
+        if isinstance(took, int | float):
+            step["facts"].append(("took", plain.duration(float(took))))
+
+    def _preconditions_checked(self, event: TraceEvent) -> None:
+        checks = (event.result or {}).get("checks")
+        failed = [name for name, held in checks.items() if not held] if isinstance(checks, dict) else []
+        if failed:
+            said = ", ".join(PRECONDITIONS.get(name, name) for name in failed)
+            self._step(event, "refused", f"It was not run, because this did not hold: {said}.", "bad")
+
+    def _error_raised(self, event: TraceEvent) -> None:
+        if event.error is None:
+            return
+        said, code = sentence(event.error.message), event.error.error_code
+        host = self._earlier(event, "executed", "observed", "refused")
+        if host is None or host.get("error"):
+            warns = event.error.severity == "warning"
+            what = "It goes on without this" if warns else "It failed"
+            host = self._step(event, "stumbled", f"{what}: {said}", "warn" if warns else "bad")
+        elif host["kind"] != "refused" and said.rstrip(".") not in host["title"]:
+            host["title"] = f"{host.get('label') or self.label or 'It'} failed: {said}"
+            host["tone"] = "bad"
+        host["error"] = code
+        host["facts"].append(("code", code))
+
+    def _retry_scheduled(self, event: TraceEvent) -> None:
+        known = {**(event.result or {}), **event.metadata}
+        code = short(known.get("code") or known.get("error_code") or "a passing trouble")
+        # A healing retries a patch that lost its worker; any other run, a tool that something outside did not answer.
+        why = (
+            f"{short(known['ename'])}, because something outside did not answer" if known.get("ename") else ""
+        )
+        why = why or f"{code}, which is no fault of the patch's"
+        step = self._step(event, "retried", f"It is tried again: {why}.", "warn")
+        if isinstance(wait := known.get("wait_ms"), int | float):
+            step["text"].append(f"After a pause of {plain.duration(float(wait))}.")
+
+    def _recovery_started(self, event: TraceEvent) -> None:
+        why = sentence(event.metadata.get("why") or "what was kept does not hold")
+        self._step(event, "recovered", f"It is taken back: {why}", "warn", **self._number(event))
+
+    def _recovery_finished(self, event: TraceEvent) -> None:
+        step = self._earlier(event, "recovered")
+        revision = {**event.metadata, **(event.result or {})}.get("revision")
+        said = "The code from before is active again" + (
+            f", as v{revision}." if revision is not None else "."
+        )
+        if step is None:
+            step = self._step(event, "recovered", "It is taken back.", "warn")
+        step["text"].append(said)
+
+
+def _policy_of(event: TraceEvent) -> dict[str, Any]:
+    """Return how near a cap the run was; empty where that is not said, or not understood."""
+    known = event.metadata.get("policy")
+    return known if isinstance(known, dict) else {}
+
+
+def difference_of(before: str, after: str) -> str:
+    """Write the unified diff of two codes without its two head lines; empty where nothing differs."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
+    return "\n".join(list(lines)[2:])
+
+
+def failing_line(failure: dict[str, Any]) -> int | None:
+    """Find the innermost line of the tool's own code in a recorded failure, from 1."""
+    frames = failure.get("frames")
+    own = [f for f in frames if isinstance(f, dict) and f.get("in_tool")] if isinstance(frames, list) else []
+    if own and isinstance(own[-1].get("lineno"), int):
+        return int(own[-1]["lineno"])
+    found = _FRAME.findall(str(failure.get("traceback") or ""))
+    return int(found[-1]) if found else None
+
+
+# Words.
+
+#: Author → the beginning of a sentence.
+AUTHORS = {
+    "person": "A person",
+    "rule": "A rule",
+    "search": "The search",
+    "model": "The language model",
+    "agent": "An outside agent",
+}
+ORIGINS = {
+    "failing": "the recorded failure",
+    "passing": "a recorded run that passed",
+    "declared": "an example of the tool's",
+    "answered": "an answer that was given",
+}
+#: Outcome of a check → its mark and its words.
+OUTCOMES = {
+    "passed": ("✓", "passed"),
+    "wrong": ("✗", "returned something else"),
+    "raised": ("✗", "raised"),
+    "timeout": ("✗", "did not end in time"),
+    "died": ("✗", "took its process with it"),
+    "not_run": ("–", "was not run"),
+}
+#: Decision on a patch → the tone, and the sentence.
+DECISIONS = {
+    "kept": ("good", "{patch} was accepted: {revision} is the active revision."),
+    "accepted": ("good", "{patch} was accepted: {revision} is the active revision."),
+    "declined": ("warn", "{patch} was declined; nothing was changed."),
+    "denied": ("warn", "{patch} is forbidden by the policy; nothing was changed."),
+    "pending": ("warn", "{patch} is waiting for approval, as request {request}."),
+    "overtaken": ("warn", "{patch} was overtaken: the tool was changed meanwhile. Nothing is lost."),
+}
+PRECONDITIONS = {
+    "tool_found": "the tool was found",
+    "code_hash": "its code is what was stored",
+    "code_parses": "the code can be read",
+    "arguments": "the arguments fit the tool",
+    "isolation": "it can be restricted here",
+}
+_VALUE_MAX_CHARS, _MESSAGE_MAX_CHARS = 300, 600
+
+
+def short(value: object, limit: int = _VALUE_MAX_CHARS) -> str:
+    """Write a recorded value on one line; text as it is, all else as Python writes it."""
+    return plain.one_line(value if isinstance(value, str) else plain.recorded_text(value, limit), limit)
+
+
+def sentence(text: object) -> str:
+    """Write a recorded message on one line, with a full stop."""
+    said = plain.one_line(str(text), _MESSAGE_MAX_CHARS)
+    return said if not said or said[-1] in ".!?…" else f"{said}."
+
+
+def verdict_text(verdict: str) -> VerdictText:
+    """Return how a verdict is shown; an unknown one is its own word."""
+    return next((text for known, text in VERDICTS.items() if known == verdict), VerdictText(verdict, "?", ""))
+
+
+def check_row(result: dict[str, Any]) -> dict[str, str]:
+    """Write one checked assertion as a row: what was held, and how it went."""
+    mark, came = OUTCOMES.get(str(result.get("outcome")), ("?", short(result.get("outcome", "?"))))
+    origin = ORIGINS.get(str(result.get("origin")), short(result.get("origin", "")))
+    row = {"mark": mark, "origin": origin, "outcome": came, "what": "", "wanted": "", "got": ""}
+    if "call" in result:
+        row["what"] = short(result["call"])
+    elif isinstance(result.get("arguments"), dict):
+        row["what"] = ", ".join(
+            f"{name}={plain.one_line(plain.recorded_text(value, 120), 120)}"
+            for name, value in result["arguments"].items()
+        )
+    elif "arguments" in result:
+        row["what"] = short(result["arguments"])
+    if "wanted" in result:
+        row["wanted"] = short(result["wanted"])
+    if "got" in result or "error" in result:
+        row["got"] = short(result.get("error") or result.get("got"))
+    return row
+
+
+# The card.
+
+_TONES: dict[str, Tone] = {"good": "good", "warn": "warn", "bad": "bad", "": "ink"}
+#: Limits of a card, in characters and in parts of a step; the widget and the run folder have it all.
+_CARD_MAX_CHARS, _ROWS_MAX, _DIFF_LINES_MAX, _CHIPS_MAX = 22_000, 8, 60, 20
+#: Column at which a step's text begins in a terminal, right of its number and its mark.
+_INDENT = 7
+
+
+def card(story: Mapping[str, Any]) -> Card:
+    """Build a story's card: the attempts as a strip, and each step as a fold.
+
+    A story with a `total` of steps has only the first of them, for a class. A card without room for every step in
+    full shows the decided patch and the end in full.
+    """
+    found = story["steps"]
+    decided = {step.get("attempt") for step in found if step["kind"] in ("decided", "recovered")} - {None}
+    steps = [
+        _step(number, step, rank=int(step.get("attempt") not in decided and number < len(found)))
+        for number, step in enumerate(found, 1)
+    ]
+    problems = story["problems"]
+    lines: list[Part] = [Only("html", Line(Span(problem, "quiet"))) for problem in problems[:_ROWS_MAX]]
+    lines += [Only("text", Line(f"– {problem}")) for problem in problems]
+    parts = (Section((Steps(steps, _CARD_MAX_CHARS), *lines)),)
+    return Card(
+        _title(story), tone=_tone(story), below=_chips(story["attempts"]), parts=parts, line=_title(story)
+    )
+
+
+def _title(story: Mapping[str, Any]) -> str:
+    what = f"{story['label'] or 'A run'}" if story["profile"] == "heal" else "A run"
+    counted = plain.count(story.get("total", len(story["steps"])), "step")
+    if "total" in story:
+        counted += "; the patches show as the class gets there"
+    unfinished = "" if story["finished"] else ", and no end"
+    return f"{what}, step by step: {counted}{unfinished} (run {story['run_id']})"
+
+
+def _tone(story: Mapping[str, Any]) -> Tone:
+    """Pick the tone by the outcome, as far as it is decided."""
+    decided = [step["tone"] for step in story["steps"] if step["kind"] in ("decided", "recovered", "halted")]
+    return _TONES[decided[-1] if decided else ""]
+
+
+def _chips(attempts: Sequence[Mapping[str, Any]]) -> list[Part]:
+    """Show the attempts in one line; a page has the first of them only."""
+    if not attempts:
+        return []
+    shown = []
+    for one in attempts:
+        by = f" · {one['advisor']}" if one["advisor"] else ""
+        decided = f" ({one['decision']})" if one["decision"] else ""
+        words = f"{one['number']} {one['mark']} {one['words']}{by}{decided}"
+        shown.append((words, _TONES.get(one["tone"], "ink")))
+    spaced = [part for words, tone in shown[:_CHIPS_MAX] for part in (Span(words, "code", tone), " ")]
+    line = Line("   ".join(words for words, _ in shown), indent=5)
+    return [Only("text", line), Only("html", Line(tuple(spaced)))]
+
+
+def _step(number: int, step: Mapping[str, Any], rank: int) -> Step:
+    mark = {"good": "✓", "bad": "✗", "warn": "!"}.get(step["tone"], "·")
+    said = f"{mark} {plain.one_line(step['title'], 300)}"
+    spoken = f"{number:>3}  {mark} {step['title']}"
+    head = (
+        Span(f"{number} ", "quiet", plain=""),
+        Span(said, "strong", _TONES.get(step["tone"], "ink"), spoken),
+    )
+    brief = Line(head, "step", indent=0)
+    below = _below(step)
+    if not below:
+        return Step(brief, brief, rank)
+    is_open = step["kind"] in ("proposed", "decided", "halted")
+    return Step(Fold(head, below, "both", is_open, "step", indent=0), brief, rank)
+
+
+def _below(step: Mapping[str, Any]) -> list[Part]:
+    """Show a step's text, its failed checks, its diff and its facts; the facts on a page only."""
+    below: list[Part] = [Line(Span(said, "ticked"), indent=_INDENT) for said in step["text"]]
+    if rows := [row for row in step.get("checks", ()) if row["mark"] != "✓"][:_ROWS_MAX]:
+        names = ("mark", "origin", "what", "outcome", "wanted", "got")
+        cells = [tuple(row[name] for name in names) for row in rows]
+        below.append(Only("html", Table(("", "check", "with", "came to", "wanted", "got"), cells)))
+        below += [Only("text", Line(_check(row), indent=_INDENT)) for row in rows]
+    if lines := str(step.get("diff") or "").splitlines():
+        more = len(lines) - _DIFF_LINES_MAX
+        shown = [*lines[:_DIFF_LINES_MAX], *([f"… {plain.count(more, 'more line')}"] if more > 0 else [])]
+        below.append(Diff("\n".join(shown), compact=True, indent=_INDENT))
+    if said := " · ".join(f"{name} {value}" for name, value in step["facts"] if name != "code"):
+        below.append(Only("html", Line(Span(said, "quiet"))))
+    return below
+
+
+def _check(row: Mapping[str, str]) -> str:
+    wanted = f", wanted {row['wanted']}" if row["wanted"] else ""
+    got = f": {row['got']}" if row["got"] else ""
+    what = f" {row['what']}" if row["what"] else ""
+    return f"{row['mark']} {row['origin']}{what} {row['outcome']}{got}{wanted}"

@@ -1,0 +1,1 @@
+"""The gallery of broken tools, and what seeds a vault with it."""

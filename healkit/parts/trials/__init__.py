@@ -1,0 +1,1 @@
+"""Many variants of one code, tried in forks of one process."""

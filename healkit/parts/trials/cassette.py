@@ -1,0 +1,426 @@
+"""Cassettes made from the log, and one execution's replay.
+
+The log holds the calls of each execution: the tool, the arguments, the answer, the order. A cassette is made of
+those. What the log has only in part (an answer that was cut, a secret that was hidden) answers nothing: code that needs
+it is *not on record*, which is no failure of the code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import threading
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from healkit.core.contracts import rpc
+from healkit.core.contracts.cassette import (
+    NOT_ON_RECORD_HINT,
+    Cassette,
+    Playback,
+    RecordedCall,
+    Tape,
+    key_of,
+    not_on_record,
+)
+from healkit.core.contracts.execution import DEFAULT_CALLS, NOT_KEPT_VALUE, CallRecord
+from healkit.core.contracts.failure import Failure
+from healkit.core.contracts.tools import ToolDefinition
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.crossing import values
+from healkit.core.runtime.calls import OpenCall, Provider, allows, reaches
+from healkit.core.runtime.execution import REDACTED, arguments_of, call_of, logged
+from healkit.core.sanitizer.cleaner import UNLIMITED, again, of_record, secret_columns
+from healkit.errors import ConfigError, HealkitError, LogFileError, ViewError
+from healkit.parts.views import views
+from healkit.plain_text import count
+
+if TYPE_CHECKING:
+    from healkit.core.sanitizer.cleaner import Cleaner
+    from healkit.core.store.log_reader import Log
+    from healkit.core.store.models import ExecutionLog
+    from healkit.core.store.vault import Vault
+
+#: Mark of a text that the log holds only in part.
+_CUT = "[TRUNCATED, "
+_NULL = msgspec.Raw(b"null")
+#: Limit of the arguments and answers of one cassette: it travels with every batch and trial.
+_MAX_BYTES = 8 * 1024 * 1024
+#: Last line of a traceback: the exception's name and its message.
+_ERROR = re.compile(r"^(?P<ename>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?\Z", re.DOTALL | re.MULTILINE)
+
+
+#: A call by name with its arguments, as equal calls share them.
+_CallKey = tuple[str, str, bytes]
+
+
+class LiveCalls:
+    """Calls that one healing may make where they are not on record; each is made once, and its answer kept.
+
+    live: patterns of names, each with the number of calls that it allows: `host.price:3`, one where none is given.
+    looks: names that may be called as often as needed, because they change nothing. acts: says of a name that effects
+    are declared; no such call is ever made. tell: gets a call in words before it is made.
+
+    Raises `ConfigError` for a number that is none.
+    """
+
+    def __init__(
+        self,
+        live: Iterable[str] = (),
+        looks: Container[str] = (),
+        acts: Callable[[str], bool] = lambda _name: False,
+        tell: Callable[[str], object] = lambda _told: None,
+    ) -> None:
+        self.left: dict[str, int] = {}
+        for pattern in live:
+            name, _, most = pattern.partition(":")
+            if most and not (most.isdecimal() and int(most)):
+                raise ConfigError(f"live={pattern!r}: {most!r} is no number of calls.")
+            self.left[name.strip()] = int(most or 1)
+        self._looks, self._acts, self._tell = looks, acts, tell
+        self._most = dict(self.left)
+        self._answers: dict[_CallKey, rpc.RpcResult | None] = {}
+        self._lock = threading.Lock()
+        #: Names of which a call was not made, because as many as were allowed had been.
+        self.refused: dict[str, None] = {}
+
+    def may_make(self, name: str) -> bool:
+        """Return whether a call of `server.tool` may be made at all."""
+        return name in self._looks or (allows(self.left, name) and not self._acts(name))
+
+    def answered(self, key: _CallKey) -> rpc.RpcResult | None:
+        """Return the answer of an equal call that was made; None where none was."""
+        return self._answers.get(key)
+
+    def begin(self, key: _CallKey, *, only_looks: bool) -> bool:
+        """Return whether this call may be made now; from then on it is made."""
+        name = f"{key[0]}.{key[1]}"
+        with self._lock:
+            if key in self._answers or not self.may_make(name):
+                return False
+            if name not in self._looks:
+                if only_looks:
+                    return False
+                pattern = next((one for one in self.left if self.left[one] and allows([one], name)), None)
+                if pattern is None:
+                    self.refused[name] = None
+                    return False
+                self.left[pattern] -= 1
+                count_made = self._most[pattern] - self.left[pattern]
+                self._tell(
+                    f"Live call {count_made} of {self._most[pattern]} allowed: {_call_text(name, key[2])}."
+                )
+            self._answers[key] = None
+            return True
+
+    def end(self, key: _CallKey, result: rpc.RpcResult) -> None:
+        """Keep the answer of a call, an error too: what failed may have changed something."""
+        with self._lock:
+            if key in self._answers:
+                self._answers[key] = result
+
+
+def _call_text(name: str, arguments: bytes) -> str:
+    try:
+        given = values.kept(values.decode(arguments, limit_bytes=values.EXPANDED_MAX_BYTES))
+    except values.BadValue:
+        return f"{name}(…)"
+    return values.call_text(name, given if isinstance(given, dict) else {})
+
+
+@dataclasses.dataclass
+class Replay:
+    """Replay of one execution: its calls are answered from a cassette, and nothing else is called.
+
+    live: patterns of calls that may be made all the same, where they are not on record, besides those that the cassette
+    names. `made` counts those that were. calls: bounds them over several replays. only_looks: of those it makes none
+    but calls that change nothing.
+    """
+
+    cassette: Cassette
+    playback: Playback
+    live: tuple[str, ...] = ()
+    made: int = 0
+    calls: LiveCalls | None = None
+    only_looks: bool = False
+
+    @classmethod
+    def of(cls, tape: Tape, run: str = "", live: Iterable[str] = ()) -> Replay:
+        """Begin a replay; run: the log row whose own calls are answered first."""
+        return cls(tape.cassette, tape.play(run), tuple(live))
+
+    def may_reach(self, server: str) -> bool:
+        """Return whether that server itself may be asked what it has."""
+        return reaches(self.live if self.calls is None else self.calls.left, server)
+
+    def answer(self, call: rpc.RpcCall, opened: OpenCall) -> rpc.RpcResult | None:
+        """Return the answer on record, or the refusal of a call that is not; None for one that the host judges."""
+        server, tool = opened.record.server, opened.record.tool
+        name = f"{server}.{tool}"
+        if call.server == rpc.UNKNOWN_SERVER and server in self.cassette.listed:
+            return None  # it is refused, and told why
+        found = self.playback.look_up(server, tool, call.args)
+        if (found is None or found.displaced) and self.may_make(name):
+            if self.calls is None:
+                self.made += 1
+                return None
+            key = key_of(server, tool, call.args)
+            if self.calls.begin(key, only_looks=self.only_looks):
+                self.made += 1
+                return None
+            if (made := self.calls.answered(key)) is not None:
+                return msgspec.structs.replace(made, id=call.id)
+        recorded = self.playback.take(name, found)
+        if recorded is None:
+            return rpc.RpcResult(
+                call.id, success=False, error=rpc.RpcError(self.failure.code, "", self.failure.evalue)
+            )
+        opened.record = msgspec.structs.replace(opened.record, answered_from=recorded.trace_id or None)
+        return recorded.answer(call.id)
+
+    def keep(self, call: rpc.RpcCall, opened: OpenCall, result: rpc.RpcResult) -> None:
+        """Keep the answer of a call that was made."""
+        if self.calls is not None:
+            record = opened.record
+            self.calls.end(key_of(record.server, record.tool, call.args), result)
+
+    @property
+    def warning(self) -> str:
+        """Sentence on answers that other arguments had; empty where there were none."""
+        if not self.playback.displaced:
+            return ""
+        return (
+            f"{count(self.playback.displaced, 'call')} with arguments that are not on record got the answer of the "
+            "recorded call at the same place."
+        )
+
+    @property
+    def failure(self) -> Failure:
+        """Failure of a tool that made a call that is not on record."""
+        said = not_on_record(self.playback.missing)
+        return Failure(
+            "CALL_NOT_ON_RECORD", "NotOnRecord", said, f"NotOnRecord: {said}", hint=NOT_ON_RECORD_HINT
+        )
+
+    def may_make(self, name: str) -> bool:
+        """Return whether the call of `server.tool` may be made, where it is not on record."""
+        if self.calls is not None:
+            return self.calls.may_make(name)
+        return name in self.cassette.live or allows(self.live, name)
+
+
+def cassette_of(
+    log: Log,
+    rows: Iterable[ExecutionLog],
+    entry: VaultEntry,
+    providers: Mapping[str, Provider],
+    live: Sequence[str] = (),
+) -> Cassette:
+    """Return the calls of these executions, and the tools that the entry may call.
+
+    Rows beyond what one cassette may hold are left out; their calls are not on record then. Nothing is called, and no
+    server is started: of one that does not run, the tools are those that are on record. live: patterns of calls that
+    may be made.
+    """
+    calls: list[RecordedCall] = []
+    runs: dict[str, list[int]] = {}
+    size = 0
+    for row in rows:
+        own = [recorded(call_of(call)) for call in log.calls(row.trace_id)]
+        size += sum(len(call.arguments) + len(call.result) for call in own)
+        if size > _MAX_BYTES:
+            break
+        runs[str(row.id)] = list(range(len(calls), len(calls) + len(own)))
+        calls += own
+    definitions, listed = _definitions(entry, providers)
+    known = {(one.server, one.name) for one in definitions}
+    for call in calls:
+        # One that was answered was there; of a server that is not here now, a refused one may be too.
+        was_there = call.success or call.error_code != "CALL_REFUSED"
+        if (was_there or call.server not in listed) and (call.server, call.tool) not in known:
+            known.add((call.server, call.tool))
+            definitions.append(_definition_from(call))
+    named = [(f"{one.server}.{one.name}", one.read_only) for one in definitions]
+    # What a server of others calls read-only is its own word, and a grant of the tool's: a person has to name it.
+    names = [name for name, looks in named if allows(live, name) or (looks and allows(DEFAULT_CALLS, name))]
+    return Cassette(definitions, listed, calls, runs, names)
+
+
+def recorded(call: CallRecord) -> RecordedCall:
+    """Return a call of the log as it can be played back; `lost` says why it cannot."""
+    arguments = call.arguments.encode()
+    whole, lost = _NULL, ""
+    if call.success is None:
+        lost = "it had no answer by then"
+    elif _CUT in call.arguments[-100:]:
+        arguments, lost = b"null", "its arguments were cut"
+    elif REDACTED in call.arguments or REDACTED in call.result_summary:
+        lost = "it had secrets in it, which the log does not keep"
+    elif call.success:
+        whole, lost = _answer(call)
+    elif call.error_code == "CALL_UNANSWERED":
+        lost = "its tool ended before it had an answer"
+    ename, message = ("", "") if call.success else _told(call)
+    return RecordedCall(
+        call.server, call.tool, msgspec.Raw(arguments), bool(call.success), whole,
+        call.error_code or "", ename, message, call.trace_id, lost,
+    )  # fmt: skip
+
+
+def _answer(call: CallRecord) -> tuple[msgspec.Raw, str]:
+    """Return a call's answer as it crossed, or why it is not on record whole."""
+    text = call.result_summary
+    if text == NOT_KEPT_VALUE:
+        return _NULL, "its answer was kept off the record"
+    try:
+        stored = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return _NULL, "its answer was cut"
+    if values.MARK not in text.encode():
+        return msgspec.Raw(text.encode()), ""
+
+    def whole(preview: values.Preview) -> object:
+        return views.data_behind(call.trace_id, preview, side=call.task_id)
+
+    try:
+        return msgspec.Raw(values.encode(values.restore(stored, whole=whole))[0]), ""
+    except (ViewError, values.BadValue, values.CannotCross) as error:
+        return _NULL, f"its answer is not all there: {error}"
+
+
+def _told(call: CallRecord) -> tuple[str, str]:
+    """Return name and message of the error that the tool got; the record may hold more than it was told."""
+    text = call.error
+    if call.error_code in ("CALL_REFUSED", "MCP_ERROR", "MCP_UNAVAILABLE", "MCP_MISSING"):
+        return "", text.partition(" Cause: ")[0]
+    if text.startswith("Traceback"):
+        text = text.rstrip("\n").rpartition("\n  ")[2].partition("\n")[2] or text
+    found = _ERROR.match(text.strip())
+    if found is None:
+        return "", text
+    return found["ename"].rpartition(".")[2], found["message"] or ""
+
+
+def _definitions(
+    entry: VaultEntry, providers: Mapping[str, Provider]
+) -> tuple[list[ToolDefinition], list[str]]:
+    """Return the tools that may be called, of the servers that can say what they have, and those servers' names."""
+    found: list[ToolDefinition] = []
+    listed = []
+    patterns = entry.grants.call_patterns
+    for server, provider in list(providers.items()):
+        if not reaches(patterns, server):
+            listed.append(server)  # it may call none of them
+            continue
+        ask = getattr(provider, "known_definitions", None)
+        try:
+            tools = ask() if ask is not None else provider.definitions(entry.persona)
+        except HealkitError:
+            continue
+        if tools:  # a server that has not begun, or functions that another process provided, are not known
+            listed.append(server)
+            found += [one for one in tools if allows(patterns, f"{one.server}.{one.name}")]
+    return found, listed
+
+
+def _definition_from(call: RecordedCall) -> ToolDefinition:
+    """Return a tool as far as a recorded call tells of it: the names of its arguments, in their order."""
+    arguments = msgspec.json.decode(call.arguments)
+    names = arguments if isinstance(arguments, dict) else {}
+    return ToolDefinition(call.server, call.tool, "", {"properties": {name: {} for name in names}})
+
+
+# A reproduction: one execution in a file, to be run again where neither its database nor its servers are.
+
+
+class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
+    """Recorded execution with all that running it again takes: code, arguments, the answers of its calls.
+
+    Arguments are in their kept form (`values.kept`). status, error and result say how it ended: `error` in one line,
+    with its code, `result` as the log shows it. Grants are not in it: authority does not travel in a file.
+    """
+
+    format: Literal["healkit-cassette-1"] = "healkit-cassette-1"
+    tool_name: str
+    persona: str = "default"
+    type: Literal["python", "sql"] = "python"
+    code: str
+    arguments: dict[str, Any]
+    status: str = ""
+    error_code: str = ""
+    error: str = ""
+    result: str = ""
+    run: str = ""
+    cassette: Cassette = Cassette()
+
+
+def reproduction_of(log: Log, vault: Vault, log_id: int, providers: Mapping[str, Provider]) -> Reproduction:
+    """Return that execution as a file holds it.
+
+    Raises `UsageInvalid` where there is no such row, `ArgumentsInvalid` where the log does not hold its arguments
+    whole, and a `VaultError` where its code is not known.
+    """
+    row = logged(log, log_id)
+    entry = vault.get(row.tool_name, row.persona)
+    code = entry.code if row.code_hash in (None, entry.code_hash) else vault.code(str(row.code_hash))
+    entry = dataclasses.replace(entry, code=code)
+    return Reproduction(
+        tool_name=row.tool_name,
+        persona=row.persona,
+        type="sql" if entry.type == "sql" else "python",
+        code=code,
+        arguments={name: values.kept(value) for name, value in arguments_of(row).items()},
+        status=row.status,
+        error_code=row.error_code or "",
+        error=f"{row.ename}: {row.evalue}" if row.ename else "",
+        result=row.result_summary or "",
+        run=str(row.id),
+        cassette=cassette_of(log, [row], entry, providers),
+    )
+
+
+def write_reproduction(
+    found: Reproduction, path: str | Path, cleaner: Cleaner, *, overwrite: bool = False
+) -> tuple[Path, int]:
+    """Write it as JSON, secrets hidden; return the file and their number: without them it may end otherwise.
+
+    Raises `LogFileError` where the file is there already or cannot be written.
+    """
+    file = Path(path)
+    record = of_record(cleaner)
+    hidden = functools.partial(secret_columns, record)
+    plain = values.without_secret_frames(msgspec.json.decode(msgspec.json.encode(found)), hidden)
+    cleaned = record.clean(plain, limit_bytes=UNLIMITED)
+    whole = msgspec.json.encode(again(record, cleaned.value))
+    try:
+        with file.open("wb" if overwrite else "xb") as opened:
+            opened.write(msgspec.json.format(whole, indent=1) + b"\n")
+    except FileExistsError:
+        raise LogFileError(
+            f"{str(file)!r} is there already.", hint="Choose another name, or overwrite it: --force."
+        ) from None
+    except OSError as error:
+        raise LogFileError(f"Cannot write {str(file)!r}: {error.strerror or error}.") from None
+    return file, sum(cleaned.hidden.values())
+
+
+def read_reproduction(path: str | Path) -> Reproduction:
+    """Read such a file; raises `LogFileError` for what is none."""
+    try:
+        found = msgspec.json.decode(Path(path).read_bytes(), type=Reproduction)
+        places = range(len(found.cassette.calls))
+        if any(place not in places for run in found.cassette.runs.values() for place in run):
+            raise msgspec.ValidationError("a run names a call that is not there")
+        values.remade(found.arguments)
+        return found
+    except OSError as error:
+        raise LogFileError(f"Cannot read {str(path)!r}: {error.strerror or error}.") from None
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, values.BadValue) as error:
+        raise LogFileError(
+            f"{str(path)!r} is no cassette of healkit's: {error}.",
+            hint="`healkit log export --cassette` writes one.",
+        ) from None

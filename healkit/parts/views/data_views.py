@@ -1,0 +1,455 @@
+"""Data views: frames and arrays kept in files.
+
+They are those that executions were given or returned, and the user's own; the files are beside the database.
+
+A view is written once and known by its content: data that is there already is not written again. Each load checks the
+content of the file (`values.view_files`), and nothing gets a value from a file that has another. The name of a file is
+made of its content, and no link is followed: a row that was changed leads to no other file.
+
+A row comes after its file, so that a kill in between leaves a file that nothing refers to, which the next look for
+room removes. When the files take more than the budget, the oldest ones that no execution on record refers to go first,
+then the oldest of those that one does; a view to which a user gave a name is never evicted. An evicted view keeps its
+row, and says so.
+
+Only its owner can read a file, and none is ever sent anywhere. On a server, each machine has files of its own.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from sqlalchemy import ColumnElement, Row, delete, func, insert, select, update
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from healkit.core import plain_files
+from healkit.core.contracts.data import DataView, ViewColumn
+from healkit.core.contracts.execution import TRIED_ORIGINS, utc_now
+from healkit.core.crossing.values import BadValue, CannotCross
+from healkit.core.store.database import Database
+from healkit.core.store.locations import views_folder
+from healkit.core.store.models import USES, VIEWS, ExecutionLog, ToolRegistry, table_of
+from healkit.errors import (
+    DatabaseError,
+    ViewChanged,
+    ViewError,
+    ViewGone,
+    ViewNotFound,
+    check_whole,
+    did_you_mean,
+    named,
+)
+from healkit.parts.runs.audit_records import MentionedView
+from healkit.parts.views import view_files
+
+#: Part of an execution's record: its arguments, its result, or the answer of one of its calls, by task id (`t1`).
+Side = Literal["arguments", "result"] | str
+
+#: Characters of the digest in the name that a view has by itself.
+_NAME_DIGITS = 12
+_NAME_MAX_CHARS = 200
+#: Age of a file that is being written, or has no row yet, from which on its writer is taken for dead.
+_LEFT_BEHIND_S = 3600.0
+_BY_USER = "user"
+
+
+class Use(NamedTuple):
+    """Preview in the record of an execution: `number` counts those of its side, from 0."""
+
+    trace_id: str
+    side: Side
+    number: int
+
+
+class DataViews:
+    """Views of one database; safe to use from several threads and processes."""
+
+    def __init__(self, database: Database, budget_bytes: int) -> None:
+        self._database = database
+        self._budget_bytes = budget_bytes
+        self.folder = views_folder(database.path, database.url)
+        #: File → what the system said of it when its content was checked; only `keep` relies on it.
+        self._checked: dict[str, tuple[int, ...] | None] = {}
+
+    def keep(
+        self,
+        value: object,
+        *,
+        created_by: str = _BY_USER,
+        name: str | None = None,
+        use: Use | None = None,
+        slowly: Callable[[Callable[[], Any]], Any] = lambda work: work(),
+    ) -> str:
+        """Keep a frame, an array or a table, and return its SHA-256.
+
+        name: a name of the user's. use: the preview that it stands for. slowly: does what takes long, such as on a
+        thread with a low priority; the transactions stay on this one, because others wait for them.
+
+        Raises `ViewError` where the name stands for other data, where the value is nothing that can be kept, or where
+        there is no room for it.
+        """
+        try:
+            whole = slowly(lambda: view_files.encoded(value))
+            described = slowly(lambda: _described(value))
+        except CannotCross as error:
+            raise ViewError(f"It cannot be kept: {error.path} holds {error.why}.") from None
+        digest: str = slowly(lambda: view_files.identity(whole))
+        if slowly(lambda: self._is_whole(digest)):
+            with self._database.write() as session:
+                if self._named(session, digest, name, created_by):
+                    _refer(session, use, digest)
+                    return digest
+        try:
+            self._make_folder()
+            file = slowly(lambda: view_files.write(value, whole, digest, self.folder))
+            size = file.stat().st_size
+        except OSError as error:
+            raise ViewError(
+                f"No data view can be written to {str(self.folder)!r}: {error.strerror or error}."
+            ) from None
+        row = {
+            **described, "view_name": name or f"view_{digest[:_NAME_DIGITS]}", "sha256": digest, "file_name": file.name,
+            "size_bytes": size, "created_by": created_by, "created_at": utc_now(), "named": name is not None,
+        }  # fmt: skip
+        self._remove_left_behind()
+        try:
+            with self._database.write() as session:
+                found_again = {"evicted_at": None, "file_name": file.name, "size_bytes": size}
+                session.execute(update(VIEWS).where(VIEWS.c.sha256 == digest).values(found_again))
+                if not self._named(session, digest, name, created_by):
+                    session.execute(insert(VIEWS).values(row))
+                _refer(session, use, digest)
+                self._make_room(session, digest)
+        except BaseException:
+            self._remove_unless_known(file.name)
+            raise
+        self._checked[file.name] = _stamp(file)
+        return digest
+
+    def used(self, trace_id: str, side: Side) -> dict[int, DataView]:
+        """Return the data behind the previews in an execution's record, by their numbers."""
+        mine = USES.c.trace_id == trace_id, USES.c.side == side
+        with self._database.read() as session:
+            uses = session.execute(select(USES.c.number, USES.c.sha256).where(*mine)).all()
+            found = {
+                view.sha256: view for view in self._select(session, VIEWS.c.sha256.in_([d for _, d in uses]))
+            }
+        return {number: found[digest] for number, digest in uses if digest in found}
+
+    def is_open_to(self, view: DataView, persona: str) -> bool:
+        """Return whether an execution for that persona was given the view or returned it, or a user named it.
+
+        Trials and searches do not count: nobody accepted the code that they gave it to. Where a tool is called `user`
+        too, who named it is not known.
+        """
+        log = table_of(ExecutionLog)
+        used = select(USES.c.sha256).join(log, log.c.trace_id == USES.c.trace_id)
+        accepted = log.c.persona == persona, func.coalesce(log.c.origin, "").not_in(TRIED_ORIGINS)
+        mine = used.where(USES.c.sha256 == view.sha256, *accepted).limit(1)
+        users = VIEWS.c.sha256 == view.sha256, VIEWS.c.created_by == _BY_USER, VIEWS.c.named
+        named = select(VIEWS.c.sha256).where(*users)
+        tools = select(col(ToolRegistry.id)).where(col(ToolRegistry.tool_name) == _BY_USER)
+        with self._database.read() as session:
+            is_mine, is_named, is_tools = (session.execute(one).first() for one in (mine, named, tools))
+        return is_mine is not None or (is_named is not None and is_tools is None)
+
+    def get(self, name: str) -> DataView:
+        """Return the view of that name; raise `ViewNotFound`."""
+        with self._database.read() as session:
+            for view in self._select(session, VIEWS.c.view_name == name) if isinstance(name, str) else ():
+                return view
+            names = builtins.list(session.scalars(select(VIEWS.c.view_name)))
+        known = f"There are: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}. " if names else ""
+        raise ViewNotFound(
+            f"There is no data view {named(name)}.",
+            hint=did_you_mean(name, names).strip() or f"{known}hk.views.list() lists them all.",
+        )
+
+    def list(self, limit: int = 100, kind: str | None = None) -> builtins.list[DataView]:
+        """Return the views, newest first; only those of a kind where one is given, such as `DataFrame`."""
+        check_whole("limit", limit)
+        wanted = () if kind is None else (VIEWS.c.kind == kind,)
+        with self._database.read() as session:
+            return self._select(session, *wanted, limit=limit)
+
+    def load(self, view: DataView) -> Any:
+        """Return a view's value, equal to what was kept and of the same type.
+
+        Raises `ViewGone`, and `ViewChanged` where the file does not hold what was kept.
+        """
+        if view.file is None:
+            raise ViewGone(
+                f"The data of view {view.name!r} was evicted: all views together were over the budget.",
+                hint="Give it a name to keep it (hk.views.put), or raise HEALKIT_VIEWS_MB.",
+            )
+        try:
+            return view_files.read(self.folder, view.file.name)
+        except FileNotFoundError:
+            raise ViewGone(
+                f"The data of view {view.name!r} is not on this machine: there is no file {str(view.file)!r}.",
+                hint="It was removed, or kept by another machine that uses this database.",
+            ) from None
+        except (BadValue, OSError) as error:
+            why = error.strerror or error if isinstance(error, OSError) else error
+            raise ViewChanged(
+                f"The file of view {view.name!r} is not what was kept: {why}. It is {str(view.file)!r}.",
+                hint=f"Nothing was done with it. Give the same data again, or hk.views.remove({view.name!r}).",
+            ) from None
+
+    def fault(self, mentioned: MentionedView) -> str:
+        """Say what is wrong with a view that an entry of the audit names; empty for nothing.
+
+        One that was evicted or removed is not wrong, nor one whose file is on another machine.
+        """
+        name, digest = mentioned.name, view_files.digest_in(mentioned.file_name)
+        with self._database.read() as session:
+            named = session.execute(select(VIEWS).where(VIEWS.c.view_name == name)).first()
+            here = VIEWS.c.sha256 == digest, VIEWS.c.evicted_at.is_(None)
+            row = session.execute(select(VIEWS).where(*here).limit(1)).first()
+        said = f"Entry {mentioned.position} names the view {name!r}"
+        written_once = named is not None and (
+            named.created_at <= mentioned.timestamp or name.startswith(f"{mentioned.execution_id}/")
+        )
+        if named is not None and written_once and named.sha256 != digest:
+            return f"{said} with SHA-256 {str(digest)[:12]}…, and its row says {named.sha256[:12]}…."
+        if row is None:
+            return ""
+        try:
+            if row.file_name == mentioned.file_name:
+                view_files.check(self.folder, row.file_name)
+            elif (
+                view_files.identity(view_files.encoded(view_files.read(self.folder, _file_name(row))))
+                != digest
+            ):
+                return f"{said}; its file {_file_name(row)!r} holds other data than was kept."
+        except FileNotFoundError:
+            return f"{said}; its file is not there." if self._database.path is not None else ""
+        except (BadValue, OSError) as error:
+            why = error.strerror or error if isinstance(error, OSError) else error
+            return f"{said}; its file {_file_name(row)!r} is not what was kept: {why}."
+        return ""
+
+    def remove(self, name: str) -> None:
+        """Remove a name, and its data where no other name stands for it; raise `ViewNotFound`."""
+        known = select(VIEWS.c.sha256, VIEWS.c.file_name).where(VIEWS.c.view_name == name)
+        with self._database.write() as session:
+            if (row := session.execute(known).first()) is not None:
+                session.execute(delete(VIEWS).where(VIEWS.c.view_name == name))
+                if not session.scalar(select(func.count()).where(VIEWS.c.sha256 == row.sha256)):
+                    plain_files.remove(self.folder, _file_name(row))
+        if row is None:
+            self.get(name)  # raises
+
+    def remove_unused(self) -> int:
+        """Remove views without a user's name that no execution on record refers to; return how many."""
+        with self._database.write() as session:
+            unused = VIEWS.c.named.is_(False), VIEWS.c.sha256.not_in(select(USES.c.sha256))
+            rows = session.execute(select(VIEWS.c.id, VIEWS.c.sha256, VIEWS.c.file_name).where(*unused)).all()
+            session.execute(delete(VIEWS).where(VIEWS.c.id.in_([row.id for row in rows])))
+            left = set(
+                session.scalars(select(VIEWS.c.sha256).where(VIEWS.c.sha256.in_([r.sha256 for r in rows])))
+            )
+            for row in rows:
+                if row.sha256 not in left:
+                    plain_files.remove(self.folder, _file_name(row))
+        return len(rows)
+
+    def _named(self, session: Session, digest: str, name: str | None, created_by: str) -> bool:
+        """Return whether the data is there, and has the name by now; raise `ViewError` for a name of other data."""
+        if name is not None:
+            if not name or len(name) > _NAME_MAX_CHARS:
+                raise ViewError(f"A view's name has 1 to {_NAME_MAX_CHARS} characters.")
+            taken = session.scalar(select(VIEWS.c.sha256).where(VIEWS.c.view_name == name))
+            if taken not in {None, digest}:
+                raise ViewError(
+                    f"The data view {name!r} holds other data, and is written once.",
+                    hint=f"Take another name, or hk.views.remove({name!r}) first.",
+                )
+        here = VIEWS.c.sha256 == digest, VIEWS.c.evicted_at.is_(None)
+        row = session.execute(select(VIEWS).where(*here).limit(1)).first()
+        if row is None or not self._is_there(row):
+            return False
+        if name is not None and taken is None:
+            own = {
+                **row._mapping,
+                "view_name": name,
+                "created_by": created_by,
+                "created_at": utc_now(),
+                "named": True,
+            }
+            del own["id"]
+            session.execute(insert(VIEWS).values(own))
+        return True
+
+    def _select(
+        self, session: Session, *where: ColumnElement[bool], limit: int | None = None
+    ) -> builtins.list[DataView]:
+        uses = select(func.count()).where(USES.c.sha256 == VIEWS.c.sha256).scalar_subquery()
+        newest = (
+            select(VIEWS, uses.label("uses"))
+            .where(*where)
+            .order_by(VIEWS.c.created_at.desc(), VIEWS.c.id.desc())
+        )
+        try:
+            return [self._view(row) for row in session.execute(newest.limit(limit))]
+        except (TypeError, ValueError, AttributeError) as error:  # from the columns' types, too
+            raise ViewError(
+                f"{self._damaged(session)} in {self._database.where} is not as healkit writes it: {error}.",
+                hint="`healkit views remove NAME` removes it; restore the database from a copy if there is more.",
+            ) from None
+
+    def _damaged(self, session: Session) -> str:
+        """Say which view's row cannot be read."""
+        for name in session.scalars(select(VIEWS.c.view_name)).all():
+            try:
+                for row in session.execute(
+                    select(VIEWS, func.count().label("uses")).where(VIEWS.c.view_name == name)
+                ):
+                    self._view(row)
+            except (TypeError, ValueError, AttributeError):
+                return f"The row of the data view {named(name)}"
+        return "A row of the data views"
+
+    def _view(self, row: Row[*tuple[Any, ...]]) -> DataView:
+        columns = msgspec.convert(row.columns, builtins.list[tuple[str, str, int]])
+        shape, size = msgspec.convert((row.shape, row.size_bytes), tuple[tuple[int, ...], int])
+        return DataView(
+            row.view_name, row.kind, shape, [ViewColumn(*column) for column in columns],
+            row.created_by, row.created_at, row.sha256, size,
+            None if row.evicted_at else self.folder / _file_name(row), row.uses,
+        )  # fmt: skip
+
+    def _is_whole(self, digest: str) -> bool:
+        """Return whether the data is there, and its file holds it; one that does not is written anew."""
+        here = VIEWS.c.sha256 == digest, VIEWS.c.evicted_at.is_(None)
+        with self._database.read() as session:
+            row = session.execute(select(VIEWS).where(*here).limit(1)).first()
+        if row is None or not self._is_there(row):
+            return False
+        name = _file_name(row)
+        stamp = _stamp(self.folder / name)
+        if self._checked.get(name) != stamp or stamp is None:
+            try:
+                view_files.check(self.folder, name)
+            except (BadValue, OSError):
+                return False
+            self._checked[name] = stamp
+        return True
+
+    def _is_there(self, row: Row[*tuple[Any, ...]]) -> bool:
+        try:
+            plain_files.opened(self.folder, _file_name(row)).close()
+        except OSError:
+            return False
+        return True
+
+    def _remove_unless_known(self, name: str) -> None:
+        """Remove a file that was written for a row that could not be; where even that is not known, it stays."""
+        with suppress(DatabaseError, OSError), self._database.write() as session:
+            known = VIEWS.c.file_name == name, VIEWS.c.evicted_at.is_(None)
+            if session.scalar(select(func.count()).where(*known)) == 0:
+                plain_files.remove(self.folder, name)
+
+    def _make_folder(self) -> None:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _make_room(self, session: Session, newest: str) -> None:
+        """Evict views until the rest fits the budget; the newest last. Raise `ViewError` where names alone fill it."""
+        size = select(func.sum(VIEWS.c.size_bytes)).where(VIEWS.c.evicted_at.is_(None))
+        if (session.scalar(size) or 0) <= self._budget_bytes:  # with two names it counts twice
+            return
+        files = select(
+            VIEWS.c.sha256, VIEWS.c.file_name, func.max(VIEWS.c.size_bytes).label("size"),
+            func.max(VIEWS.c.created_at).label("at"), func.count().filter(VIEWS.c.named).label("names"),
+        ).where(VIEWS.c.evicted_at.is_(None)).group_by(VIEWS.c.sha256, VIEWS.c.file_name)  # fmt: skip
+        rows = session.execute(files).all()
+        if sum(row.size for row in rows if row.names) > self._budget_bytes:
+            raise ViewError(
+                "There is no room for it: the views with names would take more than "
+                f"{self._budget_bytes // 2**20:,} MB.",
+                hint="Remove some (hk.views.remove), or raise HEALKIT_VIEWS_MB.",
+            )
+        over = sum(row.size for row in rows) - self._budget_bytes
+        used = set(session.scalars(select(USES.c.sha256).distinct())) if over > 0 else set()
+        room = self._budget_bytes - sum(row.size for row in rows if row.names)
+        # One that does not fit even by itself goes, and not all others for it.
+        may_go = [row for row in rows if not row.names]
+        may_go.sort(key=lambda row: (row.size <= room, row.sha256 == newest, row.sha256 in used, row.at))
+        for row in may_go:
+            if over <= 0:
+                return
+            session.execute(update(VIEWS).where(VIEWS.c.sha256 == row.sha256).values(evicted_at=utc_now()))
+            plain_files.remove(self.folder, _file_name(row))
+            over -= row.size
+
+    def _remove_left_behind(self) -> None:
+        """Remove files of writers that were killed before the file had its row."""
+        with self._database.read() as session:
+            known = set(session.scalars(select(VIEWS.c.file_name).where(VIEWS.c.evicted_at.is_(None))))
+        oldest = time.time() - _LEFT_BEHIND_S
+        with suppress(OSError), os.scandir(self.folder) as files:
+            for file in files:
+                own = view_files.is_own(file.name) and file.name not in known
+                if own and file.stat(follow_symlinks=False).st_mtime < oldest:
+                    plain_files.remove(self.folder, file.name)
+
+
+def _refer(session: Session, use: Use | None, digest: str) -> None:
+    """Record which data a preview stands for, in the transaction that finds or makes the view."""
+    if use is not None:
+        session.execute(delete(USES).filter_by(**use._asdict()))
+        session.execute(insert(USES).values(sha256=digest, **use._asdict()))
+
+
+def _file_name(row: Row[*tuple[Any, ...]]) -> str:
+    """Return the name of a view's file, made of its digest, whatever a row that was changed says."""
+    own = f"{row.sha256}.parquet"
+    for name in (row.file_name, own):
+        if view_files.digest_in(name) == row.sha256:
+            return str(name)
+    return "no-file"
+
+
+def _stamp(file: Path) -> tuple[int, ...] | None:
+    """Return what changes with a file's content."""
+    try:
+        found = file.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _described(value: Any) -> dict[str, Any]:
+    """Return the columns of a view's row that say what it holds."""
+    kind, shape = type(value).__name__, [int(size) for size in getattr(value, "shape", (len(value),))]
+    return {
+        "kind": kind, "shape": shape, "row_count": shape[0] if shape else 1,
+        "columns": [[column.name, column.dtype, column.nulls] for column in _columns(value)],
+    }  # fmt: skip
+
+
+def _columns(value: Any) -> list[ViewColumn]:
+    package = type(value).__module__.partition(".")[0]
+    if package == "pandas" and hasattr(value, "dtypes") and hasattr(value, "columns"):
+        nulls = value.isna().sum().tolist()
+        return [
+            ViewColumn(str(n), str(d), c) for n, d, c in zip(value.columns, value.dtypes, nulls, strict=True)
+        ]
+    if package == "pandas" and hasattr(value, "isna") and hasattr(value, "name"):
+        return [ViewColumn(str(value.name), str(value.dtype), int(value.isna().sum()))]
+    if package == "pyarrow":
+        return [
+            ViewColumn(f.name, str(f.type), value.column(i).null_count) for i, f in enumerate(value.schema)
+        ]
+    if package == "polars":
+        return [
+            ViewColumn(column.name, str(column.dtype), column.null_count()) for column in value.get_columns()
+        ]
+    return []
