@@ -5,7 +5,7 @@ So `healkit.core.workers.inside` can be imported in a worker without the databas
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from healkit import package
 from healkit.core import own_imports
@@ -14,10 +14,11 @@ from healkit.core.lazy import lazy_names
 if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.config import Config
+    from healkit.core.contracts.failure import ToolExecutionError
     from healkit.core.contracts.tools import Tool
     from healkit.core.runtime.execution import Execution
     from healkit.core.sanitizer.sanitizer import sanitize
-    from healkit.errors import HealkitError, ToolExecutionError
+    from healkit.errors import HealkitError
     from healkit.faces.defaults import execute_tool
     from healkit.faces.notebook.ipython_extension import load_ipython_extension, unload_ipython_extension
 
@@ -52,14 +53,7 @@ __all__ = [
 
 
 own_imports.install()  # before the first import of another package
-_load = lazy_names(__name__, _HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    value = _load(name)
-    if name == "Healkit":
-        import healkit.faces.notebook.widgets.kinds  # noqa: F401 - hands the live panels to the app, which cannot import them
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -34,14 +34,15 @@ from nbclient import NotebookClient
 
 import healkit
 from healkit import Healkit
+from healkit.core.contracts.failure import ToolExecutionError
 from healkit.core.options import Option
 from healkit.core.runtime.execution import Execution
-from healkit.errors import HealkitError, ToolExecutionError
+from healkit.errors import HealkitError
 from healkit.faces import cli as command_line
 from healkit.faces.cli.command import GROUPS
 from healkit.faces.commands.table import Command, row_of
 from healkit.faces.notebook.magic_parsers import PARSERS
-from healkit.parts.pages.side_panel import SidePanelPages
+from healkit.faces.pages.side_panel import SidePanelPages
 
 pytestmark = [pytest.mark.requirement("TRUST-4"), pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -592,4 +593,4 @@ def test_no_face_reads_what_is_not_cleaned() -> None:
 
 FACES = ("cli", "commands", "mcp_server", "notebook", "pages", "rendering", "server")
 #: Faces that compare or edit what was recorded, and show what `cleaning` gives them.
-COUNTED = ("faces/notebook/widgets/patch_editor.py", "parts/pages/page_data.py", "core/rendering/cleaning.py")
+COUNTED = ("faces/notebook/widgets/patch_editor.py", "faces/pages/page_data.py", "core/rendering/cleaning.py")

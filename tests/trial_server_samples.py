@@ -7,6 +7,7 @@ import contextlib
 import psutil
 
 from healkit.core.runtime import background
+from healkit.parts.trials.trialserver import TrialServers
 
 
 def trial_servers() -> list[psutil.Process]:
@@ -28,7 +29,7 @@ def end_trial_servers() -> None:
 
     async def close() -> None:
         for pool in background._pools.values():
-            await pool.trial_servers.close()
+            await pool.companion(TrialServers).close()
 
     background.loop.submit(close()).result(timeout=30)
 

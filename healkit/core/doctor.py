@@ -14,7 +14,6 @@ from healkit.core.store.log_reader import Log
 from healkit.core.workers.sandbox import bubblewrap_path
 from healkit.core.workers.tiers import NOT_STOPPED, TierReport, achieved_tier, probe
 from healkit.errors import IsolationUnavailable
-from healkit.parts.traces.contract import OutboxState
 
 
 def examine(config: Config) -> DoctorReport:
@@ -53,7 +52,7 @@ def tier_of(config: Config) -> str:
         return "none"
 
 
-def status_of(url: str, config: Config, tools: int, log: Log, problem: str, traces: OutboxState) -> Status:
+def status_of(url: str, config: Config, tools: int, log: Log, problem: str) -> Status:
     """Collect the counts and the tier; the log is asked four questions."""
     executions, failed, refused, running = (
         log.count(status=each, tried=False) for each in (None, "FAILURE", "REFUSED", "RUNNING")
@@ -66,7 +65,6 @@ def status_of(url: str, config: Config, tools: int, log: Log, problem: str, trac
         failed - refused,
         running,
         problem,
-        traces,
         refused=refused,
         settings=config.shown(),
     )

@@ -13,8 +13,8 @@ from mcp_types import ElicitRequestParams, ElicitResult
 
 from healkit import Healkit
 from healkit.config import Config
+from healkit.faces.mcp_server import consent
 from healkit.parts.heal.consent import decide
-from healkit.parts.mcp_server import consent
 
 pytestmark = [pytest.mark.requirement("HEAL-4", "FACE-5")]
 
@@ -109,7 +109,7 @@ def test_an_answer_that_comes_too_late_counts_for_nothing(
 ) -> None:
     from mcp import Client
 
-    from healkit.parts.mcp_server.server import AgentServer
+    from healkit.faces.mcp_server.server import AgentServer
 
     monkeypatch.setattr(consent, "ANSWER_S", 0.05)
 

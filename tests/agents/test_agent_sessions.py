@@ -33,7 +33,7 @@ def test_a_long_call_says_that_it_goes_on_and_a_client_that_gives_up_in_silence_
 ) -> None:
     from mcp import Client
 
-    from healkit.parts.mcp_server.server import AgentServer, ServerOptions
+    from healkit.faces.mcp_server.server import AgentServer, ServerOptions
 
     async def work() -> None:
         heard: list[float] = []

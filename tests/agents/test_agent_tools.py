@@ -16,9 +16,9 @@ from agent_samples import FIXED, MEAN, connected, data_of, error_of, run, text_o
 from cli_samples import call
 
 from healkit import Healkit
-from healkit.parts.mcp_server.clients import CLIENTS
-from healkit.parts.mcp_server.own_tools import own_tools
-from healkit.parts.mcp_server.server import INSTRUCTIONS, exposed_names
+from healkit.faces.mcp_server.clients import CLIENTS
+from healkit.faces.mcp_server.own_tools import own_tools
+from healkit.faces.mcp_server.server import INSTRUCTIONS, exposed_names
 
 pytestmark = pytest.mark.requirement("FACE-5")
 

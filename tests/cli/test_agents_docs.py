@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import ResourceTemplate, Tool
 
 from healkit import Config
-from healkit.parts.mcp_server import answers, clients, server, transports
+from healkit.faces.mcp_server import answers, clients, server, transports
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

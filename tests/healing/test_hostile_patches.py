@@ -11,10 +11,10 @@ from model_server import SECRET_KEY, ModelServer, says
 
 from healkit import Healkit
 from healkit.core.pysource.reach import added_reach
-from healkit.core.rendering import listings
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
 from healkit.parts.heal import render as healing
+from healkit.parts.heal import render_requests
 from healkit.parts.heal.report import HealReport
 
 pytestmark = pytest.mark.requirement("HEAL-8")
@@ -245,8 +245,8 @@ def test_no_reason_hides_what_a_patch_reaches(hk: Healkit, server: ModelServer, 
     later = lambda best: asked.append(healing.consent_text(best))  # noqa: E731 - None: it waits as a request
     report = hk.heal("bill", advisors=["model"], auto=True, confirm=later)
     assert report.request_id is not None
-    request = listings.request(hk.requests.get(report.request_id))
-    listed = listings.requests(hk.requests.pending())
+    request = render_requests.request(hk.requests.get(report.request_id))
+    listed = render_requests.requests(hk.requests.pending())
     texts = [*asked, str(report), text_of(request), text_of(listed)]
     pages = [report._repr_html_(), html_of(request), html_of(listed)]
     assert len(asked) == 1

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from healkit.errors import RETRYABLE, catalogue
-from healkit.parts.heal.run_policy import HEAL_CAPS, RunPolicy
 from healkit.parts.runs.contract import Observation, PolicyDefaults
+from healkit.parts.runs.run_policy import HEAL_CAPS, RunPolicy
 
 STATES = st.sampled_from("abcd")
 ASKED = st.one_of(

@@ -17,8 +17,8 @@ from healkit.parts.heal.questions import Answer, Question
 from healkit.parts.heal.records import Attempt, Patch
 from healkit.parts.heal.render import report_facts
 from healkit.parts.heal.report import HealReport
+from healkit.parts.heal.timeline import story_of
 from healkit.parts.runs.reader import read_run
-from healkit.parts.runs.timeline import story_of
 
 #: How long the people of these tests think, at least.
 THOUGHT_S = 1.05

@@ -11,9 +11,9 @@ import pytest
 
 from healkit import Healkit
 from healkit.errors import UsageInvalid
+from healkit.faces.pages.audit_reading import PAGE_STEPS
 from healkit.parts.decide import Turn
 from healkit.parts.decide.decision import Decision
-from healkit.parts.pages.audit_reading import PAGE_STEPS
 
 PICK = """import pandas as pd
 

@@ -12,7 +12,7 @@ from notebook_samples import BROKEN, error_of, text_of
 
 from healkit import Healkit
 from healkit.faces.notebook.cell_output import FAILURE_TYPE, fixes_offered
-from healkit.parts.pages.page_data import PageData
+from healkit.faces.pages.page_data import PageData
 
 #: Only letters: the readers of live objects take it for a name.
 LETTERS = "ghp_kfYWzqLmXbTrNvHsPdJcQgEwAoUiBnRtMyKx"

@@ -16,7 +16,7 @@ from healkit.errors import ArgumentsInvalid, HealkitError, UsageInvalid
 from healkit.faces.notebook.widgets.heal_panel import HealPanel
 from healkit.faces.notebook.widgets.log_panels import LogBrowser, TracebackView
 from healkit.faces.notebook.widgets.patch_editor import PatchEditor, Patching
-from healkit.parts.pages.page_data import PageData
+from healkit.faces.pages.page_data import PageData
 
 BROKEN = "def mean_of(values: list):\n    return sum(values) / 0"
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"

@@ -8,8 +8,8 @@ from typing import Any
 from rendering_samples import NOW
 from subject_samples import VIEWS
 
-from healkit.core.contracts.data import DataView, ViewColumn
-from healkit.parts.decide.records import AuditPanes, EntityQuestion, FirstRows
+from healkit.core.contracts.data import DataView, FirstRows, ViewColumn
+from healkit.parts.decide.records import AuditPanes, EntityQuestion
 from healkit.parts.runs.audit import summed
 from healkit.parts.runs.audit_records import AuditEntry, AuditMetadata
 

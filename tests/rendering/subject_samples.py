@@ -23,7 +23,7 @@ from healkit.core.contracts.data import (
     ViewColumn,
 )
 from healkit.core.contracts.doctor import DoctorCheck as Tried
-from healkit.core.contracts.doctor import DoctorReport, Status
+from healkit.core.contracts.doctor import DoctorReport, OutboxState, Status
 from healkit.core.contracts.execution import DecisionRecord, Grants, GroupInfo, ToolSummary
 from healkit.core.contracts.failure import Failure, Frame
 from healkit.core.contracts.patches import Check
@@ -34,7 +34,6 @@ from healkit.parts.heal.records import Answered, Attempt, Patch, PatchRequest
 from healkit.parts.heal.report import HealReport
 from healkit.parts.runs.contract import Problem, Run
 from healkit.parts.runs.reader import read_run
-from healkit.parts.traces.contract import OutboxState
 
 CODE = '''def average_delay(delays: dict, line: str) -> float:
     """Return by how many minutes a bus line is late."""

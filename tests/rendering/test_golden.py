@@ -21,12 +21,13 @@ from healkit.core.rendering.document import Document
 from healkit.core.rendering.execution_card import Aside, history_line
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
+from healkit.parts.decide import render_audit as audit
 from healkit.parts.decide import render_summaries as summaries
 from healkit.parts.heal import render as healing
-from healkit.parts.runs import render_audit as audit
+from healkit.parts.heal import render_requests, timeline
 from healkit.parts.runs import render_runs as runs
-from healkit.parts.runs import timeline
 from healkit.parts.runs.reader import diff_runs
+from healkit.parts.views import render as views_render
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
@@ -92,10 +93,10 @@ def of_reports() -> Iterator[tuple[str, Forms]]:
         yield f"doctor-{name}", both(listings.doctor(report))
     for name, status in s.STATUSES.items():
         yield f"status-{name}", both(listings.status(status))
-    yield "views", both(listings.views(list(s.VIEWS.values())))
-    yield "views-none", both(listings.views([]))
-    yield "view-frame", both(listings.view(s.VIEWS["frame"], s.PREVIEW))
-    yield "view-evicted", both(listings.view(s.VIEWS["evicted"]))
+    yield "views", both(views_render.views(list(s.VIEWS.values())))
+    yield "views-none", both(views_render.views([]))
+    yield "view-frame", both(views_render.view(s.VIEWS["frame"], s.PREVIEW))
+    yield "view-evicted", both(views_render.view(s.VIEWS["evicted"]))
     yield "groups", both(listings.groups(s.GROUPS))
     yield "groups-narrow", text_only(listings.groups(s.GROUPS), 120)
     yield "groups-none", both(listings.groups([]))
@@ -106,12 +107,15 @@ def of_reports() -> Iterator[tuple[str, Forms]]:
         yield f"summarize-{name}", both(summaries.card(summed))
     yield "summarize-narrow", text_only(summaries.card(s.SUMMARIES["text"]), 60)
     found = list(s.REQUESTS.values())
-    yield "requests", both(listings.requests(found))
-    yield "requests-narrow", (text_of(listings.requests(found), 100), html_of(listings.requests(found[1:])))
-    yield "requests-none", both(listings.requests([]))
+    yield "requests", both(render_requests.requests(found))
+    yield (
+        "requests-narrow",
+        (text_of(render_requests.requests(found), 100), html_of(render_requests.requests(found[1:]))),
+    )
+    yield "requests-none", both(render_requests.requests([]))
     for name, request in s.REQUESTS.items():
-        yield f"request-{name}", both(listings.request(request))
-    yield "request-terminal", text_only(listings.request(s.REQUESTS["pending"], "terminal"))
+        yield f"request-{name}", both(render_requests.request(request))
+    yield "request-terminal", text_only(render_requests.request(s.REQUESTS["pending"], "terminal"))
     for name, healed in s.REPORTS.items():
         yield f"healing-{name}", both(healing.card(healed))
 

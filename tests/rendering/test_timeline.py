@@ -25,10 +25,10 @@ from healkit import Healkit
 from healkit.core.contracts.execution import utc_now
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
-from healkit.parts.runs import timeline
+from healkit.parts.heal import timeline
+from healkit.parts.heal.timeline import story_of
 from healkit.parts.runs.contract import error_object
 from healkit.parts.runs.reader import read_run
-from healkit.parts.runs.timeline import story_of
 from healkit.parts.runs.writer import RunWriter
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from healkit import Healkit
-from healkit.errors import ToolExecutionError, ToolRemoved
+from healkit.core.contracts.failure import ToolExecutionError
+from healkit.errors import ToolRemoved
 
 HALF = "def run(n):\n    return 1 / (n - 2)\n"
 

@@ -18,7 +18,7 @@ from jupyter_server_process import Jupyter
 from page_samples import HOSTILE, MEAN, PRICES, SECRET, fill
 
 from healkit import Healkit
-from healkit.parts.pages.side_panel import SidePanelPages
+from healkit.faces.pages.side_panel import SidePanelPages
 
 PANELS, PAGE, TRUST = "/healkit/api/panels", "/healkit/", "/healkit/api/trust"
 
@@ -261,7 +261,7 @@ def test_many_questions_at_once_are_answered_or_refused(jupyter: Jupyter) -> Non
 
 def test_rows_of_a_large_view_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "healkit.db")
-    monkeypatch.setattr("healkit.parts.pages.audit_reading._VIEW_MAX_BYTES", 100)
+    monkeypatch.setattr("healkit.faces.pages.audit_reading._VIEW_MAX_BYTES", 100)
     with Healkit(tmp_path / "healkit.db") as hk:
         pages = SidePanelPages(hk)
         (decision,) = pages.answer("decisions", {})["value"]["rows"]

@@ -20,8 +20,8 @@ from pandas.testing import assert_frame_equal
 from healkit import Config, Healkit
 from healkit.errors import EvidenceChanged, HealkitError, ViewChanged, ViewError, ViewGone
 from healkit.parts.decide.decision import Decision
+from healkit.parts.heal.timeline import story_of
 from healkit.parts.runs.reader import in_order, read_run, validate_run
-from healkit.parts.runs.timeline import story_of
 
 pytestmark = pytest.mark.requirement("DATA-7")
 

@@ -23,7 +23,7 @@ from healkit.core.store.database import Database
 from healkit.core.store.locations import choice, resolve_url
 from healkit.errors import ConfigError, DatabaseError, DatabaseNotTrusted
 from healkit.faces.commands.trust import COMMANDS
-from healkit.parts.mcp_server.server import AgentServer
+from healkit.faces.mcp_server.server import AgentServer
 
 pytestmark = pytest.mark.requirement("TRUST-2")
 

@@ -21,7 +21,8 @@ from healkit.core.contracts.execution import utc_now
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
 from healkit.errors import RETRYABLE, RunNotFound, catalogue, is_retryable
-from healkit.parts.runs import reader, timeline
+from healkit.parts.heal import timeline
+from healkit.parts.runs import reader
 from healkit.parts.runs import render_runs as runs
 from healkit.parts.runs.contract import SCHEMA_VERSION, error_object
 from healkit.parts.runs.reader import diff_runs, in_order, read_run, schemas, validate_run

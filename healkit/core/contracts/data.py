@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -136,3 +139,21 @@ class FrameSummary(msgspec.Struct, frozen=True):
     nulls: int
     columns: tuple[ColumnSummary, ...]
     left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRows:
+    """First rows of the first columns of a view, with a word in the place of what is secret."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+class MentionedView(NamedTuple):
+    """View that an entry names, with the name of its file, and the entry's place, execution and time."""
+
+    name: str
+    file_name: str
+    position: int
+    execution_id: str
+    timestamp: datetime

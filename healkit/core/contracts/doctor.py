@@ -5,8 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+import msgspec
+
 from healkit.core.contracts.execution import Grants
-from healkit.parts.traces.contract import OutboxState
+
+
+class OutboxState(msgspec.Struct, frozen=True):
+    """Number of traces in each state, why traces are parked (reason → how many), and the last error."""
+
+    local: int = 0
+    pending: int = 0
+    sent: int = 0
+    parked: int = 0
+    parked_for: dict[str, int] = {}
+    problem: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from healkit import hooks
 from healkit.config import ExplainLevel
 from healkit.core.contracts.execution import (
     RUN_CODE,
@@ -55,7 +56,7 @@ from healkit.errors import TOOL_CODES
 from healkit.plain_text import untick
 
 if TYPE_CHECKING:
-    from healkit.parts.explain.catalogue import Explanation
+    from healkit.core.contracts.explanation import Explanation
 #: Face in which the reader can type the next step.
 Face = Literal["notebook", "terminal"]
 Frames = Sequence[tuple[KeptFrame, Sequence[Local]]]
@@ -358,13 +359,18 @@ def tool_line(execution: ExecutionData) -> str:
 
 
 def explanation(execution: ExecutionData, defined: Collection[str] = ()) -> Explanation | None:
-    """Explain the failure in plain words, all of it; None for what did not fail. defined: names that need no import."""
-    from healkit.parts.explain.fixes import explained  # its tables are read with the first failure
+    """Explain the failure in plain words, all of it; None for what did not fail, or where no part explains.
 
+    defined: names that need no import.
+    """
     failure = execution.failure
     if failure is None:
         return None
-    told = explained(failure, place(execution), execution.code or "", defined)
+    told: Explanation | None = hooks.ask().explain(
+        failure=failure, where=place(execution), code=execution.code or "", defined=defined
+    )
+    if told is None:
+        return None
     if cleaning.has_secret(told.code):
         told = dataclasses.replace(told, code="")  # run as it is shown, it would change the data
     return told.of_cell() if execution.origin == "cell" else told

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from healkit.core.contracts.data import DataView
 from healkit.core.contracts.doctor import DoctorCheck, DoctorReport, Status, TrustReport
 from healkit.core.contracts.execution import (
     HEALING_ORIGINS,
@@ -30,7 +29,6 @@ from healkit.core.rendering.document import (
     Fold,
     Items,
     Line,
-    Look,
     Only,
     Part,
     Section,
@@ -38,12 +36,9 @@ from healkit.core.rendering.document import (
     Table,
     Tone,
 )
-from healkit.core.rendering.execution_card import Face
 from healkit.core.rendering.plain import visible
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
-from healkit.parts.heal.records import PatchRequest
-from healkit.parts.learn.records import Surprise
 
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
@@ -392,203 +387,6 @@ def blame(name: str, found: Blame) -> Card:
         parts=(Facts(rows, width=14),),
         line=title,
     )
-
-
-# Patch requests.
-
-_REQUESTS = ("request", "state", "tool", "author", "verdict", "when", "reason")
-_MARKS = {"pending": "?", "accepted": "✓", "declined": "✗", "overtaken": "!"}
-_TONES: dict[str, Tone] = {"pending": "warn", "accepted": "good", "declined": "quiet", "overtaken": "bad"}
-
-
-def requests(requests: Sequence[PatchRequest]) -> Card:
-    """Build the list of requests; on a page each opens to its diff."""
-    if not requests:
-        return Card(parts=("No patch requests.",))
-    pending = any(request.state == "pending" for request in requests)
-    table = Table(_REQUESTS, [_request_row(request) for request in requests])
-    return Card(tone="warn" if pending else "info", parts=(table,))
-
-
-def _request_row(request: PatchRequest) -> tuple[Cell, ...]:
-    first = request.diff.partition("\n")[0]
-    further = plain.one_line(first, 160) if first.startswith("!") else ""  # pysource.reach.told_reach
-    return (
-        str(request.id),
-        Span(f"{_MARKS[request.state]} {request.state}", "state", _TONES[request.state]),
-        Span(request.label, "code"),
-        _by(request),
-        request.said,
-        Span(plain.moment(request.created_at), "moment"),
-        (
-            *([Span(f"{further} ", "state", "warn")] if further else []),
-            Span(plain.one_line(request.reason, 160), "ticked"),
-            Fold("diff", (Diff(request.diff),)),
-        ),
-    )
-
-
-def request(request: PatchRequest, face: Face = "notebook", active: int | None = None) -> Card:
-    """Build the card of one request: who, why, with which verdict, and the diff.
-
-    face: where commands are typed. active: the tool's active revision by now, where that is known.
-    """
-    became = "" if request.revision is None else f", {became_of(request, active)}"
-    steps = Facts(_steps(request, face))
-    parts: list[Part] = [Facts(_facts(request))]
-    if steps.rows:
-        parts.append(Only("text", steps))
-    parts += [Only("text", ""), Diff(request.diff)]
-    if steps.rows:
-        parts.append(
-            Only("html", steps)
-        )  # on a page the next steps follow the diff; a terminal shows its end first
-    return Card(
-        f"Patch request {request.id} for {request.label}: {request.state}{became}",
-        _MARKS[request.state],
-        _TONES[request.state],
-        parts=parts,
-    )
-
-
-def became_of(request: PatchRequest, active: int | None) -> str:
-    """Say which revision an accepted request became, and which one is active where that is another one."""
-    if active is None or active == request.revision:
-        return f"now v{request.revision}"
-    return f"as v{request.revision}; v{active} is active by now"
-
-
-def _by(request: PatchRequest) -> str:
-    """Name the author: `search`, or `model (qwen3)` where the advisor has a name of its own."""
-    named = request.advisor and request.advisor != request.author
-    return f"{request.author} ({request.advisor})" if named else request.author
-
-
-def _facts(request: PatchRequest) -> list[tuple[str, Fact]]:
-    facts = [("author", _by(request)), ("verdict", request.said)]
-    facts += [("reason", plain.one_line(request.reason, 400))] if request.reason else []
-    facts += [("answers", f"log row {request.motivating_log_id}")] if request.motivating_log_id else []
-    facts += [("run", request.run_id)] if request.run_id else []
-    facts.append(("proposed", plain.moment(request.created_at)))
-    if request.decided_at is not None:
-        facts.append(("decided", f"{plain.moment(request.decided_at)} by {request.decided_by}"))
-    facts += [("note", request.note)] if request.note else []
-    return [(name, Code(value) if "\n" in value else Span(value, "ticked")) for name, value in facts]
-
-
-def _steps(request: PatchRequest, face: Face) -> list[tuple[str, Fact]]:
-    """List the possible next steps, as commands of that face."""
-    if request.state != "pending":
-        return []
-    command = "%healkit requests" if face == "notebook" else "healkit requests"
-    return [(word, Span(f"{command} {word} {request.id}", "code", "info")) for word in ("accept", "decline")]
-
-
-# Data views.
-
-_VIEWS = ("view", "kind", "shape", "size", "made by", "when", "runs")
-_VIEW_COLUMNS = ("column", "dtype", "nulls")
-#: Columns of which a card shows the first rows.
-_COLUMNS_MAX = 12
-
-
-_SURPRISING = ("priority", "tool", "it", "though", "when")
-_FIXES = ("edit", "failure", "outcomes")
-_ENDED: dict[bool, tuple[str, Look, Tone]] = {
-    True: ("✓ succeeded", "state", "good"),
-    False: ("✗ failed", "state", "bad"),
-}
-
-
-def views(views: Sequence[DataView]) -> Card:
-    """Build the list of views, newest first as given."""
-    if not views:
-        return Card(
-            parts=("No data views. Frames and arrays that tools are given or return are kept as views.",)
-        )
-    rows = [
-        (
-            Span(view.name, "code"),
-            view.kind,
-            Span(shape_text(view), "unbroken"),
-            Span("evicted" if view.file is None else size_text(view.size_bytes), "unbroken"),
-            view.created_by,
-            Span(plain.moment(view.created_at), "moment"),
-            f"{view.references:,}",
-        )
-        for view in views
-    ]
-    return Card(tone="info", parts=(Table(_VIEWS, rows),))
-
-
-def learned(executions: int, surprising: Sequence[Surprise], fixes: Sequence[Mapping[str, Any]]) -> Card:
-    """Build the card of what was learned: the most surprising executions, and the fixes that are remembered."""
-    if not executions and not fixes:
-        return Card(parts=("Nothing is learned yet: no tool has run, and no fix was kept.",))
-    runs = [
-        (
-            Span(f"{row.priority:.2f}", "unbroken"),
-            Span(row.tool_name, "code"),
-            Span(*_ENDED[row.succeeded]),
-            f"expected to succeed at {row.predicted:.0%}",
-            Span(plain.moment(row.timestamp), "moment"),
-        )
-        for row in surprising
-    ]
-    edits = [
-        (
-            Span(f"{fix['old']} → {fix['new']}", "code"),
-            fix["failure"],
-            f"{fix['kept']} kept, {fix['against']} against",
-        )
-        for fix in fixes
-    ]
-    said = f"Learned from {plain.count(executions, 'execution')}."
-    return Card(
-        tone="info",
-        parts=(
-            said,
-            *([Section(("The most surprising", Table(_SURPRISING, runs)))] if runs else []),
-            *([Section(("Fixes that are remembered", Table(_FIXES, edits)))] if edits else []),
-        ),
-    )
-
-
-def view(view: DataView, preview: Mapping[str, Any] | None = None) -> Card:
-    """Build the card of one view: what it holds, its columns, and its first rows where a preview is given."""
-    file = "evicted" if view.file is None else f"{view.file} ({size_text(view.size_bytes)})"
-    facts = Facts(
-        [
-            ("kind", f"{view.kind}, {shape_text(view)}"),
-            ("made by", f"{view.created_by}, {plain.moment(view.created_at)}"),
-            ("runs", f"{view.references:,} on record"),
-            ("file", Span(file, "code")),
-            ("sha256", Span(view.sha256, "code")),
-        ]
-    )
-    shown: list[Part] = [facts]
-    if view.columns:
-        rows = [(Span(column.name, "code"), column.dtype, f"{column.nulls:,}") for column in view.columns]
-        shown.append(Section((Table(_VIEW_COLUMNS, rows),)))
-    if preview and preview.get("columns"):
-        names = [str(name) for name in preview["columns"][:_COLUMNS_MAX]]
-        first = [[plain.value_text(cell, 60) for cell in row[:_COLUMNS_MAX]] for row in preview["first"]]
-        shown.append(Section((Table(names, first),), is_last=True))
-    return Card(f"View {view.name}", tone="info", parts=shown)
-
-
-def shape_text(view: DataView) -> str:
-    """Write a view's shape: `1,000 rows × 3 columns`, or an array's sizes."""
-    if view.columns and len(view.shape) == 2:
-        rows, columns = view.shape
-        return f"{plain.count(rows, 'row')} × {plain.count(columns, 'column')}"
-    return execution_card.shape_text(view.shape) or "one value"
-
-
-def size_text(size_bytes: int) -> str:
-    """Write a file's size: `12.3 MB`, `4.5 KB`."""
-    unit, name = (2**20, "MB") if size_bytes >= 2**20 else (2**10, "KB")
-    return f"{size_bytes / unit:,.1f} {name}"
 
 
 # The database, and this machine.

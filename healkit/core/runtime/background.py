@@ -20,10 +20,10 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from healkit import hooks
 from healkit.config import Config
 from healkit.core.rendering.outputs import safe_output
 from healkit.errors import PostMortemGone
-from healkit.parts.mcp_client import mcp_servers
 
 if TYPE_CHECKING:
     from healkit.core.workers.kernel import RetainedWorker
@@ -200,6 +200,7 @@ _pools: dict[tuple[object, ...], Pool] = {}
 
 def pool_for(config: Config) -> Pool:
     """Return the pool for these settings; to be called on healkit's loop."""
+    # Late: Jupyter's client takes longer to load than a row to write.
     from healkit.core.workers.pool import Pool
 
     settings = (config.fork_server, config.spares, config.preload)
@@ -232,7 +233,7 @@ async def let_go(trace_id: str) -> None:
 
 def shutdown() -> None:
     """End all workers, fork servers, folders, MCP servers and the loop; each starts again when it is used."""
-    mcp_servers.rest()
+    hooks.ask().resting()
     if _pools:
         loop.submit(_close_pools()).result(timeout=20)
     loop.close()

@@ -26,6 +26,7 @@ import msgspec
 
 from healkit.config import Config
 from healkit.core.contracts import claims, rpc
+from healkit.core.contracts.cassette import Cassette
 from healkit.core.contracts.execution import (
     CALL_MAX_CHARS,
     CallRecord,
@@ -36,22 +37,14 @@ from healkit.core.contracts.execution import (
     summarize_json,
     utc_now,
 )
-from healkit.core.contracts.failure import Failure
+from healkit.core.contracts.failure import Failure, ToolExecutionError
 from healkit.core.contracts.tools import ToolDefinition
 from healkit.core.crossing import values
 from healkit.core.workers.interpreters import package_names
-from healkit.errors import (
-    CallRefused,
-    CallTimedOut,
-    CallUnanswered,
-    HealkitError,
-    ToolExecutionError,
-    did_you_mean,
-)
+from healkit.errors import CallRefused, CallTimedOut, CallUnanswered, HealkitError, did_you_mean
 
 if TYPE_CHECKING:
     from healkit.core.workers.worker import Worker  # it loads what starts workers, which no row waits for
-    from healkit.parts.trials.cassette import Replay  # it is made of a log, which answers no call
 
 
 _NAME_MAX_CHARS, _CONDITION_MAX_CHARS = 200, 1000
@@ -127,6 +120,37 @@ class Provider(Protocol):
 
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """Perform the call; called on a bridge thread, several at a time. What it raises becomes the caller's error."""
+        ...
+
+
+class Replay(Protocol):
+    """Answers to an execution's calls from a record; what is not on record is refused, or made where that is allowed.
+
+    cassette: the record. missed: how the execution ends, whatever its tool makes of it, once it has made a call that is
+    not on record; None until then. warning: a sentence on answers that other arguments had.
+    """
+
+    @property
+    def cassette(self) -> Cassette: ...
+    @property
+    def missed(self) -> Failure | None: ...
+    @property
+    def warning(self) -> str: ...
+
+    def may_reach(self, server: str) -> bool:
+        """Return whether that server itself may be asked what it has."""
+        ...
+
+    def may_make(self, name: str) -> bool:
+        """Return whether the call of `server.tool` may be made, where it is not on record."""
+        ...
+
+    def answer(self, call: rpc.RpcCall, opened: OpenCall) -> rpc.RpcResult | None:
+        """Return the answer on record, or the refusal of a call that is not; None for one that the host judges."""
+        ...
+
+    def keep(self, call: rpc.RpcCall, opened: OpenCall, result: rpc.RpcResult) -> None:
+        """Keep the answer of a call that was made."""
         ...
 
 

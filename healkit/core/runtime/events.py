@@ -14,14 +14,15 @@ What a tool keeps off the record is taken out before any of them sees it. No mis
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
 from healkit.core.contracts.execution import CallRecord, Finished, Started, Step
+from healkit.errors import UsageInvalid
 
 if TYPE_CHECKING:
     from healkit.core.contracts.vault import VaultEntry
@@ -114,6 +115,59 @@ class Sink:
 
 #: For an execution that is no step of a run.
 UNRECORDED = Sink()
+
+#: What an execution is in a run: a call, other code in a tool's place, or an earlier call again.
+StepKind = Literal["run", "try", "rerun"]
+
+
+class OpenRun(Protocol):
+    """Run that goes on; an execution can be made a step of it."""
+
+    @property
+    def run_id(self) -> str:
+        """Its id, the name of its folder."""
+        ...
+
+
+class RetryPolicy(Protocol):
+    """How often an action that failed by a passing fault is tried again, and after which pauses."""
+
+    @property
+    def retries_per_action(self) -> int:
+        """Number of retries."""
+        ...
+
+    @property
+    def backoff_ms(self) -> tuple[int, ...]:
+        """Pauses before the first, second and further retries, in milliseconds."""
+        ...
+
+
+class Steps:
+    """Giver of sinks, one for each execution; this one gives the one that discards everything.
+
+    A part that records runs, or tries again, puts a subclass in its place (`hooks.Specs.steps`).
+    """
+
+    @contextmanager
+    def step(
+        self,
+        record: bool | OpenRun | None,
+        kind: StepKind = "run",
+        earlier: Finished | None = None,
+        retry: bool | RetryPolicy = False,
+    ) -> Iterator[Sink]:
+        """Give one execution its sink: a step of a run, a run of its own, retries without one, or none.
+
+        record: a run, whether to make one, or None: the run around the caller, else as `record_runs` says. earlier: the
+        ending that the execution repeats. retry: the policy where there is no run yet, or whether there is one. Raises
+        `UsageInvalid` for what cannot be had here.
+        """
+        if record or retry:
+            raise UsageInvalid(
+                "Runs and retries are not installed here.", hint="Leave out record= and retry=."
+            )
+        yield UNRECORDED
 
 
 # Calls are on record as `CallRecord`s, at their beginning and at their end; `on_call` hears of each of them.

@@ -7,13 +7,14 @@ import dataclasses
 import functools
 import json
 import math
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from healkit import hooks
 from healkit.core.contracts.execution import (
     NOT_KEPT_OBJECT,
     TRIED_ORIGINS,
@@ -33,6 +34,7 @@ from healkit.core.contracts.failure import Failure, fingerprint
 from healkit.core.contracts.tools import revision_label
 from healkit.core.crossing import values
 from healkit.core.rendering import cleaning, execution_card
+from healkit.core.runtime import contents
 from healkit.core.runtime.events import CallEvent, events_of
 from healkit.errors import (
     TOOL_CODES,
@@ -43,16 +45,15 @@ from healkit.errors import (
     ViewError,
     ViewGone,
 )
-from healkit.parts.views import views
 
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
 
+    from healkit.core.contracts.explanation import Explanation
     from healkit.core.rendering.document import Card
     from healkit.core.runtime.post_mortem import PostMortem
     from healkit.core.store.log_reader import Log
     from healkit.core.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
-    from healkit.parts.explain.catalogue import Explanation
 
 
 #: Call that lists trials and searches too.
@@ -171,15 +172,11 @@ class Execution(ExecutionData):
         replay: a later execution with the same arguments that passed, to be shown below (`Healkit.replay_of`). Raises
         `UsageInvalid` for what did not fail, has no code at hand, or cannot be written there.
         """
-        from healkit.parts.explain.failure_export import write_notebook
-
-        return write_notebook(self, path, replay, overwrite=overwrite)
+        return cast("Path", _writer("notebook")(self, path, replay, overwrite=overwrite))
 
     def to_markdown(self) -> str:
         """Write the failure as a bug report in Markdown, secrets hidden."""
-        from healkit.parts.explain.failure_export import markdown_of
-
-        return markdown_of(self)
+        return cast("str", _writer("markdown")(self))
 
     def to_text(self) -> str:
         """Write the card as plain text, for a terminal or a log."""
@@ -388,6 +385,14 @@ def logged(log: Log, log_id: int) -> ExecutionLog:
     return row
 
 
+def _writer(form: str) -> Callable[..., Any]:
+    """Return what writes a failure in that form; raises `UsageInvalid` where no part does."""
+    write: Callable[..., Any] | None = hooks.ask().writer(form=form)
+    if write is None:
+        raise UsageInvalid(f"Nothing here writes a failure as {form}.", hint="Install healkit whole.")
+    return write
+
+
 def arguments_of(
     row: ExecutionLog, *, names: Container[str] | None = None, items_max: float = math.inf
 ) -> dict[str, Any]:
@@ -408,7 +413,7 @@ def arguments_of(
     else:
 
         def whole(preview: values.Preview) -> Any:
-            return views.data_behind(row.trace_id, preview, items_max=items_max)
+            return contents.data_behind(row.trace_id, preview, items_max=items_max)
 
         try:
             return dict(values.restore(stored, whole=whole))
@@ -433,7 +438,7 @@ def result_of(row: ExecutionLog, *, items_max: float = math.inf) -> Any:
     if isinstance(summary, dict) and summary.keys() >= {"type", "shape", "first"}:
         with contextlib.suppress(ViewGone):
             preview = values.Preview(summary)
-            return views.data_behind(row.trace_id, preview, side="result", items_max=items_max)
+            return contents.data_behind(row.trace_id, preview, side="result", items_max=items_max)
     return summary
 
 

@@ -44,19 +44,24 @@ from healkit.core.runtime.calls import (
     Caller,
     CallRouter,
     Provider,
+    Replay,
     allows,
     bounded,
     unaccepted,
 )
+from healkit.core.runtime.contents import Contents, Side
 from healkit.core.runtime.events import (
     UNRECORDED,
     Acted,
     Found,
     Judged,
     OnCall,
+    OpenRun,
     Prepared,
     Proposed,
+    RetryPolicy,
     Sink,
+    StepKind,
     announcing,
 )
 from healkit.core.runtime.execution import Execution
@@ -88,17 +93,12 @@ from healkit.errors import (
     check_text,
     named,
 )
-from healkit.parts.views.views import ViewKeeper
 from healkit.plain_text import count
 
 if TYPE_CHECKING:
     from healkit.core.workers.kernel import KernelWorker
     from healkit.core.workers.pool import Pool
     from healkit.core.workers.worker import SubprocessWorker
-    from healkit.parts.runs.contract import PolicyDefaults
-    from healkit.parts.runs.runs import OpenRun, StepKind
-    from healkit.parts.trials.cassette import Replay
-    from healkit.parts.views.data_views import Side
 
 #: SQL tools run in the host, on a connection that cannot write.
 SQL_ISOLATION = "read-only connection"
@@ -138,7 +138,7 @@ class ExecutionRequest:
     record: bool | OpenRun | None = None
     kind: StepKind = "run"
     earlier: Finished | None = None
-    retry: bool | PolicyDefaults = False
+    retry: bool | RetryPolicy = False
     replay: Replay | None = None
     files: tuple[str, ...] | None = None
     foreign: VaultEntry | None = None
@@ -193,7 +193,7 @@ class Executor:
         config: Config,
         database_url: str,
         pool: Callable[[], Pool],
-        views: ViewKeeper,
+        contents: Contents,
         grants_in_force: Callable[[Grants], Grants] = lambda stored: stored,
     ) -> None:
         self.providers: dict[str, Provider] = {}
@@ -202,7 +202,7 @@ class Executor:
         self._config = config
         self._database_url = database_url
         self._pool = pool
-        self._views = views
+        self._contents = contents
         self.grants_in_force = grants_in_force
         #: What the probe has found; None until the first execution has waited for it.
         self._tier: Tier | None = None
@@ -421,8 +421,8 @@ class Executor:
         call.calls = router.records.calls
         value, failure = await conclude(outcome, init)
         failure = router.explained(failure, lambda tool: self._vault.leaves_out(tool, request.persona))
-        if request.replay is not None and request.replay.playback.missing:
-            failure = request.replay.failure  # whatever the tool made of it
+        if request.replay is not None and (missed := request.replay.missed) is not None:
+            failure = missed
         return outcome, value, failure
 
     async def _run_sql(self, call: _Call) -> tuple[Outcome, Any, Failure | None]:
@@ -502,16 +502,16 @@ class Executor:
 
     def _keep(self, call: _Call, side: Side, encoded: bytes, sealed: Sequence[Any]) -> None:
         started = call.recording.started
-        self._views.keep(started.trace_id, side, started.tool_name, encoded, sealed)
+        self._contents.keep(started.trace_id, side, started.tool_name, encoded, sealed)
 
     def _keep_answer(self, call: _Call, task_id: str, answer: bytes) -> None:
         """Keep the frames and arrays of a call's answer, as far as its tool's contents are kept."""
         if call.recording.contents:
-            self._views.keep(call.recording.started.trace_id, task_id, call.entry.tool_name, answer, ())
+            self._contents.keep(call.recording.started.trace_id, task_id, call.entry.tool_name, answer, ())
 
     def _warnings(self, started: Started, *problems: str) -> list[str]:
         """Return what the user should know besides the outcome."""
-        found = list(filter(None, (self._recorder.problem, self._views.problem, *problems)))
+        found = list(filter(None, (self._recorder.problem, self._contents.problem, *problems)))
         if started.isolation == "process":
             found.append(
                 "This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can."

@@ -22,6 +22,7 @@ from healkit.core.contracts.failure import fingerprint
 from healkit.core.crossing import values
 from healkit.core.rendering import cleaning
 from healkit.core.rendering.plots import Plot, plot_days, plot_runs
+from healkit.core.runtime import contents
 from healkit.core.runtime.execution import Execution, Executions, execution_of
 from healkit.core.store.database import Database
 from healkit.core.store.statements import NEWEST, TRIED_SINCE
@@ -109,9 +110,7 @@ class History:
 
     def replay_of(self, failed: Execution) -> Execution | None:
         """Return a later revision's execution with the same arguments that passed; None while there is none."""
-        from healkit.parts.explain.failure_export import passing_replay  # nbformat takes a second to load
-
-        row = passing_replay(self._log(), failed)
+        row = _passing_replay(self._log(), failed)
         return None if row is None else self.complete(row)
 
     def plot(
@@ -238,3 +237,20 @@ class NewestRows:
         time, end = (rows[-1].timestamp, rows[-1].id) if more else (datetime.min.replace(tzinfo=UTC), 0)
         bounds = {"time": time, "end": end, "limit": TRIED_COUNTED_MAX}
         return rows, self._database.fetch(TRIED_SINCE, **bounds)[0]["count"]
+
+
+#: How many later successes are looked through for one of the same arguments.
+_REPLAYS_MAX = 200
+
+
+def _passing_replay(log: Log, failed: Execution) -> Any:
+    """Return the newest success of a later revision with the very same arguments; None where there is none."""
+    row = None if failed.log_id is None else log.get(failed.log_id)
+    given = failed.uncleaned.arguments if row is None else row.arguments
+    for row in log.query(
+        status="SUCCESS", tool=failed.tool_name, persona=failed.persona, tried=False, limit=_REPLAYS_MAX
+    ):
+        later = row.revision is not None and row.revision > (failed.revision or 0)
+        if later and row.arguments == given and contents.same_data(row.trace_id, failed.trace_id):
+            return row
+    return None

@@ -42,6 +42,7 @@ from healkit.core.contracts.execution import (
 )
 from healkit.core.contracts.failure import Failure, fingerprint, format_frames
 from healkit.core.contracts.vault import DEFAULT_PERSONA
+from healkit.core.runtime.collecting import LogCleaner, StepCollector
 from healkit.core.runtime.events import UNRECORDED, Ended, Event, Prepared, Running, Sink
 from healkit.core.runtime.execution import calls_cut_short, orphans, why_dead
 from healkit.core.runtime.outcomes import fault_of
@@ -50,7 +51,6 @@ from healkit.core.store.log_writer import LogWriter, RecordRefused
 from healkit.core.store.spool import RecordRejected, Spool
 from healkit.core.store.statements import OWNERS, RUNNING
 from healkit.errors import DatabaseError
-from healkit.parts.traces.trace_collector import TraceCollector, Tracer
 
 if TYPE_CHECKING:
     from healkit.core.store.log_reader import Log
@@ -88,7 +88,7 @@ class Recording:
         self._recorder = recorder
         self._clock_s = time.perf_counter()
         self._journal = recorder.journal(started.trace_id)
-        self._collector: TraceCollector | None = None
+        self._collector: StepCollector | None = None
 
     @property
     def elapsed_ms(self) -> float:
@@ -191,7 +191,7 @@ class Recording:
             self.started, self._placed = self._recorder.in_order(self.started), True
         return self._recorder.add_row(self._kept(self.started), event.finished)
 
-    def _traced(self) -> TraceCollector:
+    def _traced(self) -> StepCollector:
         if self._collector is None:
             self._collector = self._recorder.collector(self._kept(self.started))
         return self._collector
@@ -228,11 +228,11 @@ class Recorder:
         self,
         database: Database,
         config: Config | None = None,
-        tracer: Tracer | None = None,
+        cleaner: LogCleaner | None = None,
         on_trace: Callable[[bool], None] = lambda _send: None,
     ) -> None:
         self._config = config or Config()
-        self._tracer = tracer or Tracer(self._config)
+        self._cleaner = cleaner or LogCleaner(self._config)
         self._on_trace = on_trace
         self._database = database
         host_identity()  # read once, and not on the event loop by the first execution
@@ -260,7 +260,7 @@ class Recorder:
         """
         if self._backlog.waiting:
             self._backlog.store()
-        kept = self._tracer.for_log(started)
+        kept = self._cleaner.for_log(started)
         error: Exception | None = None
         if not self._backlog.holds(started.trace_id):
             try:
@@ -287,23 +287,23 @@ class Recorder:
         for record in records:
             self._backlog.add(record, None)
 
-    def collector(self, started: Started) -> TraceCollector:
+    def collector(self, started: Started) -> StepCollector:
         """Return what gathers an execution's trace while it runs, to be given to `close_row`."""
-        return self._tracer.collector(started, persona_served(self._database, started))
+        return self._cleaner.collector(started, persona_served(self._database, started))
 
     def without_secret_facts(self, failure: Failure | None) -> Failure | None:
         """Return the failure as everything outside the worker sees it: no secret among the facts about its values."""
-        return self._tracer.without_secret_facts(failure)
+        return self._cleaner.without_secret_facts(failure)
 
     def secret_columns(self, columns: Mapping[str, Sequence[Any]]) -> set[str]:
         """Return the names of the columns, of these with their first values, of which nothing may be shown."""
-        return self._tracer.secret_columns(columns)
+        return self._cleaner.secret_columns(columns)
 
     def journal(self, trace_id: str) -> Journal:
         """Return where an execution's calls and decisions go while it runs; close it before its end is recorded."""
         return Journal(self._backlog.spool.folders, trace_id, self.steps)
 
-    def close_row(self, finished: Finished, collector: TraceCollector | None = None) -> int | None:
+    def close_row(self, finished: Finished, collector: StepCollector | None = None) -> int | None:
         """Commit how the execution ended; its row's id, or None when the record went to the spool."""
         finished = self._concluded(finished, collector)
         row_id = self._write_or_keep(finished, lambda: self._writer.finish(finished, self._config.log_wait_s))
@@ -322,7 +322,7 @@ class Recorder:
         if self._backlog.waiting:
             self._backlog.store()
         finished = self._concluded(finished, self.collector(started))
-        started = self._tracer.for_log(started)
+        started = self._cleaner.for_log(started)
         try:
             row_id = self._writer.insert_finished(started, finished, self._config.log_wait_s)
             self._tell(finished)
@@ -345,9 +345,9 @@ class Recorder:
                 self._backlog.add(finished, error)
             return None
 
-    def _concluded(self, finished: Finished, collector: TraceCollector | None) -> Finished:
+    def _concluded(self, finished: Finished, collector: StepCollector | None) -> Finished:
         """Return the ending as it is stored: with its trace, then cleaned where the log is to be."""
-        return self._tracer.for_log(finished if collector is None else collector.conclude(finished))
+        return self._cleaner.for_log(finished if collector is None else collector.conclude(finished))
 
     def _tell(self, record: Record) -> None:
         if isinstance(record, Finished) and record.trace is not None:
@@ -386,7 +386,7 @@ class Recorder:
                 ended = calls_cut_short(steps)
                 self.steps(ended)
                 served = persona_served(self._database, started)
-                collector = TraceCollector(self._tracer, started, served, [*steps, *ended])
+                collector = self._cleaner.collector(started, served, [*steps, *ended])
                 finished = self._concluded(ending, collector)
                 if self._writer.finish_running(finished, self._config.log_wait_s) is not None:
                     count += 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -19,7 +18,6 @@ from healkit.core.contracts.encoding import to_jsonable
 from healkit.core.contracts.execution import CallRecord, DecisionRecord, Finished, Record, Started, summarize
 from healkit.core.contracts.failure import Failure
 from healkit.core.sanitizer.secret_names import Secrecy, secrecy_of
-from healkit.parts.traces.contract import ExecutionTrace
 
 #: Default limit of one payload, in bytes of JSON.
 PAYLOAD_MAX_BYTES = 10_240
@@ -222,62 +220,6 @@ def cleaned_facts(failure: Failure, cleaner: Cleaner) -> Failure:
 
 def _cleaned_text(cleaner: Cleaner, value: str) -> str:
     return str(cleaner.clean(value, limit_bytes=UNLIMITED).value) if value else value
-
-
-def cleaned_trace(
-    trace: ExecutionTrace, cleaner: Cleaner, limit_bytes: int
-) -> tuple[ExecutionTrace, dict[str, int]]:
-    """Clean a trace that was made elsewhere, whatever was done to it there; return it and what was hidden, by rule.
-
-    The collector's server calls this for what clients send, and an exporter for raw traces. Each payload has
-    `limit_bytes` for itself. Cleaning a clean trace changes nothing.
-    """
-    hidden: Counter[str] = Counter()
-    cleaner = of_record(cleaner)
-
-    def clean(value: object, limit: int = limit_bytes) -> Any:
-        found = cleaner.clean(value, limit_bytes=limit)
-        hidden.update(found.hidden)
-        return found.value
-
-    def text(value: str) -> str:
-        return str(clean(value)) if value else value
-
-    # The metadata as a whole first: a key may say what its value is.
-    metadata = {key: clean(value) for key, value in clean(trace.metadata, UNLIMITED).items()}
-    tasks = [
-        msgspec.structs.replace(task, args=clean(task.args), result=clean(task.result))
-        for task in trace.task_results
-    ]
-    decisions = [
-        msgspec.structs.replace(each, outcome=text(each.outcome), condition=text(each.condition))
-        for each in trace.decisions
-    ]
-    error = None if trace.error is None else text(trace.error)
-    cleaned = msgspec.structs.replace(
-        trace, error=error, task_results=tasks, decisions=decisions, metadata=metadata
-    )
-    return trace_again(cleaned, cleaner), dict(hidden)
-
-
-def trace_again(trace: ExecutionTrace, cleaner: Cleaner) -> ExecutionTrace:
-    """Return a trace whose parts this cleaner has cleaned, without what later parts have taught it."""
-    if not getattr(cleaner, "has_hidden", False):
-        return trace
-    tasks = [
-        msgspec.structs.replace(task, args=again(cleaner, task.args), result=again(cleaner, task.result))
-        for task in trace.task_results
-    ]
-    decisions = [
-        msgspec.structs.replace(
-            each, outcome=again(cleaner, each.outcome), condition=again(cleaner, each.condition)
-        )
-        for each in trace.decisions
-    ]
-    error, metadata = again(cleaner, trace.error), again(cleaner, trace.metadata)
-    return msgspec.structs.replace(
-        trace, error=error, task_results=tasks, decisions=decisions, metadata=metadata
-    )
 
 
 # Truncation of values to a size in bytes of JSON.

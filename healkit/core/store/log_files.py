@@ -40,9 +40,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from healkit import hooks
 from healkit.core.contracts.execution import Filters, escaped, finite, utc_now
 from healkit.core.store.database import Database
-from healkit.core.store.locations import views_folder
 from healkit.core.store.log_pages import oldest_first
 from healkit.core.store.models import (
     CALLS,
@@ -333,10 +333,8 @@ class Retention:
         Views of data that only they were given or returned go with them; no archive holds those.
         """
         report = self._prune(older_than, keep, archive, archive_format)
-        if report.deleted and views_folder(self._database.path, self._database.url).exists():
-            from healkit.parts.views.data_views import DataViews
-
-            DataViews(self._database, 0).remove_unused()
+        if report.deleted:
+            hooks.ask().pruned(database=self._database)
         return report
 
     def _prune(

@@ -14,7 +14,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from healkit.config import Config
 from healkit.core.contracts.execution import Grants
@@ -24,13 +24,21 @@ from healkit.core.workers.sandbox import RunFolders, Sandbox, Tier
 from healkit.core.workers.tiers import probe
 from healkit.core.workers.worker import SubprocessWorker
 from healkit.errors import WorkerError
-from healkit.parts.trials.trialserver import TrialServers
 
 _RETIRE_AFTER_S = 0.005
 #: A spare is made once a short execution is over: making it takes as long as several of those, on all cores.
 _REFILL_AFTER_S = 0.02
 
+C = TypeVar("C", bound="Companion")
 W = TypeVar("W", KernelWorker, SubprocessWorker)
+
+
+class Companion(Protocol):
+    """What a part keeps beside the workers."""
+
+    async def close(self) -> None:
+        """End its processes."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +64,13 @@ class Pool:
         self._closed = False
         self._snapshots: Path | None = None
         self.retained = RetainedWorkers(self.retire)
-        self.trial_servers = TrialServers(self._folders)
+        self._companions: dict[Callable[[RunFolders], Any], Any] = {}
+
+    def companion(self, kind: Callable[[RunFolders], C]) -> C:
+        """Return what a part keeps beside the workers, made once of the pool's folders; it is closed with the pool."""
+        if kind not in self._companions:
+            self._companions[kind] = kind(self._folders)
+        return cast("C", self._companions[kind])
 
     def snapshots(self) -> Path:
         """Return the folder for snapshots of notebooks, which trials may be granted; it goes with the pool."""
@@ -115,7 +129,8 @@ class Pool:
                 starting.cancel()
         spares = [spare for spares in self._spares.values() for spare in spares]
         await self.retained.close()
-        await self.trial_servers.close()
+        for companion in self._companions.values():
+            await companion.close()
         await asyncio.gather(*self._tasks, *(spare.close() for spare in spares), return_exceptions=True)
         self._spares.clear()
         fork_servers = await asyncio.gather(*self._fork_servers.values(), return_exceptions=True)

@@ -18,7 +18,6 @@ import asyncio
 import atexit
 import contextlib
 import contextvars
-import dataclasses
 import itertools
 import os
 import re
@@ -26,14 +25,13 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
 import msgspec
 
-from healkit.config import Config
 from healkit.core.contracts import claims
 from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.rpc import Init
@@ -50,7 +48,6 @@ from healkit.core.workers.inside.forkserver_main import (
 )
 from healkit.core.workers.sandbox import ForkServerSandbox, RunFolder, Sandbox, Tier
 from healkit.errors import WorkerError
-from healkit.parts.trials.messages import Batch
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -391,42 +388,11 @@ class ForkServer:
 # Libraries that are imported ahead.
 
 
-_PANDAS_CODE, _NUMPY_CODE = (re.compile(rf"\b(?:import|from)\s+{name}\b") for name in ("pandas", "numpy"))
-_NUMPY_TAG = re.compile(rb'"@":\["(?:numpy|dtype|ndarray|objects|texts)"')
-_PANDAS_TAG = re.compile(
+PANDAS_TAG = re.compile(
     rb'"@":\["(?:DataFrame|Series|[A-Za-z]*Index|extension|Categorical|Timestamp|Timedelta|Period|Interval)"'
 )
 
 
-def preloading(config: Config, work: Sequence[Init | Batch]) -> Config:
-    """Return the settings with the library that the work needs among those to be imported ahead."""
-    wanted = ""
-    for one in work:
-        if _PANDAS_CODE.search(_source(one)) or any(_PANDAS_TAG.search(text) for text in _texts(one)):
-            wanted = "pandas"
-            break
-        if _NUMPY_CODE.search(_source(one)) or any(_NUMPY_TAG.search(text) for text in _texts(one)):
-            wanted = "numpy"
-    if not wanted or wanted in config.preload:
-        return config
-    return dataclasses.replace(config, preload=(*config.preload, wanted))
-
-
-def _source(work: Init | Batch) -> str:
-    """Return the code of the work, with what is run before it."""
-    setups = [work.setup] if isinstance(work, Init) else [check.setup for check in work.checks]
-    return "\n".join([work.code, *setups])
-
-
 def library_of(init: Init) -> str:
     """Return pandas where the arguments hold one of its frames, which the worker has to load before it can begin."""
-    return "pandas" if init.contents and _PANDAS_TAG.search(bytes(init.arguments)) else ""
-
-
-def _texts(work: Init | Batch) -> list[bytes]:
-    """Return the encoded values of the work that may hold frames or arrays."""
-    if isinstance(work, Init):
-        return [bytes(work.cassette), *([bytes(work.arguments)] if work.exact else [])]
-    exact = [check for check in work.checks if check.exact]
-    given = [bytes(text) for check in exact for text in (check.arguments, check.expected)]
-    return [*given, *(bytes(call.result) for call in work.cassette.calls)]
+    return "pandas" if init.contents and PANDAS_TAG.search(bytes(init.arguments)) else ""

@@ -32,9 +32,11 @@ from typing import Literal
 
 import msgspec
 
+from healkit import hooks
 from healkit.config import MIB
 from healkit.core.contracts.execution import Grants, host_identity, process_start_ticks
 from healkit.core.plain_files import new_temporary_folder, temporary_folder
+from healkit.core.workers.inside.capture import OBSERVERS_VARIABLE
 from healkit.core.workers.inside.cleanup import remove_tree
 from healkit.core.workers.inside.lockdown import RESTRICTIONS_VARIABLE, Restrictions
 from healkit.core.workers.interpreters import (
@@ -158,7 +160,10 @@ class Sandbox:
             **(
                 {}
                 if bridge_fd is None
-                else {RESTRICTIONS_VARIABLE: msgspec.json.encode(self.restrictions(bridge_fd)).decode()}
+                else {
+                    RESTRICTIONS_VARIABLE: msgspec.json.encode(self.restrictions(bridge_fd)).decode(),
+                    OBSERVERS_VARIABLE: ",".join(name for part in hooks.ask().observers() for name in part),
+                }
             ),
         }
 

@@ -52,7 +52,8 @@ def check(
     progress = (lambda sentence: say(f"· {untick(sentence)}")) if sys.stderr.isatty() else None
     with _opened(db) as healkit:
         checks = [
-            NotebookCheck(healkit, name, heal or apply, timeout, read or (), progress) for name in notebooks
+            NotebookCheck(healkit.services, name, heal or apply, timeout, read or (), progress)
+            for name in notebooks
         ]
         for one in checks:
             report = one.report()

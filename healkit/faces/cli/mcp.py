@@ -62,7 +62,7 @@ def mcp(
         raise ConfigError("The MCP server needs the package mcp.", hint="pip install 'healkit[mcp]'")
     if print_config is not None:
         return _configuration(print_config, persona, tools, db, requests_only=requests_only, demo=demo)
-    from healkit.parts.mcp_server.transports import Wire, serve_http, serve_stdio
+    from healkit.faces.mcp_server.transports import Wire, serve_http, serve_stdio
 
     if not http and sys.stdin.isatty():
         say(
@@ -72,7 +72,7 @@ def mcp(
     wire = None if http else Wire()
     # While the SDK loads: its thousands of classes stay, and looking at them again and again takes a tenth of a second.
     gc.disable()
-    from healkit.parts.mcp_server.server import AgentServer, ServerOptions
+    from healkit.faces.mcp_server.server import AgentServer, ServerOptions
 
     gc.freeze()
     gc.enable()
@@ -118,7 +118,7 @@ def _configuration(
     client: str, persona: str, tools: str, db: str | None, *, requests_only: bool, demo: bool
 ) -> Answer:
     from healkit.core.store.database import resolve_url
-    from healkit.parts.mcp_server.clients import configuration
+    from healkit.faces.mcp_server.clients import configuration
 
     url = resolve_url(db)
     if "@" in url:

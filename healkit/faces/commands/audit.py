@@ -9,7 +9,7 @@ import msgspec
 from healkit.core.options import Option, word
 from healkit.errors import AuditNotFound
 from healkit.faces.commands.table import FAILED, OK, Answer, Command, Group, wrong
-from healkit.parts.runs import render_audit as audit
+from healkit.parts.decide import render_audit as audit
 from healkit.parts.runs.audit_records import AuditHead
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from healkit.core.options import word
-from healkit.core.rendering import listings
 from healkit.faces.commands.table import Answer, Command, Group
+from healkit.parts.learn import render
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -26,7 +26,7 @@ def show(healkit: Healkit) -> Answer:
             "fixes": fixes,
         }
 
-    return Answer(lambda: listings.learned(count, surprising, fixes), data, table=True)
+    return Answer(lambda: render.learned(count, surprising, fixes), data, table=True)
 
 
 def report(healkit: Healkit) -> Answer:

@@ -9,8 +9,8 @@ import msgspec
 from healkit.core import options
 from healkit.core.contracts.tools import revision_address, revision_label
 from healkit.core.options import Option, word
-from healkit.core.rendering import listings
 from healkit.faces.commands.table import CODE, Answer, Command, Group, Json
+from healkit.parts.heal import render_requests
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -27,7 +27,9 @@ def list_requests(
 ) -> Answer:
     """List all requests: those that wait first, then the decided ones, newest first."""
     found = healkit.requests.list(tool, state="pending" if pending else None, limit=limit)
-    return Answer(lambda: listings.requests(found), lambda: [*map(_json, found)], exact=CODE, table=True)
+    return Answer(
+        lambda: render_requests.requests(found), lambda: [*map(_json, found)], exact=CODE, table=True
+    )
 
 
 def show(healkit: Healkit, number: Number, *, program: str) -> Answer:
@@ -60,8 +62,8 @@ def _answer(healkit: Healkit, request: PatchRequest, program: str, said: str = "
     """Show a request's card; a terminal says a decision in one sentence instead."""
     if program == "%":
         active = healkit.vault.get(request.tool_name, request.persona).revision
-        return Answer(lambda: listings.request(request, active=active))
-    shown = None if said else lambda: listings.request(request, "terminal")
+        return Answer(lambda: render_requests.request(request, active=active))
+    shown = None if said else lambda: render_requests.request(request, "terminal")
     return Answer(shown, lambda: _json(request), said=said, exact=CODE)
 
 

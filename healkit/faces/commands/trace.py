@@ -19,8 +19,8 @@ from healkit.core.store.database import Database
 from healkit.core.store.locations import resolve_url, sqlite_path, views_folder
 from healkit.errors import DatabaseError
 from healkit.faces.commands.table import DB, FAILED, OK, Answer, Command, Group, Json
+from healkit.parts.heal import timeline
 from healkit.parts.runs import render_runs as runs
-from healkit.parts.runs import timeline
 from healkit.parts.runs.reader import diff_runs, in_order, read_run, validate_run
 from healkit.parts.runs.run_folders import LAST, find_run, run_folders, runs_folder
 

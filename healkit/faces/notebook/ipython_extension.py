@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from healkit.faces.notebook.completion import healkit_matcher
 from healkit.faces.notebook.magic_parsers import PARSERS
-from healkit.faces.notebook.widgets import kinds  # noqa: F401 - hands the live panels to the app
 from healkit.parts.cells.failing import notebook_cells
 
 if TYPE_CHECKING:

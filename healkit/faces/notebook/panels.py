@@ -1,33 +1,34 @@
-"""Live panels as a cell's value, opened by the notebook face.
-
-Panels belong to the notebook, and nothing below the notebook imports them: the face that has them hands them in, by
-`register`. `from healkit import Healkit` and `%load_ext healkit` both load that face.
-"""
+"""Live panels as a cell's value: `hk.browse()`, `hk.heal_panel(…)` and the others."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from healkit.core.contracts.execution import host_identity
 from healkit.core.runtime.execution import started_of
-from healkit.errors import RunNotFound, UsageInvalid
+from healkit.errors import RunNotFound
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit  # the app builds these panels
+    from healkit.app import Healkit
     from healkit.parts.runs.contract import Run
 
 #: Makes a panel of a Healkit and what it is about.
 MakePanel = Callable[..., Any]
-
-_registered: Callable[[str], MakePanel] | None = None
-
-
-def register(finder: Callable[[str], MakePanel]) -> None:
-    """Register a function that finds a panel by its name, such as `LogBrowser`; called by the face that has them."""
-    global _registered
-    _registered = finder
+#: A panel's class → its module.
+_MODULES = {
+    "AuditPanel": "decision_panels",
+    "CellFix": "cell_order",
+    "CellOrder": "cell_order",
+    "DecidePanel": "decision_panels",
+    "HealPanel": "heal_panel",
+    "HealTimeline": "heal_panel",
+    "LogBrowser": "log_panels",
+    "PatchEditor": "patch_editor",
+    "TracebackView": "log_panels",
+}
 
 
 class HasFolder(Protocol):
@@ -40,8 +41,8 @@ class HasFolder(Protocol):
 class Panels:
     """Panels of one Healkit; each can also be opened by a magic."""
 
-    def __init__(self, healkit: Healkit, runs_dir: Callable[[], Path]) -> None:
-        self._healkit, self._runs_dir = healkit, runs_dir
+    def __init__(self, healkit: Healkit) -> None:
+        self._healkit = healkit
 
     def browse(self, /, *, dock: bool = False, **filters: object) -> Any:
         """Return a live browser of the log, as a cell's value; filters as in `Log.query`, and since="2h" too.
@@ -106,7 +107,7 @@ class Panels:
         found = (
             self._last_run()
             if isinstance(named, str) and named == LAST
-            else read_run(find_run(self._runs_dir(), named))
+            else read_run(find_run(self._healkit.runs_dir, named))
         )
         return find("HealTimeline")(self._healkit, found, teach=teach)
 
@@ -116,7 +117,7 @@ class Panels:
         from healkit.parts.runs.run_folders import run_folders
 
         last, other = None, ""
-        for folder in reversed(run_folders(self._runs_dir())):
+        for folder in reversed(run_folders(self._healkit.runs_dir)):
             ours = self._is_ours(folder.name)
             other = other or ("" if ours is None else folder.name)
             if not ours:
@@ -160,9 +161,6 @@ class Panels:
 
 
 def find(kind: str) -> MakePanel:
-    """Return what makes a panel of that name; raise `UsageInvalid` where no face has registered any."""
-    if _registered is None:
-        raise UsageInvalid(
-            "Live panels need the notebook extension, which is not loaded.", hint="Run %load_ext healkit."
-        )
-    return _registered(kind)
+    """Return the class of a panel; anywidget is loaded when the first one is opened."""
+    module = importlib.import_module(f"healkit.faces.notebook.widgets.{_MODULES[kind]}")
+    return cast("MakePanel", getattr(module, kind))

@@ -35,8 +35,8 @@ class Agents:
         async with self._starting:
             if self._app is None:
                 from healkit.faces.defaults import default_healkit
-                from healkit.parts.mcp_server.server import AgentServer
-                from healkit.parts.mcp_server.transports import http_app
+                from healkit.faces.mcp_server.server import AgentServer
+                from healkit.faces.mcp_server.transports import http_app
 
                 served = AgentServer(default_healkit, Config.from_environment()).protocol
                 app = http_app(served, None)  # Jupyter's server has checked the host

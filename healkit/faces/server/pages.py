@@ -28,7 +28,7 @@ from healkit.core.store.locations import resolve_url, sqlite_path
 from healkit.errors import HealkitError, UsageInvalid
 
 if TYPE_CHECKING:
-    from healkit.parts.pages.side_panel import SidePanelPages
+    from healkit.faces.pages.side_panel import SidePanelPages
 
 #: The resource that the authorizer is asked for, to `read`, and to `write` for trust in a database.
 RESOURCE = "healkit_log"
@@ -114,8 +114,9 @@ class Reader:
 
     def _opened(self) -> SidePanelPages:
         """Return what reads the database that notebooks in the server's folder use by now."""
+        # SQLAlchemy takes a while to load, and most servers are not asked.
         from healkit.faces.defaults import default_healkit
-        from healkit.parts.pages.side_panel import SidePanelPages
+        from healkit.faces.pages.side_panel import SidePanelPages
 
         healkit = default_healkit(resolve_url(cwd=self._folder))
         with self._lock:
@@ -126,7 +127,7 @@ class Reader:
 
 def _told(error: Exception, recorded: Any = None) -> bytes:
     """Return an error as the page gets it, without secrets once there is what cleans it."""
-    from healkit.parts.pages.operations import described
+    from healkit.faces.pages.operations import described
 
     found = described(error)
     return msgspec.json.encode({"error": found if recorded is None else recorded.shown(found).value})

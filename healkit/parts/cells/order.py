@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 
 from healkit.parts.cells.dataflow import dataflow_of
 from healkit.parts.cells.notebook_file import NotebookCell
 from healkit.parts.cells.notebook_state import Cell
-from healkit.parts.heal.cell_records import OrderRemark
 
 _REMARKS_MAX = 20
 #: Names that IPython and Python give to a notebook.
 _GIVEN = frozenset({*dir(builtins), "In", "Out", "get_ipython", "display", "exit", "quit", "_", "__", "___"})
+
+
+@dataclasses.dataclass(frozen=True)
+class OrderRemark:
+    """Remark on the order of a notebook's cells, which is no failure by itself."""
+
+    number: int
+    sentence: str
 
 
 def order_remarks(cells: Sequence[NotebookCell]) -> tuple[OrderRemark, ...]:

@@ -29,7 +29,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from healkit.config import Config
 from healkit.core.contracts.encoding import to_jsonable
 from healkit.core.parsing import parse_since
-from healkit.core.sanitizer.cleaner import Cleaner, cleaned_trace
+from healkit.core.sanitizer.cleaner import Cleaner
 from healkit.core.sanitizer.rule import shared_limit
 from healkit.errors import (
     BatchTooLarge,
@@ -43,6 +43,7 @@ from healkit.errors import (
 )
 from healkit.parts.collect.limits import RateLimiter, unpacked
 from healkit.parts.learn.thread import ConsumerThread
+from healkit.parts.traces.cleaning import cleaned_trace
 from healkit.parts.traces.contract import NO_ID, ExecutionTrace, TraceFault, read_batch
 
 if TYPE_CHECKING:

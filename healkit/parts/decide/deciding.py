@@ -25,13 +25,13 @@ from healkit.parts.decide.records import ToolFacts, ViewName
 from healkit.parts.decide.telling import as_frame, texts_of
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit  # the app builds the service that leads here
     from healkit.parts.decide.service import DecideOptions  # the service loads this one late
+    from healkit.services import Services
 
 _QUESTION_MAX_CHARS = 10_000
 
 
-def decide(hk: Healkit, options: DecideOptions) -> Decision:
+def decide(hk: Services, options: DecideOptions) -> Decision:
     """Answer a question about data; raise as `DecideService.decide` says."""
     asked = _asked(hk, options)
     run = hk.runs.begin(
@@ -78,7 +78,7 @@ def decide(hk: Healkit, options: DecideOptions) -> Decision:
     )
 
 
-def _asked(hk: Healkit, options: DecideOptions) -> Asked:
+def _asked(hk: Services, options: DecideOptions) -> Asked:
     """Check what was given, and read what a decision that is resumed has on record."""
     resumed: Resumed | None = None
     files = []
@@ -121,7 +121,7 @@ def _asked(hk: Healkit, options: DecideOptions) -> Asked:
 # Data and tools.
 
 
-def _given(hk: Healkit, data: Mapping[str, Any] | None) -> dict[str, Given]:
+def _given(hk: Services, data: Mapping[str, Any] | None) -> dict[str, Given]:
     if not isinstance(data, Mapping) or not data:
         raise UsageInvalid("A decision needs data.", hint="Give frames by name: data={'sales': frame}.")
     found: dict[str, Given] = {}
@@ -136,7 +136,7 @@ def _given(hk: Healkit, data: Mapping[str, Any] | None) -> dict[str, Given]:
     return found
 
 
-def _given_again(hk: Healkit, resumed: Resumed) -> dict[str, Given]:
+def _given_again(hk: Services, resumed: Resumed) -> dict[str, Given]:
     """Return the data of a decision that is resumed; raise as `views.load` does."""
     found: dict[str, Given] = {}
     for name, kept_as in resumed.views.items():
@@ -148,7 +148,7 @@ def _given_again(hk: Healkit, resumed: Resumed) -> dict[str, Given]:
     return found
 
 
-def _read(hk: Healkit, name: str, given: object) -> Given:
+def _read(hk: Services, name: str, given: object) -> Given:
     """Return one piece of data; a text without spaces is the name of a view."""
     value, kept_as = given, None
     if isinstance(given, str) and not any(map(str.isspace, given)):
@@ -191,7 +191,7 @@ def _shared(share: Sequence[str], given: Mapping[str, Given]) -> list[Shared]:
     return found
 
 
-def _tools(hk: Healkit, options: DecideOptions, *, in_full: bool) -> dict[str, VaultEntry]:
+def _tools(hk: Services, options: DecideOptions, *, in_full: bool) -> dict[str, VaultEntry]:
     """Return the tools by name; in_full: whether the chooser may be offered one whose result it writes itself."""
     names = options.tools
     if isinstance(names, str):
@@ -211,7 +211,7 @@ def _tools(hk: Healkit, options: DecideOptions, *, in_full: bool) -> dict[str, V
     return {name: entry for name, entry in found.items() if in_full or name not in free}
 
 
-def _of_group(hk: Healkit) -> list[str]:
+def _of_group(hk: Services) -> list[str]:
     return sorted({entry.tool_name for entry in hk.vault.list() if entry.group == GROUP})
 
 

@@ -10,17 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from healkit.core.contracts.data import DataView
+from healkit.core.contracts.data import DataView, FirstRows
 from healkit.core.rendering.document import Card
 from healkit.errors import HealkitError, ViewChanged, ViewError
-from healkit.parts.decide.records import (
-    ANALYSIS_LABEL,
-    AuditPanes,
-    DecisionOutcome,
-    EntityQuestion,
-    FirstRows,
-    Turn,
-)
+from healkit.parts.decide.records import ANALYSIS_LABEL, AuditPanes, DecisionOutcome, EntityQuestion, Turn
 from healkit.parts.runs.audit import summed
 from healkit.parts.runs.audit_records import AuditEntry
 from healkit.parts.runs.reader import read_run
@@ -30,7 +23,7 @@ from healkit.plain_text import count
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
 
-    from healkit.app import Healkit  # the app builds what decides
+    from healkit.services import Services
 
 #: Reason of a decision that Ctrl-C ended.
 INTERRUPTED = "It was interrupted."
@@ -150,7 +143,7 @@ class Decision:
 
     def card(self) -> Card:
         """Build the card: one pane each for the audit, the data and the analysis."""
-        from healkit.parts.runs import render_audit as audit
+        from healkit.parts.decide import render_audit as audit
 
         return audit.card(self.panes())
 
@@ -166,7 +159,7 @@ class Decision:
 
 
 def panes_of(
-    healkit: Healkit, execution_id: object, *, view_max_bytes: int | None = None
+    healkit: Services, execution_id: object, *, view_max_bytes: int | None = None
 ) -> AuditPanes | None:
     """Return what the audit knows of an execution, as `Decision.panes` does; None for one that is not on it.
 
@@ -201,7 +194,7 @@ def ending_of(last: AuditEntry) -> tuple[str, str]:
     return "", "No end is on the audit: the decision goes on, or its process was killed."
 
 
-def _analysis(healkit: Healkit, entries: Sequence[AuditEntry]) -> str | None:
+def _analysis(healkit: Services, entries: Sequence[AuditEntry]) -> str | None:
     """Return the text that the run folder of a decision has; empty where no model wrote one, None where it is gone."""
     if not any(entry.choice_type == "analysis_written" and entry.metadata.success for entry in entries):
         return ""
@@ -227,7 +220,7 @@ def _final_view(entries: Sequence[AuditEntry], begun: dict[str, Any]) -> str | N
     return None
 
 
-def _shown(healkit: Healkit, name: str, max_bytes: int | None) -> dict[str, Any]:
+def _shown(healkit: Services, name: str, max_bytes: int | None) -> dict[str, Any]:
     """Return a view and its first rows, as far as it is still there."""
     try:
         view = healkit.views.get(name)

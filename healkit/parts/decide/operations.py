@@ -22,9 +22,9 @@ from healkit.core.store.entries import code_hash
 from healkit.errors import ToolExists, ToolRemoved, UsageInvalid
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit  # a Protocol of what it uses would only repeat it
     from healkit.core.contracts.vault import VaultEntry
     from healkit.core.store.vault import Vault
+    from healkit.services import Services
 
 
 __all__ = ["GROUP", "OPERATIONS", "InstallReport", "Operation", "install", "operation", "write_output"]
@@ -153,7 +153,7 @@ class InstallReport:
         return line
 
 
-def install(hk: Healkit) -> InstallReport:
+def install(hk: Services) -> InstallReport:
     """Put the built-in operations into the vault, in the group `decide`; twice changes nothing.
 
     One that an earlier version of healkit put there, and that was not patched since, gets this version's code. Raises

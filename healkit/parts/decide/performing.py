@@ -52,10 +52,11 @@ from healkit.parts.decide.telling import (
 from healkit.parts.runs.runs import OpenRun
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit  # the app builds the service that leads here
+    from healkit.core.contracts.data import DataView
     from healkit.parts.decide.analysis import Analyst  # an analysis is made of this one's views
     from healkit.parts.decide.choosers import Chooser
     from healkit.parts.decide.service import DecideOptions  # the service loads this one late
+    from healkit.services import Services
 
 #: Column of a view of texts; values that names of ours stand for, in a step.
 TEXT_COLUMN, CANDIDATES_MAX = "text", 20
@@ -193,7 +194,7 @@ class ChoiceRefused(Exception):
 class Workshop:
     """Views and tools of one decision."""
 
-    def __init__(self, hk: Healkit, run: OpenRun, asked: Asked) -> None:
+    def __init__(self, hk: Services, run: OpenRun, asked: Asked) -> None:
         self.hk = hk
         self.asked = asked
         self.views: dict[str, HeldView] = {}
@@ -505,10 +506,11 @@ class Workshop:
         return file
 
     def _keep(self, name: str, value: object, created_by: str) -> str:
-        return self.hk.views.put(value, f"{self._run.run_id}/{name}", created_by=created_by).name
+        view: DataView = self.hk.views.put(value, f"{self._run.run_id}/{name}", created_by=created_by)
+        return view.name
 
     def _file_name(self, kept_as: str) -> str:
-        view = self.hk.views.get(kept_as)
+        view: DataView = self.hk.views.get(kept_as)
         return view.file.name if view.file else view.sha256
 
     def _attempt(self, execution: Execution, tool: str, params: Mapping[str, Any]) -> Attempt:

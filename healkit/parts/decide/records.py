@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from healkit.core.contracts.data import DataView
+from healkit.core.contracts.data import DataView, FirstRows
 from healkit.parts.runs.audit_records import AuditEntry, AuditSummary
 from healkit.parts.runs.contract import Count
 
@@ -228,14 +228,6 @@ class EntityQuestion(msgspec.Struct, frozen=True):
 
 #: Label of every analysis, wherever it is shown.
 ANALYSIS_LABEL = "⚡ AI analysis, may be wrong, not deterministic"
-
-
-@dataclass(frozen=True, slots=True)
-class FirstRows:
-    """First rows of the first columns of a view, with a word in the place of what is secret."""
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)

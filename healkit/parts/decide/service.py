@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from healkit.parts.runs.contract import PolicyDefaults
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit  # the app builds this service
     from healkit.parts.decide.analysis import Analyst
     from healkit.parts.decide.choosers import Chooser
     from healkit.parts.decide.correction import Ask, HealConsent
     from healkit.parts.decide.decision import Decision
+    from healkit.services import Services
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class DecideOptions:
 class DecideService:
     """Decides with the tools of one Healkit."""
 
-    def __init__(self, hk: Healkit) -> None:
+    def __init__(self, hk: Services) -> None:
         self._hk = hk
 
     def decide(

@@ -22,15 +22,14 @@ import functools
 import logging
 import re
 import sys
-import textwrap
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from healkit.config import ExplainLevel
+from healkit.core.contracts.explanation import Explanation
 from healkit.core.contracts.failure import FACT_MAX_CHARS, Failure
 from healkit.core.contracts.patches import EditKind
 from healkit.core.contracts.tools import place_label
@@ -54,15 +53,6 @@ Kind = Literal[
 ]  # fmt: skip
 #: The message of a missing name; the notebook's cards know where a cell got the name before.
 NOT_DEFINED = r"name '(?P<name>\w+)' is not defined"
-#: The steps of an explanation, from nothing to all.
-LEVELS: tuple[ExplainLevel, ...] = get_args(ExplainLevel)
-_TITLES = {
-    "what": "What happened",
-    "where": "Where",
-    "why": "Why",
-    "hint": "Hint",
-    "fix": "Suggested fix",
-}
 _LINKS = {"cause": "Caused by", "context": "While handling"}
 _VALUE_MAX_CHARS = 120
 _MESSAGE_MAX_CHARS = 400
@@ -73,74 +63,9 @@ _WORD = re.compile(r"(?<![\w}])(?:\{\w+(?::\w+)?\})+")
 _CALL_ERROR = re.compile(
     r"mcp\.[\w.-]+: (?P<ename>[A-Za-z_][\w.]*(?:Error|Exception|Warning)): (?P<evalue>.*)", re.DOTALL
 )
-#: What a sentence says of tools alone: a clause at its end, or all of it.
-_FOR_TOOLS = re.compile(
-    r"; for a tool, [^.]*(?=\.)|(?:^|(?<=[.?!]) )(?:A tool |[^.?!;]*(?:`%vault grant |`hk\.provide`))[^.?!]*[.?!](?: |$)"
-)
 #: Where a message sends its reader for more.
 _ADDRESS = re.compile(r"\s*(?:For further information visit \S+|\(Background on this error at: \S+\))")
 _SUGGESTION = re.compile(r"Did you mean:? '([^']+)'\?")
-
-
-@dataclasses.dataclass(frozen=True)
-class Explanation:
-    """A failure in plain words, step by step; a step with nothing to say is empty.
-
-    `code` is the fix as the new text of the lines that it changes, where every name in it is known. `rule` is the name
-    of the `ExplanationText` that it was made from. `linked` are the explanations of the exceptions that the failure was
-    raised from, or that its group holds; `title` says of such a one what it is to the failure.
-    """
-
-    rule: str
-    what: str
-    where: str = ""
-    why: str = ""
-    hint: str = ""
-    fix: str = ""
-    code: str = ""
-    linked: tuple[Explanation, ...] = ()
-    title: str = ""
-
-    def at(self, level: ExplainLevel) -> Explanation:
-        """Return the steps up to that level: at `hint`, a teacher keeps the fix back."""
-        kept = LEVELS.index(level)
-        blank = {name: "" for i, name in enumerate(LEVELS) if i > kept}
-        code = self.code if level == LEVELS[-1] else ""
-        linked = tuple(one.at(level) for one in self.linked if kept)
-        return dataclasses.replace(self, linked=linked, code=code, **blank)
-
-    def of_cell(self) -> Explanation:
-        """Return it for an ordinary cell, without the sentences that only help with a tool."""
-        told = {name: _FOR_TOOLS.sub("", getattr(self, name)).strip() for name in ("why", "hint", "fix")}
-        return dataclasses.replace(self, linked=tuple(one.of_cell() for one in self.linked), **told)
-
-    def steps(self) -> Iterator[tuple[str, str]]:
-        """Yield the title and the text of each step that has one, in order."""
-        for name, title in _TITLES.items():
-            if text := getattr(self, name):
-                yield title, text
-        if self.code:
-            yield ("Code" if self.fix else _TITLES["fix"]), _as_code(self.code)
-        for one in self.linked:
-            yield one.title, one.in_one_line
-
-    @property
-    def in_one_line(self) -> str:
-        """Text of what happened, where, why and the fix, one after the other."""
-        sentences = (self.what, self.where, self.why, self.fix)
-        return " ".join(text if text[-1] in ".?!:" else f"{text}." for text in sentences if text)
-
-    def to_text(self) -> str:
-        """Write one step a line."""
-        return "\n".join(f"{title}: {text}" for title, text in self.steps())
-
-    def __str__(self) -> str:
-        return self.to_text()
-
-
-def _as_code(code: str) -> str:
-    """Write code in backquotes; of several lines, one below the other."""
-    return f"`{code}`" if "\n" not in code else "\n" + textwrap.indent(code, "    ")
 
 
 # Questions about a failure

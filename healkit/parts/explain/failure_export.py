@@ -28,22 +28,18 @@ from healkit.core.pysource.nodes import names_in
 from healkit.core.pysource.shapes import Shape, parse, read_shape
 from healkit.core.rendering import cleaning, execution_card, plain
 from healkit.core.rendering.plain import visible
+from healkit.core.runtime import contents
 from healkit.core.sanitizer.cleaner import UNLIMITED, learn, secret_columns
 from healkit.core.sanitizer.sanitizer import Sanitizer
 from healkit.errors import HealkitError, UsageInvalid, ViewGone
-from healkit.parts.views import views
-from healkit.parts.views.views import same_data
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from healkit.core.contracts.explanation import Explanation
     from healkit.core.runtime.execution import Execution  # an execution writes itself by this module
-    from healkit.core.store.log_reader import Log
-    from healkit.parts.explain.catalogue import Explanation
 
 
-#: How many later successes are looked through for one of the same arguments.
-_REPLAYS_MAX = 200
 #: A call is not made again where it would do harm, or never end: nbclient passes over cells with this tag.
 _SKIPPED, _RAISES = "skip-execution", "raises-exception"
 _TOOL = '''\
@@ -95,19 +91,6 @@ class _Clean:
         cleaned = self.cleaner.clean(value, limit_bytes=UNLIMITED)
         self.hidden += sum(cleaned.hidden.values())
         return cleaned.value
-
-
-def passing_replay(log: Log, failed: Execution) -> Any:
-    """Return the newest success of a later revision with the very same arguments; None where there is none."""
-    row = None if failed.log_id is None else log.get(failed.log_id)
-    given = failed.uncleaned.arguments if row is None else row.arguments
-    for row in log.query(
-        status="SUCCESS", tool=failed.tool_name, persona=failed.persona, tried=False, limit=_REPLAYS_MAX
-    ):
-        later = row.revision is not None and row.revision > (failed.revision or 0)
-        if later and row.arguments == given and same_data(row.trace_id, failed.trace_id):
-            return row
-    return None
 
 
 def write_notebook(failed: Execution, path: str | Path, replay: Execution | None, *, overwrite: bool) -> Path:
@@ -374,7 +357,7 @@ class ExportedData:
     def _source(self, trace_id: str, value: object, name: str) -> Any:
         if isinstance(value, values.Preview):
             try:
-                value = views.data_behind(trace_id, value)
+                value = contents.data_behind(trace_id, value)
             except ViewGone:
                 self.missing.append(name)
                 return _Source(f"None  # {value!r}")

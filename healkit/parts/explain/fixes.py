@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Collection, Iterator
 from difflib import SequenceMatcher
 
+from healkit.core.contracts.explanation import Explanation
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.patches import apply_edits
 from healkit.core.pysource.source import Source
@@ -28,7 +29,6 @@ from healkit.parts.explain import (
 )
 from healkit.parts.explain.catalogue import (
     NO_EXCEPTION,
-    Explanation,
     Fix,
     bare,
     explain,
@@ -198,6 +198,7 @@ _UNSURE = re.compile("^cannot (?:assign|delete)|^f-string")
 
 def _repaired(failure: Failure, code: str) -> ToldChange | None:
     """Return the repair of code that Python cannot read; None where more than one is likely."""
+    # Late: most failures are of code that can be read.
     from healkit.parts.explain.syntax_repair.nearest_text import nearest
 
     masked = _MAGIC.sub(r"\1#", code)

@@ -80,10 +80,11 @@ from healkit.parts.heal.records import Attempt, Patch
 from healkit.parts.heal.report import CellReport, HealReport
 from healkit.parts.trials.shares import TrialResult
 from healkit.parts.trials.trials import Fixture, Held, Searches, Trial, Trials
+from healkit.parts.trials.trialserver import TrialServers
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
     from healkit.config import Config
+    from healkit.services import Services
 
 #: Wall time of the cell as it is, of all healing, and how many statements may be left out one after the other.
 _BASE_S, _LEFT_OUT_MAX = 20.0, 4
@@ -174,7 +175,7 @@ class CellHealing:
 
     def __init__(
         self,
-        hk: Healkit,
+        hk: Services,
         cell: FailingCell,
         *,
         advisors: Sequence[str | Advisor] | None,
@@ -722,7 +723,7 @@ class CellHealing:
 
 
 def heal_cell(
-    hk: Healkit,
+    hk: Services,
     number: int | None,
     *,
     advisors: Sequence[str | Advisor] | None,
@@ -752,7 +753,7 @@ async def warm_up(config: Config, namespace: Mapping[str, Any]) -> None:
     """
     pool = background.pool_for(config)
     tier = await asyncio.to_thread(achieved_tier, config)
-    servers, read = pool.trial_servers, (str(pool.snapshots()),)
+    servers, read = pool.companion(TrialServers), (str(pool.snapshots()),)
     servers.give_back(await servers.take(tier, _with_libraries(config, namespace), read))
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.patches import EditKind
+from healkit.parts.cells.order import OrderRemark
 from healkit.parts.heal.records import VERDICTS, HealReportData, Verdict
 
 #: `proposed`: there is a fix. `question`: there are edits that read the cell in different ways. `rerun`: other cells
@@ -132,14 +133,6 @@ class CheckedCell:
     state: Literal["passed", "failed", "not_run"] = "not_run"
     prompt: int | None = None
     duration_s: float = 0.0
-
-
-@dataclasses.dataclass(frozen=True)
-class OrderRemark:
-    """Remark on the order of a notebook's cells, which is no failure by itself."""
-
-    number: int
-    sentence: str
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,7 +36,7 @@ from healkit.parts.trials.trials import run_of
 from healkit.plain_text import count
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
+    from healkit.services import Services
 
 #: How a write to a folder fails that a check may only read, at each tier.
 _CANNOT_WRITE = ("OSError: [Errno 30]", "PermissionError: [Errno 13]")
@@ -56,7 +56,7 @@ class Validator:
 
     def __init__(
         self,
-        hk: Healkit,
+        hk: Services,
         entry: VaultEntry,
         bench: Workbench,
         stop: threading.Event,
@@ -232,7 +232,7 @@ def is_light(entry: VaultEntry) -> bool:
 
 
 def execute_check(
-    hk: Healkit,
+    hk: Services,
     entry: VaultEntry,
     check: Check,
     replay: Replay,

@@ -69,7 +69,6 @@ from healkit.parts.heal.questions import Answer, Question, answered_check, quest
 from healkit.parts.heal.record import HealRecord, heal_steps
 from healkit.parts.heal.records import VERDICTS, Answered, Attempt, Outcome, Patch, PatchRequest
 from healkit.parts.heal.report import HealReport, nothing_cures, total_cost
-from healkit.parts.heal.run_policy import HEAL_CAPS, RunPolicy
 from healkit.parts.heal.verdicts import (
     UNTRIED,
     disputed,
@@ -86,6 +85,7 @@ from healkit.parts.heal.verdicts import (
 from healkit.parts.heal.workbench import Bench
 from healkit.parts.learn.memory import FixMemory
 from healkit.parts.runs.contract import ExecutionMode
+from healkit.parts.runs.run_policy import HEAL_CAPS, RunPolicy
 from healkit.parts.runs.runs import OpenRun
 from healkit.parts.trials.cassette import LiveCalls, cassette_of
 from healkit.parts.trials.shares import slots_of
@@ -93,8 +93,9 @@ from healkit.parts.trials.trials import Fixture, Searches
 from healkit.parts.views import views
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
     from healkit.core.store.models import ExecutionLog
+    from healkit.parts.heal.requests import Requests
+    from healkit.services import Services
 
 #: Part of the budget that is kept for the validation of patches found at its end, and the most of it in seconds; a
 #: smaller budget has so long for it.
@@ -135,7 +136,7 @@ class Healing:
     Raises `ConfigError` for bad options, and `HealError` where nothing says that the tool fails.
     """
 
-    def __init__(self, hk: Healkit, options: HealOptions) -> None:
+    def __init__(self, hk: Services, options: HealOptions) -> None:
         if options.executor is not None:
             background.loop.wait_for(slots_of(options.executor))
         if not options.budget_s > 0:
@@ -849,7 +850,8 @@ class Healing:
 
     def _request(self, best: Attempt) -> PatchRequest:
         """Add a request for the patch; one that was decided before keeps its state."""
-        return self._hk.requests.add(
+        requests: Requests = self._hk.requests
+        return requests.add(
             self._entry.tool_name,
             best.patch.code,
             persona=self._entry.persona,

@@ -49,7 +49,7 @@ from healkit.plain_text import visible
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
 
-    from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
+    from healkit.services import Services
 
 #: Healings of one notebook, one after the other.
 _HEALINGS_MAX = 5
@@ -111,7 +111,7 @@ class NotebookCheck:
     Making it reads the notebook; raises `UsageInvalid` where it is none, `ConfigError` for what cannot be granted.
     """
 
-    hk: Healkit
+    hk: Services
     path: str | Path
     heal: bool = False
     timeout: float = 600.0
@@ -270,7 +270,7 @@ class NotebookCheck:
             self.progress(sentence)
 
 
-def check_notebook(hk: Healkit, path: str | Path, **options: Any) -> NotebookReport:
+def check_notebook(hk: Services, path: str | Path, **options: Any) -> NotebookReport:
     """Check one notebook; the options are those of `hk.check_notebook`."""
     return NotebookCheck(hk, path, **options).report()
 

@@ -19,7 +19,6 @@ from healkit.errors import HealkitError
 from healkit.parts.heal.advisor import Case
 from healkit.parts.heal.case import Diagnosis
 from healkit.parts.heal.records import VERDICTS, Attempt, Patch
-from healkit.parts.heal.run_policy import RunPolicy
 from healkit.parts.runs.audit_records import AuditMetadata
 from healkit.parts.runs.contract import (
     SCHEMA_VERSION,
@@ -39,6 +38,7 @@ from healkit.parts.runs.contract import (
     sign,
 )
 from healkit.parts.runs.run_audit import StepOf, Told, entries_of
+from healkit.parts.runs.run_policy import RunPolicy
 from healkit.parts.runs.runs import OpenRun, tags_of
 from healkit.plain_text import count
 

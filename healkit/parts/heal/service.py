@@ -18,18 +18,18 @@ from healkit.parts.heal.options import HealOptions
 from healkit.parts.runs.contract import PolicyDefaults
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit  # a Protocol of the parts that are used would only repeat it
     from healkit.parts.heal.advisor import Advisor, Case
     from healkit.parts.heal.notebook_check import NotebookReport
     from healkit.parts.heal.questions import Answer, Question
     from healkit.parts.heal.records import Attempt, Patch
     from healkit.parts.heal.report import CellReport, HealReport
+    from healkit.services import Services
 
 
 class HealService:
     """Heals the tools of one Healkit."""
 
-    def __init__(self, hk: Healkit) -> None:
+    def __init__(self, hk: Services) -> None:
         self._hk = hk
 
     def heal(

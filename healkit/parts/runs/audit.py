@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import msgspec
 
+from healkit.core.contracts.data import MentionedView
 from healkit.core.contracts.execution import escaped, utc_now
 from healkit.core.sanitizer.cleaner import Cleaner, Verbatim, clean_bounded
 from healkit.core.store.database import Database, mapped
@@ -40,7 +41,6 @@ from healkit.parts.runs.audit_records import (
     FaultKind,
     MentionedEvent,
     MentionedFacts,
-    MentionedView,
 )
 
 if TYPE_CHECKING:

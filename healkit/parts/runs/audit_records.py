@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
+from healkit.core.contracts.data import MentionedView
+
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
 
@@ -119,16 +121,6 @@ class AnchoredHead(msgspec.Struct, frozen=True):
 #: the entry before it. `cut_off`: entries were removed at the end, or a run's folder has an event without one.
 #: `rewritten`: a run's manifest has another chain. `file`: a file that an entry names is not as it was.
 FaultKind = Literal["changed", "missing", "reordered", "cut_off", "rewritten", "file"]
-
-
-class MentionedView(NamedTuple):
-    """View that an entry names, with the name of its file, and the entry's place, execution and time."""
-
-    name: str
-    file_name: str
-    position: int
-    execution_id: str
-    timestamp: datetime
 
 
 class MentionedEvent(NamedTuple):

@@ -277,7 +277,7 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Caps of a run; a run over one of them ends (`healkit.parts.heal.run_policy`).
+    """Caps of a run; a run over one of them ends (`healkit.parts.runs.run_policy`).
 
     same_state_revisits: how often the same failing state may be observed. hard_cap_steps: steps of the run.
     retries_per_action: retries of one action. recovery_max: recoveries of the run. backoff_ms: pauses before the
@@ -469,7 +469,7 @@ def empty_evidence(run_id: str) -> EvidenceManifest:
 
 # Questions to a run's policy, and its answers.
 #
-# The policy itself is `healkit.parts.heal.run_policy`; the code that executes steps gets one as a `StepPolicy`.
+# The policy itself is `healkit.parts.runs.run_policy`; the code that executes steps gets one as a `StepPolicy`.
 
 
 @dataclasses.dataclass(frozen=True)

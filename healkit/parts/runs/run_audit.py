@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 
 from healkit.core import plain_files
+from healkit.core.contracts.data import MentionedView
 from healkit.errors import EvidenceChanged, HealkitError
 from healkit.parts.runs.audit_records import (
     AuditEntry,
@@ -30,7 +31,6 @@ from healkit.parts.runs.audit_records import (
     AuditMetadata,
     AuditStep,
     MentionedFacts,
-    MentionedView,
 )
 from healkit.parts.runs.contract import TRACE, Run, RunManifest, TraceEvent
 from healkit.plain_text import count

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -24,6 +24,7 @@ from healkit.core.contracts.execution import CallRecord, Finished, Started, utc_
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.rendering import plain
+from healkit.core.runtime import events
 from healkit.core.runtime.events import (
     UNRECORDED,
     Acted,
@@ -33,8 +34,11 @@ from healkit.core.runtime.events import (
     Judged,
     Prepared,
     Proposed,
+    RetryPolicy,
     Running,
     Sink,
+    StepKind,
+    Steps,
 )
 from healkit.core.sanitizer.cleaner import Cleaner
 from healkit.core.store.entries import NO_REVISION
@@ -267,7 +271,7 @@ class OpenRun:
         return f"<run {self.run_id}, {state}, {plain.count(self._steps, 'step')}, in {str(self.folder)!r}>"
 
 
-class Runs:
+class Runs(Steps):
     """Begins the runs of one `Healkit`.
 
     make_policy: the policy of each new run; the policies live on a higher floor, so they are handed in. make_cleaner:
@@ -337,19 +341,32 @@ class Runs:
         self._open.add(run)
         return run
 
+    def run(
+        self,
+        profile: str = "default",
+        *,
+        run_id: str | None = None,
+        allow: str | Sequence[str] = "*",
+        policy: PolicyDefaults | None = None,
+    ) -> OpenRun:
+        """Begin a run: `with hk.run() as run:` writes every execution inside it to the folder `run.folder`.
+
+        profile: a word of yours for what kind of run it is. allow: which tools it may execute, as patterns. policy: its
+            caps; over one of them the run is ended, and each further execution in it raises `PolicyHalted`.
+
+        Raises `RunFolderError`, or `RunExists` and `RunLocked` for a `run_id` that is taken.
+        """
+        return self.begin(profile, run_id=run_id, allow=allow, policy=policy)
+
     @contextlib.contextmanager
     def step(
         self,
-        record: bool | OpenRun | None,
+        record: bool | events.OpenRun | None,
         kind: StepKind = "run",
         earlier: Finished | None = None,
-        retry: bool | PolicyDefaults = False,
+        retry: bool | RetryPolicy = False,
     ) -> Iterator[Sink]:
-        """Give one execution its sink: a step of a run, a run of its own, retries without one, or none.
-
-        record: a run, whether to make one, or None: the run around the caller, else as `record_runs` says. retry: the
-        policy where there is no run yet, or whether there is one.
-        """
+        """Give one execution its sink."""
         policy = retry if isinstance(retry, PolicyDefaults) else None
         around = self.around() if record is None else None
         if isinstance(record, OpenRun) or around is not None:
@@ -405,8 +422,6 @@ class _Untold(Sink):
 
 # Steps of runs, and executions that are tried again.
 
-
-StepKind = Literal["run", "try", "rerun"]
 
 #: Precondition that a refusal's code says was not met; the others are met when the action is compiled.
 _PRECONDITIONS = {

@@ -255,14 +255,3 @@ class DeliveryVerdict(msgspec.Struct, frozen=True):
     reason: str = ""
     delay_s: float = 0.0
     counted: bool = False
-
-
-class OutboxState(msgspec.Struct, frozen=True):
-    """Number of traces in each state, why traces are parked (reason → how many), and the last error."""
-
-    local: int = 0
-    pending: int = 0
-    sent: int = 0
-    parked: int = 0
-    parked_for: dict[str, int] = {}
-    problem: str = ""

@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from healkit.config import Config
-from healkit.core.sanitizer.cleaner import Cleaner, cleaned_trace
+from healkit.core.sanitizer.cleaner import Cleaner
 from healkit.errors import ConfigError
 from healkit.package import VERSION
+from healkit.parts.traces.cleaning import cleaned_trace
 from healkit.parts.traces.contract import BranchDecision, ExecutionTrace, TaskResult
 
 if TYPE_CHECKING:

@@ -35,6 +35,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.orm import Session, aliased
 
+from healkit.core.contracts.doctor import OutboxState
 from healkit.core.contracts.execution import HostIdentity, host_identity, is_alive, utc_now
 from healkit.core.store import vault_rows
 from healkit.core.store.database import Database
@@ -50,7 +51,7 @@ from healkit.core.store.models import (
     TraceRow,
     upsert,
 )
-from healkit.parts.traces.contract import DeliveryVerdict, OutboxState, Waiting
+from healkit.parts.traces.contract import DeliveryVerdict, Waiting
 
 #: The longest delay or lease.
 LONGEST = timedelta(hours=2)

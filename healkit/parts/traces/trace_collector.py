@@ -11,11 +11,8 @@ nor go without one.
 from __future__ import annotations
 
 import functools
-import os
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,25 +24,21 @@ from healkit.core.contracts.execution import (
     CallRecord,
     DecisionRecord,
     Finished,
-    Record,
     Started,
     Step,
     StoredTrace,
 )
-from healkit.core.contracts.failure import Failure
 from healkit.core.crossing import values
+from healkit.core.runtime.collecting import LogCleaner, StepCollector
 from healkit.core.sanitizer.cleaner import (
-    AnyRecord,
     Cleaner,
     Verbatim,
-    cleaned_facts,
-    cleaned_record,
     learn,
     of_record,
     payload_of,
     secret_columns,
-    trace_again,
 )
+from healkit.parts.traces.cleaning import trace_again
 from healkit.parts.traces.contract import (
     BranchDecision,
     ExecutionTrace,
@@ -61,19 +54,12 @@ _WIRE_MAX_BYTES, _PAYLOADS_LEAST_CHARS = 1_000_000, 10_000
 _ERROR_MAX_CHARS = 2000
 #: Bounds of the wire form on a decision's texts (`contracts.traces`).
 _DECISION_MAX_CHARS, _CONDITION_MAX_CHARS = 1000, 10_000
-#: Executions that are running at once, whose hidden values are remembered to the end.
-_CLEANERS_MAX = 500
 #: How long after a suggestion an execution is taken to be for its intent.
 _INTENT_KEPT = timedelta(minutes=10)
 
 
-class Tracer:
-    """Maker of collectors, as configured; one for each `Healkit`.
-
-    `cleaner` is called once. The sanitiser takes half a second to load the first time, so a thread begins to load it
-    when the first execution begins, while its worker starts. `on_trace` gets each finished trace; it must neither wait
-    nor raise.
-    """
+class Tracer(LogCleaner):
+    """Maker of trace collectors; `on_trace` gets each finished trace; it must neither wait nor raise."""
 
     def __init__(
         self,
@@ -81,45 +67,16 @@ class Tracer:
         cleaner: Callable[[], Cleaner] = Verbatim,
         on_trace: Callable[[ExecutionTrace], None] = lambda _: None,
     ) -> None:
-        self.config = config
+        super().__init__(config, cleaner)
         self.on_trace = on_trace
-        self._make_sanitizer = cleaner
-        self._sanitizer: Cleaner | None = None
-        self._verbatim = Verbatim()
-        self._making, self._pid = threading.Lock(), os.getpid()
-        self._warming: threading.Thread | None = None
-        self._cleaners: dict[str, Cleaner] = {}
         #: Persona → the intent of what it runs next, and when a suggestion was made for it.
         self.intents: dict[str, tuple[str, datetime]] = {}
 
-    @property
-    def cleaner(self) -> Cleaner:
-        """Cleaner of traces."""
-        return self._verbatim if self.config.trace_raw else self.sanitizer
-
-    @property
-    def sanitizer(self) -> Cleaner:
-        """Cleaner of what a page shows, and of what the log never holds as it was, whatever `trace_raw` says."""
-        if self._sanitizer is None:
-            with self._lock():
-                self._sanitizer = self._sanitizer or self._make_sanitizer()
-        return self._sanitizer
-
-    def _lock(self) -> threading.Lock:
-        """Return the lock for making a cleaner; a new one after a fork, where the old one's holder is gone."""
-        if self._pid != os.getpid():
-            self._making, self._pid = threading.Lock(), os.getpid()
-        return self._making
-
-    def collector(self, started: Started, served: str | None = None) -> TraceCollector:
-        """Make the collector of an execution that is about to run; `started` is its record, uncleaned.
-
-        `served` is the persona whose entry it runs, where that is not the one that was asked for.
-        """
-        if self._warming is None and self._sanitizer is None and self.config.tracing:
-            self._warming = threading.Thread(target=self._warm, name="healkit-tracer", daemon=True)
-            self._warming.start()
-        return TraceCollector(self, started, served)
+    def collector(self, started: Started, served: str, steps: Iterable[Step] = ()) -> TraceCollector:
+        """Make the collector of an execution's trace."""
+        if self.config.tracing and not self.config.trace_raw:
+            self.warm_up()
+        return TraceCollector(self, started, served, steps)
 
     def take_intent(self, started: Started) -> str:
         """Return what an execution was for, which counts for one: the first that was begun after the suggestion."""
@@ -131,77 +88,14 @@ class Tracer:
         del self.intents[started.persona]
         return intent if started.timestamp - asked_at <= _INTENT_KEPT else ""
 
-    def _warm(self) -> None:
-        with suppress(Exception):  # the next caller gets the error
-            _ = self.cleaner
 
-    def for_log(self, record: AnyRecord) -> AnyRecord:
-        """Return the record as the log keeps it: cleaned where `sanitize_log` is set, else without secret facts."""
-        if self.config.sanitize_log:
-            return cleaned_record(record, self._cleaner_for(record))
-        if isinstance(record, Finished) and record.failure is not None:
-            return msgspec.structs.replace(record, failure=self.without_secret_facts(record.failure))
-        return record
+class TraceCollector(StepCollector):
+    """Collector of one execution's trace."""
 
-    def _cleaner_for(self, record: Record) -> Cleaner:
-        """Return the cleaner of the execution that the record belongs to: its arguments tell what its message holds."""
-        with self._lock():
-            cleaner = self._cleaners.pop(record.trace_id, None)
-        cleaner = cleaner or of_record(self.sanitizer)
-        if not isinstance(record, Finished):
-            with self._lock():
-                self._cleaners[record.trace_id] = cleaner
-                if len(self._cleaners) > _CLEANERS_MAX:
-                    del self._cleaners[next(iter(self._cleaners))]
-        return cleaner
-
-    def secret_columns(self, columns: Mapping[str, Sequence[Any]]) -> set[str]:
-        """Return the names of the columns, of these with their first values, of which no preview shows anything."""
-        return secret_columns(self.sanitizer, columns)
-
-    def without_secret_facts(self, failure: Failure | None) -> Failure | None:
-        """Return the failure with what was read off live objects cleaned, or without it where that fails."""
-        if failure is None or not any(one.observed for one in (failure, *failure.linked)):
-            return failure
-        try:
-            return cleaned_facts(failure, self.sanitizer)
-        except Exception:  # noqa: BLE001 - an execution must not fail for what is said of its failure
-            return msgspec.structs.replace(failure, near=[], known=[], facts={}, linked=[])
-
-
-class TraceCollector:
-    """Collector of one execution's calls and decisions; the bridge's threads may use it."""
-
-    def __init__(
-        self, tracer: Tracer, started: Started, served: str | None = None, steps: Iterable[Step] = ()
-    ) -> None:
+    def __init__(self, tracer: Tracer, started: Started, served: str, steps: Iterable[Step] = ()) -> None:
+        super().__init__(tracer, started, served, steps)
         self._tracer = tracer
-        self._started = started
-        self._namespace = started.persona if served is None else served
-        self._calls: dict[str, CallRecord] = {}
-        self._decisions: dict[int, DecisionRecord] = {}
-        #: Whole result as JSON text, where the log keeps only a part of it.
-        self.result: str | None = None
         self._intent = ""
-        for step in steps:
-            self.add(step)
-
-    @property
-    def decisions(self) -> list[DecisionRecord]:
-        """Branches the tool reported, in order."""
-        return [self._decisions[number] for number in sorted(self._decisions)]
-
-    def add(self, step: Step) -> None:
-        """Take note of a call's beginning or end, or of a decision."""
-        if isinstance(step, CallRecord):
-            self._calls[step.task_id] = step
-        else:
-            self._decisions[step.number] = step
-
-    def taken(self, step: Step) -> Step:
-        """Take note of a call or a decision, and return it as the log keeps it."""
-        self.add(step)
-        return self._tracer.for_log(step)
 
     def conclude(self, finished: Finished) -> Finished:
         """Return the ending with its trace, unless tracing is off.
@@ -260,9 +154,7 @@ class TraceCollector:
         return ExecutionTrace(
             id=started.trace_id,
             parent_id=started.parent_trace_id,
-            capability_id=capability_id_of(
-                org, project, self._namespace, started.tool_name, started.code_hash
-            ),
+            capability_id=capability_id_of(org, project, self._served, started.tool_name, started.code_hash),
             success=finished.failure is None,
             error=None if finished.failure is None else finished.failure.code,
             duration_ms=max(0.0, finished.duration_ms),

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from healkit.config import Config
+from healkit.core.contracts.doctor import OutboxState
 from healkit.core.sanitizer.cleaner import Cleaner
 from healkit.core.store.database import Database
 from healkit.errors import ConfigError, DatabaseError
-from healkit.parts.traces.contract import ExecutionTrace, OutboxState, read_trace
+from healkit.parts.traces.contract import ExecutionTrace, read_trace
 from healkit.parts.traces.trace_collector import Tracer
 
 if TYPE_CHECKING:

@@ -32,11 +32,11 @@ from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.tools import ToolDefinition
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.crossing import values
+from healkit.core.runtime import contents
 from healkit.core.runtime.calls import OpenCall, Provider, allows, reaches
 from healkit.core.runtime.execution import REDACTED, arguments_of, call_of, logged
 from healkit.core.sanitizer.cleaner import UNLIMITED, again, of_record, secret_columns
 from healkit.errors import ConfigError, HealkitError, LogFileError, ViewError
-from healkit.parts.views import views
 from healkit.plain_text import count
 
 if TYPE_CHECKING:
@@ -206,6 +206,11 @@ class Replay:
             "CALL_NOT_ON_RECORD", "NotOnRecord", said, f"NotOnRecord: {said}", hint=NOT_ON_RECORD_HINT
         )
 
+    @property
+    def missed(self) -> Failure | None:
+        """Failure of a tool that made a call that is not on record; None where it made none."""
+        return self.failure if self.playback.missing else None
+
     def may_make(self, name: str) -> bool:
         """Return whether the call of `server.tool` may be made, where it is not on record."""
         if self.calls is not None:
@@ -284,7 +289,7 @@ def _answer(call: CallRecord) -> tuple[msgspec.Raw, str]:
         return msgspec.Raw(text.encode()), ""
 
     def whole(preview: values.Preview) -> object:
-        return views.data_behind(call.trace_id, preview, side=call.task_id)
+        return contents.data_behind(call.trace_id, preview, side=call.task_id)
 
     try:
         return msgspec.Raw(values.encode(values.restore(stored, whole=whole))[0]), ""

@@ -47,7 +47,15 @@ from healkit.errors import (
     WorkerStartFailed,
 )
 from healkit.parts.trials.messages import DIED, NOT_RUN, Batch
-from healkit.parts.trials.trialserver import Candidate, Draw, Scores, are_letters, run_batch, run_trials
+from healkit.parts.trials.trialserver import (
+    Candidate,
+    Draw,
+    Scores,
+    TrialServers,
+    are_letters,
+    run_batch,
+    run_trials,
+)
 
 T = TypeVar("T")
 
@@ -189,7 +197,7 @@ async def _tried(share: Share, config: Config, tier: Tier) -> Reply:
         until = min(until, time.monotonic() + SHARE_S)
         return time.monotonic() < until and size <= _REPLY_BYTES
 
-    servers = background.pool_for(config).trial_servers
+    servers = background.pool_for(config).companion(TrialServers)
     coming = run_trials(share.trials, tier, config, servers, 1, more)
     try:
         async with contextlib.aclosing(coming):
@@ -218,7 +226,7 @@ async def _scored(share: Share, config: Config, tier: Tier) -> Reply:
         first, drawn = drawn, drawn + count
         return share.candidates[first:drawn]
 
-    servers = background.pool_for(config).trial_servers
+    servers = background.pool_for(config).companion(TrialServers)
     async for scores in run_batch(share.batch, draw, tier, config, servers, 1):
         letters.update(scores)
     return Reply(letters=[letters[position] for position in range(len(letters))])

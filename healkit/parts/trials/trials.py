@@ -38,6 +38,7 @@ from healkit.core.contracts.patches import Check, CheckResult, Observed
 from healkit.core.contracts.rpc import NO_CASSETTE, OUTLINE_MAX_CHARS, REPORT_EXTRA_BYTES, Init, raw
 from healkit.core.contracts.tools import EntryRef, Withheld
 from healkit.core.crossing import values
+from healkit.core.rendering import cleaning
 from healkit.core.runtime import background
 from healkit.core.runtime.calls import CALLS_MAX
 from healkit.core.runtime.outcomes import (
@@ -56,12 +57,12 @@ from healkit.core.runtime.outcomes import (
 )
 from healkit.core.runtime.recording import Recorder, Recording
 from healkit.core.store.arguments import pack_arguments
-from healkit.core.workers.process import preloading
 from healkit.core.workers.sandbox import Tier
 from healkit.core.workers.tiers import achieved_tier
 from healkit.core.workers.worker import LAST_CHARS
 from healkit.errors import CallNotOnRecord, HealkitError, InternalError, WorkerNotRestricted, is_refused
 from healkit.parts.trials.messages import PASSED, Batch, BatchCheck
+from healkit.parts.trials.preloading import preloading
 from healkit.parts.trials.shares import (
     LOST,
     Answer,
@@ -158,6 +159,27 @@ class Trials:
         self._recorder = recorder
         self._config = config
 
+    def run_all(
+        self,
+        trials: Iterable[Trial | tuple[str, Mapping[str, Any]]],
+        *,
+        parallel: int | None = None,
+        executor: Executor | None = None,
+    ) -> list[TrialResult]:
+        """Try many pairs of code and arguments, each in a restricted child of its own, and return their results.
+
+        A trial has no kernel, no displays and nothing to call; it is restricted and recorded like any execution.
+        parallel: how many at a time; by default as many as there are processors, or workers of the executor.
+        executor: any `concurrent.futures.Executor`; its workers then do the work, in shares of about a second. Trials
+            that went down with a worker are `lost` in their results; they are not run again.
+
+        Raises `IsolationUnavailable`, also where a worker's machine cannot restrict trials as this one does,
+        `WorkerStartFailed`, or `ConfigError` for an executor that cannot be used; what a trial does never raises.
+        """
+        chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
+        results = background.loop.wait_for(self.run(chosen, parallel, executor))
+        return [_cleaned_trial(trial, result) for trial, result in zip(chosen, results, strict=True)]
+
     async def run(
         self,
         trials: Iterable[Trial],
@@ -220,7 +242,7 @@ class Trials:
             for recording in recordings:
                 recording.begin()
             if executor is None:
-                servers = background.pool_for(self._config).trial_servers
+                servers = background.pool_for(self._config).companion(TrialServers)
                 parallel = max(1, min(parallel or os.cpu_count() or 1, len(chosen)))
                 await run_here(inits, records, config, parallel, servers, take, read)
             else:
@@ -491,7 +513,7 @@ class Searches:
         score = Score()
         async with self._recorded(held.entry, {"checks": len(held.checks)}, score.summary) as tier:
             if executor is None:
-                servers = background.pool_for(self._config).trial_servers
+                servers = background.pool_for(self._config).companion(TrialServers)
                 parallel = parallel or os.cpu_count() or 1
                 coming = run_batch(batch, draw, tier, config, servers, parallel, held.fixture.read)
             else:
@@ -523,7 +545,7 @@ class Searches:
             for check, limit_s in held.limited()
         ]
         found: dict[int, Observed] = {}
-        servers = background.pool_for(config).trial_servers
+        servers = background.pool_for(config).companion(TrialServers)
         parallel = min(os.cpu_count() or 1, max(len(inits), 1))
         what = {"observed" if watch else "timed": len(inits)}
         async with self._recorded(entry, what, dict) as tier:
@@ -670,3 +692,13 @@ def _seen(claim: msgspec.Raw) -> _Observation:
         return claims.decode(claim, _observation, max_bytes=REPORT_EXTRA_BYTES) or _Observation()
     except claims.BadClaim:
         return _Observation()
+
+
+def _cleaned_trial(trial: Trial, result: TrialResult) -> TrialResult:
+    """Return a trial's result as it may be shown, with its value as it is."""
+    if result.failure is None and not result.printed:
+        return result
+    cleaner = cleaning.sanitizer().of_record()
+    cleaning.arguments(trial.arguments, cleaner)
+    failure = None if result.failure is None else cleaning.failure(result.failure, cleaner)
+    return msgspec.structs.replace(result, failure=failure, printed=cleaner.text(result.printed).value)

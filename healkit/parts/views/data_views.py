@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import ColumnElement, Row, delete, func, insert, select, update
@@ -30,9 +30,10 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from healkit.core import plain_files
-from healkit.core.contracts.data import DataView, ViewColumn
+from healkit.core.contracts.data import DataView, MentionedView, ViewColumn
 from healkit.core.contracts.execution import TRIED_ORIGINS, utc_now
 from healkit.core.crossing.values import BadValue, CannotCross
+from healkit.core.runtime.contents import Side
 from healkit.core.store.database import Database
 from healkit.core.store.locations import views_folder
 from healkit.core.store.models import USES, VIEWS, ExecutionLog, ToolRegistry, table_of
@@ -46,11 +47,7 @@ from healkit.errors import (
     did_you_mean,
     named,
 )
-from healkit.parts.runs.audit_records import MentionedView
 from healkit.parts.views import view_files
-
-#: Part of an execution's record: its arguments, its result, or the answer of one of its calls, by task id (`t1`).
-Side = Literal["arguments", "result"] | str
 
 #: Characters of the digest in the name that a view has by itself.
 _NAME_DIGITS = 12

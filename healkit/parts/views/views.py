@@ -9,11 +9,9 @@ without its view, and an execution that is asked for says so.
 from __future__ import annotations
 
 import builtins
-import math
 import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -26,22 +24,23 @@ import msgspec
 
 from healkit.config import MIB, Config
 from healkit.core.contracts.backoff import pause_s
-from healkit.core.contracts.data import DataView
+from healkit.core.contracts.data import DataView, FirstRows
 from healkit.core.contracts.encoding import is_from_library
 from healkit.core.crossing import values
+from healkit.core.runtime.contents import MISSING, Contents, Side
 from healkit.core.store.database import Database
 from healkit.core.store.locations import views_folder
-from healkit.errors import DatabaseLocked, HealkitError, ViewError, ViewGone
-from healkit.parts.decide.records import FirstRows
+from healkit.errors import DatabaseLocked, HealkitError, ViewError
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     from IPython.lib.pretty import RepresentationPrinter
 
+    from healkit.core.contracts.data import MentionedView
     from healkit.core.crossing.values import SecretColumns
     from healkit.core.rendering.document import Card
-    from healkit.parts.views.data_views import DataViews, Side
+    from healkit.parts.views.data_views import DataViews
 
 
 #: Limit of the bytes that wait to be kept; an execution that brings more waits until there is room.
@@ -71,10 +70,6 @@ class _Job(msgspec.Struct, frozen=True, eq=False):
         return len(self.encoded) + sum(len(one) for one in self.contents)
 
 
-#: Those that are open, to be asked for the data of an execution.
-_keepers: weakref.WeakSet[ViewKeeper] = weakref.WeakSet()
-
-
 #: Gets the views that are loaded while something is on, by name; None outside of `noting`.
 _noted: ContextVar[dict[str, str] | None] = ContextVar("healkit_views_read", default=None)
 
@@ -90,39 +85,7 @@ def noting() -> Iterator[dict[str, str]]:
         _noted.reset(token)
 
 
-def data_behind(
-    trace_id: str, preview: values.Preview, *, side: Side = "arguments", items_max: float = math.inf
-) -> Any:
-    """Return the data that a preview in an execution's record stands for.
-
-    items_max: more items than this are not loaded, and are refused too. Raises `ViewGone`, and `ViewChanged` where the
-    file does not hold what was kept.
-    """
-    if math.prod(preview.shown["shape"]) > items_max:
-        raise ViewGone(f"{preview!r}: it has more than {items_max:,} items.")
-    problems = [keeper.problem for keeper in list(_keepers) if keeper.problem]
-    for keeper in list(_keepers):
-        keeper.wait()  # for data that was evicted, and is being kept again
-        if keeper.has_views and preview.number in (used := keeper.views.used(trace_id, side)):
-            view = used[preview.number]
-            value = keeper.views.load(view)
-            if (read := _noted.get()) is not None and view.file is not None:
-                read[view.name] = view.file.name
-            return value
-    raise ViewGone(f"{preview!r}: its data was not kept.", hint=" ".join(problems))
-
-
-def same_data(one: str, other: str) -> bool:
-    """Return whether the previews in two executions' arguments stand for the same data, as far as it was kept."""
-
-    def digests(trace_id: str) -> list[dict[int, str]]:
-        used = [keeper.views.used(trace_id, "arguments") for keeper in _keepers if keeper.has_views]
-        return [{number: view.sha256 for number, view in found.items()} for found in used]
-
-    return digests(one) == digests(other)
-
-
-class ViewKeeper:
+class ViewKeeper(Contents):
     """Keeps the data of executions as views of one database; `problem` says what could not be kept."""
 
     def __init__(self, database: Database, config: Config) -> None:
@@ -139,7 +102,7 @@ class ViewKeeper:
         self._locked = 0
         #: Sentence for the user; empty while all was kept.
         self.problem = ""
-        _keepers.add(self)
+        super().__init__()
 
     @property
     def has_views(self) -> bool:
@@ -182,6 +145,26 @@ class ViewKeeper:
                 self._thread.start()
             self._changed.notify_all()
 
+    def digests(self, trace_id: str, side: Side = "arguments") -> dict[int, str]:
+        """Return the SHA-256 of the views behind an execution's previews, by number."""
+        used = self.views.used(trace_id, side) if self.has_views else {}
+        return {number: view.sha256 for number, view in used.items()}
+
+    def load(self, trace_id: str, preview: values.Preview, side: Side) -> Any:
+        """Return the data behind a preview, once all that waits is kept."""
+        self.wait()  # for data that was evicted, and is being kept again
+        if not self.has_views or preview.number not in (used := self.views.used(trace_id, side)):
+            return MISSING
+        view = used[preview.number]
+        value = self.views.load(view)
+        if (read := _noted.get()) is not None and view.file is not None:
+            read[view.name] = view.file.name
+        return value
+
+    def fault(self, view: MentionedView) -> str:
+        """Say what is wrong with a view; empty where nothing is."""
+        return self.views.fault(view) if self.has_views else ""
+
     def wait(self, trace_id: str | None = None, timeout_s: float | None = None) -> bool:
         """Wait until all data of an execution is kept, or of all executions.
 
@@ -207,7 +190,7 @@ class ViewKeeper:
                 self._changed.wait_for(lambda: not self._jobs, _END_LOCKED_S if self._locked else 0.0)
             self._thread.join(timeout=1.0)
             self._thread = None
-        _keepers.discard(self)
+        super().close()
 
     def _waits(self, trace_id: str | None) -> bool:
         return any(trace_id in {None, job.trace_id} for job in self._jobs)
@@ -285,9 +268,9 @@ class ViewList(list[DataView]):
 
     def card(self) -> Card:
         """Build the table."""
-        from healkit.core.rendering import listings
+        from healkit.parts.views import render
 
-        return listings.views(self)
+        return render.views(self)
 
     def _repr_html_(self) -> str:
         from healkit.core.rendering.to_html import html_of
@@ -397,13 +380,13 @@ class Views:
 
     def card(self, name: str) -> Card:
         """Build the card of one view, with its first rows, secret columns hidden."""
-        from healkit.core.rendering import listings
+        from healkit.parts.views import render
 
         view = self.get(name)
         shown = (
             None if view.file is None else values.preview(self._keeper.views.load(view), self._secret_columns)
         )
-        return listings.view(view, shown)
+        return render.view(view, shown)
 
 
 def _converted(table: pa.Table | pa.RecordBatch | pl.DataFrame) -> Any:

@@ -12,6 +12,7 @@ import _signal  # type: ignore[import-not-found]  # the built-in module behind `
 import contextlib
 import errno
 import faulthandler
+import importlib
 import io
 import itertools
 import linecache
@@ -49,6 +50,10 @@ from healkit.package import FOLDER
 #: Files whose frames are ours or the kernel's: they tell a tool's author nothing.
 _OWN_FOLDER = os.path.join(FOLDER, "")
 _OWN_PARTS = (f"{os.sep}ipykernel{os.sep}", f"{os.sep}IPython{os.sep}core{os.sep}interactiveshell.py")
+#: Names the modules that read facts off the objects of a failure (`hooks.Specs.observers`), separated by commas.
+OBSERVERS_VARIABLE = "HEALKIT_OBSERVERS"
+#: Those modules; taken from the environment before any tool runs.
+observers = [name for name in os.environ.pop(OBSERVERS_VARIABLE, "").split(",") if name]
 #: Module name of a tool's code. Registered, because dataclasses look their module up.
 TOOL_MODULE = "__healkit_tool__"
 _TRACEBACK_MAX_CHARS = 200_000
@@ -284,7 +289,7 @@ def _classify(error: BaseException, timeout_s: float, facts: dict[str, str]) -> 
 def _observed(error: BaseException, tool_filename: str) -> tuple[list[str], list[str], dict[str, str]]:
     """Return the names near the one that was not found, those that exist, and the facts about the values at hand."""
     try:  # not above: no worker should wait for it to start
-        from healkit.parts.explain.facts.observers import observe, suggestions
+        modules = [importlib.import_module(name) for name in observers]
     except Exception:  # noqa: BLE001 - the tool may have left no memory or no file to import with
         return [], [], {}
     innermost, told = None, traceback_of(error)
@@ -293,8 +298,11 @@ def _observed(error: BaseException, tool_filename: str) -> tuple[list[str], list
         told = told.tb_next
     try:
         with deadline(_DESCRIBE_S):
-            near, known = suggestions(error, innermost)
-            facts = observe(error, innermost)
+            suggested = [module.suggestions(error, innermost) for module in modules]
+            near, known = next(filter(any, suggested), ([], []))
+            facts = {
+                name: fact for module in modules for name, fact in module.observe(error, innermost).items()
+            }
             return (
                 [safe(name, 100) for name in near],
                 [safe(name, 100) for name in known],

@@ -181,9 +181,12 @@ def preload(plan: ForkServerPlan) -> None:
     for name in (
         *plan.preload,
         "healkit.core.workers.inside.kernel_main",
-        "healkit.parts.explain.facts.observers",
         "landlockpy",
     ):
+        _try_import(name)
+    from healkit.core.workers.inside import capture
+
+    for name in capture.observers:
         _try_import(name)
     for name in _rehearse(_run_a_cell):
         _try_import(name)

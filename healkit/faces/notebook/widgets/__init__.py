@@ -3,5 +3,5 @@
 The JavaScript is in `js/src/`; `npm run build` makes the bundle in `static/`, which is committed with the licences of
 what is in it. A panel is always the second output: the static card above it can be read when the kernel is gone.
 
-Importing a panel loads anywidget; nothing else in healkit does. `kinds` names them all.
+Importing a panel loads anywidget; nothing else in healkit does. `panels` names them all.
 """

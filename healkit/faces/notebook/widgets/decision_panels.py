@@ -14,16 +14,16 @@ from typing import Any, Literal
 
 from healkit.app import Healkit
 from healkit.core.rendering.document import Card, Line
-from healkit.core.rendering.listings import shape_text
 from healkit.errors import UsageInvalid, named
 from healkit.faces.notebook.cell_output import CellOutput
 from healkit.faces.notebook.widgets.panel import CardedPanel, Panel, begin
+from healkit.faces.pages.audit_reading import AuditPanesReading
+from healkit.faces.pages.operations import described
+from healkit.parts.decide import render_audit as audit
 from healkit.parts.decide.choosers import told
 from healkit.parts.decide.decision import Decision, panes_of
 from healkit.parts.decide.records import Turn
-from healkit.parts.pages.audit_reading import AuditPanesReading
-from healkit.parts.pages.operations import described
-from healkit.parts.runs import render_audit as audit
+from healkit.parts.views.render import shape_text
 
 #: `working`: a step is run. `choosing`: a choice is waited for. `failed`: the call itself cannot be answered.
 Phase = Literal["idle", "working", "choosing", "done", "failed"]
@@ -185,7 +185,7 @@ class AuditPanel(Panel):
 
     def __init__(self, healkit: Healkit, of: object) -> None:
         execution_id: object = getattr(of, "run_id", of)
-        found = of.panes() if isinstance(of, Decision) else panes_of(healkit, execution_id)
+        found = of.panes() if isinstance(of, Decision) else panes_of(healkit.services, execution_id)
         if found is None:
             raise UsageInvalid(
                 f"No execution {named(execution_id)} is on the audit.",

@@ -39,15 +39,15 @@ from healkit.errors import UsageInvalid
 from healkit.faces.notebook.cell_output import CellOutput
 from healkit.faces.notebook.widgets.panel import CardedPanel, Panel, begin
 from healkit.faces.notebook.widgets.patch_editor import Patching
+from healkit.faces.pages.operations import Operations, described
+from healkit.faces.pages.page_data import PageData
+from healkit.faces.pages.run_reading import shown_story
 from healkit.parts.heal import render as healing
+from healkit.parts.heal import timeline
 from healkit.parts.heal.advisor import Advisor, advisor_names, advisors_for
 from healkit.parts.heal.questions import Answer, Question, answer_of
 from healkit.parts.heal.records import VERDICTS, Answered, Attempt
 from healkit.parts.heal.report import HealReport
-from healkit.parts.pages.operations import Operations, described
-from healkit.parts.pages.page_data import PageData
-from healkit.parts.pages.run_reading import shown_story
-from healkit.parts.runs import timeline
 from healkit.parts.runs.contract import Run
 from healkit.parts.runs.reader import read_run
 from healkit.plain_text import untick

@@ -20,9 +20,9 @@ from healkit.faces.notebook.cell_output import CellOutput, listed
 from healkit.faces.notebook.widgets.heal_panel import Healings, Send
 from healkit.faces.notebook.widgets.panel import Panel
 from healkit.faces.notebook.widgets.patch_editor import Patching
-from healkit.parts.pages.log_reading import ExecutionReading, LogReading
-from healkit.parts.pages.operations import Operation, Operations
-from healkit.parts.pages.page_data import PageData
+from healkit.faces.pages.log_reading import ExecutionReading, LogReading
+from healkit.faces.pages.operations import Operation, Operations
+from healkit.faces.pages.page_data import PageData
 from healkit.plain_text import visible
 
 #: The filters that the panel has fields for, or shows as chosen.

@@ -33,8 +33,8 @@ from healkit.app import Healkit
 from healkit.core.runtime.background import Stop
 from healkit.errors import UsageInvalid
 from healkit.faces.notebook.cell_output import CellOutput, fixes_offered, live_page
-from healkit.parts.pages.operations import EXACT, Operation, described, taken
-from healkit.parts.pages.page_data import PageData
+from healkit.faces.pages.operations import EXACT, Operation, described, taken
+from healkit.faces.pages.page_data import PageData
 
 #: What a page may have a panel remember, in characters; more than an unsaved patch needs.
 _MEMORY_MAX_CHARS = 1_000_000

@@ -23,8 +23,8 @@ from healkit.core.runtime.vault_edits import motivating_row
 from healkit.errors import ArgumentsInvalid, RevisionConflict
 from healkit.faces.notebook.cell_output import CellOutput
 from healkit.faces.notebook.widgets.panel import Panel
-from healkit.parts.pages.page_data import PageData
-from healkit.parts.pages.tool_reading import ToolReading
+from healkit.faces.pages.page_data import PageData
+from healkit.faces.pages.tool_reading import ToolReading
 
 #: How many sets of arguments a panel knows the hidden values of; one is made for each editor that opens.
 _SHOWN_MAX = 20

@@ -4,6 +4,17 @@ Between candidates of equal score the order of the rows decides, so the modules 
 """
 
 # isort: off
+from healkit.parts.heal.advisors.search.operators import (  # noqa: F401 - each adds its rows
+    arithmetic,
+    calls,
+    conditions,
+    containers,
+    frames,
+    missing_parts,
+    names,
+    statements,
+    multi_place,
+)
 
 # isort: on
 from healkit.parts.heal.advisors.search.operators.definition import ROWS, Operator

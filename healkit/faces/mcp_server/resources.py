@@ -28,8 +28,8 @@ from healkit.core.crossing.values import preview
 from healkit.core.rendering import cleaning
 from healkit.errors import AgentRefused, RunNotFound, UsageInvalid, ViewNotFound
 from healkit.faces.commands.log import execution_json
-from healkit.parts.mcp_server.answers import uri
-from healkit.parts.mcp_server.large_results import Part
+from healkit.faces.mcp_server.answers import uri
+from healkit.faces.mcp_server.large_results import Part
 from healkit.parts.runs.run_folders import find_run
 from healkit.plain_text import visible
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.core.contracts.data import DataView
     from healkit.core.runtime.execution import Execution
-    from healkit.parts.mcp_server.clients import OwnResults
+    from healkit.faces.mcp_server.clients import OwnResults
 
 #: Bytes of one resource, and digits of a row's number.
 _MAX_BYTES, _DIGITS_MAX = 1024 * 1024, 18

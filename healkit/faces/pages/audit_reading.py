@@ -6,15 +6,15 @@ from typing import Any
 
 from healkit.app import Healkit
 from healkit.core.rendering import plain
-from healkit.core.rendering.listings import shape_text
 from healkit.errors import AuditNotFound
+from healkit.faces.pages.operations import Operations
+from healkit.faces.pages.page_data import PageData
+from healkit.parts.decide import render_audit as audit
 from healkit.parts.decide.decision import ending_of, panes_of
 from healkit.parts.decide.records import ANALYSIS_LABEL, AuditPanes
-from healkit.parts.pages.operations import Operations
-from healkit.parts.pages.page_data import PageData
-from healkit.parts.runs import render_audit as audit
 from healkit.parts.runs.audit import summed
 from healkit.parts.runs.audit_records import AuditEntry
+from healkit.parts.views.render import shape_text
 
 #: Steps that a page gets at a time, and decisions.
 PAGE_STEPS, _PAGE_DECISIONS = 100, 25
@@ -119,7 +119,7 @@ class AuditReading(Operations):
         return self._panes(execution_id).steps(after)
 
     def _panes(self, execution_id: str) -> AuditPanesReading:
-        found = panes_of(self._healkit, execution_id, view_max_bytes=_VIEW_MAX_BYTES)
+        found = panes_of(self._healkit.services, execution_id, view_max_bytes=_VIEW_MAX_BYTES)
         if found is None:
             raise AuditNotFound(f"No execution {execution_id[:100]!r} is on the audit.")
         return AuditPanesReading(self._healkit, self._recorded, found)

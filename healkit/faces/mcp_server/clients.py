@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.config import Config
 from healkit.errors import AgentLimit, ConfigError, did_you_mean
+from healkit.faces.mcp_server.large_results import LargeResults
 from healkit.parts.collect.limits import RateLimiter
-from healkit.parts.mcp_server.large_results import LargeResults
 from healkit.plain_text import visible
 
 if TYPE_CHECKING:

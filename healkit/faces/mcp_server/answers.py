@@ -21,14 +21,14 @@ from mcp_types import CallToolResult, ContentBlock, ImageContent, ResourceLink, 
 from healkit.core.crossing.values import is_plain, readable
 from healkit.core.rendering import cleaning
 from healkit.errors import HealkitError
-from healkit.parts.mcp_server.large_results import LARGE_BYTES, PART_BYTES, Kind
+from healkit.faces.mcp_server.large_results import LARGE_BYTES, PART_BYTES, Kind
 from healkit.plain_text import visible
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.core.contracts.data import DataView
     from healkit.core.runtime.execution import Execution
-    from healkit.parts.mcp_server.clients import OwnResults
+    from healkit.faces.mcp_server.clients import OwnResults
 
 #: Characters of one text, of what a tool has printed and of a large result, and the bytes of one picture.
 TEXT_MAX_CHARS, PRINTED_MAX_CHARS, IMAGE_MAX_BYTES = 20_000, 4_000, 4 * 1024 * 1024

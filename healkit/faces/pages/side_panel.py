@@ -13,13 +13,13 @@ from healkit.app import Healkit
 from healkit.core.doctor import tier_of
 from healkit.core.rendering.execution_card import grant_lines
 from healkit.errors import UsageInvalid
-from healkit.parts.pages.audit_reading import AuditReading
-from healkit.parts.pages.log_reading import ExecutionReading, LogReading
-from healkit.parts.pages.operations import EXACT, Operation, Operations, taken
-from healkit.parts.pages.page_data import PageData
-from healkit.parts.pages.request_reading import RequestReading
-from healkit.parts.pages.run_reading import RunReading
-from healkit.parts.pages.tool_reading import ToolReading
+from healkit.faces.pages.audit_reading import AuditReading
+from healkit.faces.pages.log_reading import ExecutionReading, LogReading
+from healkit.faces.pages.operations import EXACT, Operation, Operations, taken
+from healkit.faces.pages.page_data import PageData
+from healkit.faces.pages.request_reading import RequestReading
+from healkit.faces.pages.run_reading import RunReading
+from healkit.faces.pages.tool_reading import ToolReading
 
 _SUBJECTS: tuple[type[Operations], ...] = (
     LogReading,

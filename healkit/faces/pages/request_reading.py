@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from healkit.core.rendering import plain
+from healkit.faces.pages.operations import Operations
 from healkit.parts.heal.records import PatchRequest
-from healkit.parts.pages.operations import Operations
 
 _REQUESTS_MAX = 100
 

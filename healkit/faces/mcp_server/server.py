@@ -42,9 +42,9 @@ from mcp_types import (
 from healkit.config import Config
 from healkit.core.contracts.vault import DEFAULT_PERSONA, VaultEntry
 from healkit.errors import HealkitError, InternalError, PersonaNotFound, ToolNotFound, did_you_mean
+from healkit.faces.mcp_server.clients import Client, Limits, OwnResults, client_of
+from healkit.faces.mcp_server.transports import GONE
 from healkit.package import VERSION
-from healkit.parts.mcp_server.clients import Client, Limits, OwnResults, client_of
-from healkit.parts.mcp_server.transports import GONE
 from healkit.plain_text import visible
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from mcp.server.session import ServerSession
 
     from healkit.app import Healkit
-    from healkit.parts.mcp_server.consent import Consent
-    from healkit.parts.mcp_server.own_tools import Answer
+    from healkit.faces.mcp_server.consent import Consent
+    from healkit.faces.mcp_server.own_tools import Answer
 
 INSTRUCTIONS = (
     "healkit runs generated Python tools in restricted workers, records each execution, and repairs tools. A tool that "
@@ -147,7 +147,7 @@ class AgentServer:
 
     def _open(self) -> tuple[Healkit, Consent]:
         """Return the Healkit, opened by the first that asks, and what decides on patches; may take a second."""
-        from healkit.parts.mcp_server.consent import Consent
+        from healkit.faces.mcp_server.consent import Consent
 
         with self._opening:
             if (found := self._opened) is None:
@@ -169,7 +169,7 @@ class AgentServer:
 
     def _tools(self, hk: Healkit) -> _Listed:
         """Return the list of tools, made anew where the vault has changed since."""
-        from healkit.parts.mcp_server.own_tools import own_tools
+        from healkit.faces.mcp_server.own_tools import own_tools
 
         stamp = hk.vault.stamp()
         if stamp == self._listed.stamp:
@@ -200,7 +200,7 @@ class AgentServer:
             with self._limits.call(client):
                 return await self._with_progress(context, params, client)
         except Exception as error:  # noqa: BLE001 - a mistake of ours is an answer too, or the client would wait for ever
-            from healkit.parts.mcp_server.answers import error_answer
+            from healkit.faces.mcp_server.answers import error_answer
 
             told = error if isinstance(error, HealkitError) else InternalError.of(error)
             if isinstance(error, ToolNotFound | PersonaNotFound):
@@ -243,7 +243,7 @@ class AgentServer:
             beside.append(asyncio.create_task(leave(gone, asyncio.current_task())))
         try:
             hk, consent = await self._ready()
-            from healkit.parts.mcp_server.own_tools import AgentCall
+            from healkit.faces.mcp_server.own_tools import AgentCall
 
             call = AgentCall(hk, self._options.persona, client, consent, context, params, say, self._own)
             given = params.arguments or {}
@@ -266,7 +266,7 @@ class AgentServer:
         try:
             with self._limits.call(client_of(context, self._session)):
                 hk, _ = await self._ready()
-                from healkit.parts.mcp_server.resources import read
+                from healkit.faces.mcp_server.resources import read
 
                 return await read(hk, self._options.persona, self._own, str(params.uri))
         except Exception as error:  # noqa: BLE001 - as in `_call_tool`
@@ -353,19 +353,19 @@ async def _no_resources(_: Any, __: PaginatedRequestParams | None) -> ListResour
 
 
 async def _templates(_: Any, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-    from healkit.parts.mcp_server.resources import TEMPLATES
+    from healkit.faces.mcp_server.resources import TEMPLATES
 
     return ListResourceTemplatesResult(resource_templates=TEMPLATES)
 
 
 async def _prompts(_: Any, __: PaginatedRequestParams | None) -> ListPromptsResult:
-    from healkit.parts.mcp_server.resources import PROMPT
+    from healkit.faces.mcp_server.resources import PROMPT
 
     return ListPromptsResult(prompts=[PROMPT])
 
 
 async def _prompt(_: Any, params: GetPromptRequestParams) -> GetPromptResult:
-    from healkit.parts.mcp_server.resources import PROMPT, prompt
+    from healkit.faces.mcp_server.resources import PROMPT, prompt
 
     if params.name != PROMPT.name or not (params.arguments or {}).get("name"):
         raise MCPError(INVALID_PARAMS, "There is one prompt, fix_tool; it needs the argument name.")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from healkit.app import Healkit
-    from healkit.parts.mcp_server.clients import Client
+    from healkit.faces.mcp_server.clients import Client
 
 #: How long an answer is waited for, and how many questions may be open.
 ANSWER_S = 600.0

@@ -9,7 +9,7 @@ from healkit.core.contracts.execution import GROUP_FILTERS, TRIED_COUNTED_MAX
 from healkit.core.parsing import read_filters
 from healkit.core.runtime.execution import Execution, execution_of
 from healkit.errors import UsageInvalid, VaultError
-from healkit.parts.pages.operations import Operations
+from healkit.faces.pages.operations import Operations
 
 PAGE_ROWS = 25
 _GROUPS_MAX = 100

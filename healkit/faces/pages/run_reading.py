@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from healkit.parts.pages.operations import Operations
-from healkit.parts.pages.page_data import PageData
+from healkit.faces.pages.operations import Operations
+from healkit.faces.pages.page_data import PageData
+from healkit.parts.heal import timeline
 from healkit.parts.runs import render_runs as runs
-from healkit.parts.runs import timeline
 from healkit.parts.runs.contract import Run
 from healkit.parts.runs.reader import read_run
 from healkit.parts.runs.run_folders import check_run_id, run_folders

@@ -28,25 +28,25 @@ from healkit.core.runtime.executor import ExecutionRequest
 from healkit.core.runtime.providers import schema_of
 from healkit.core.store.arguments import validate_arguments
 from healkit.errors import AgentRefused, ArgumentsInvalid, PersonaNotFound, ToolNotFound
+from healkit.faces.mcp_server import answers, resources
+from healkit.faces.mcp_server.answers import data_answer, execution_answer, text_answer, uri
 from healkit.parts.decide.choosers import told
 from healkit.parts.heal import render_check as notebook_check
 from healkit.parts.heal.checks import describe, told_apart
 from healkit.parts.heal.loop import Healing
 from healkit.parts.heal.options import HealOptions
 from healkit.parts.heal.records import Attempt, Patch, PatchRequest
-from healkit.parts.mcp_server import answers, resources
-from healkit.parts.mcp_server.answers import data_answer, execution_answer, text_answer, uri
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from healkit.app import Healkit
     from healkit.core.contracts.data import DataView
+    from healkit.faces.mcp_server.clients import Client, OwnResults
+    from healkit.faces.mcp_server.consent import Consent
     from healkit.parts.heal.advisor import Case, Workbench
     from healkit.parts.heal.notebook_check import NotebookReport
     from healkit.parts.heal.report import HealReport
-    from healkit.parts.mcp_server.clients import Client, OwnResults
-    from healkit.parts.mcp_server.consent import Consent
 
 Answer = CallToolResult | InputRequiredResult
 Json = dict[str, Any]
@@ -363,7 +363,7 @@ class AgentCall:
         stop = threading.Event()
 
         def heal() -> CallToolResult:
-            report = Healing(self.hk, self._options(name, log_id, stop=stop, **more)).report()
+            report = Healing(self.hk.services, self._options(name, log_id, stop=stop, **more)).report()
             self.own.names.add(report.run_id)
             return self._proposal(report)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from healkit.core.rendering import plain
-from healkit.parts.pages.operations import Operations
+from healkit.faces.pages.operations import Operations
 
 _TOOLS_MAX = 100
 

@@ -12,7 +12,7 @@ import msgspec
 
 from healkit.app import Healkit
 from healkit.errors import HealkitError, UsageInvalid
-from healkit.parts.pages.page_data import PageData
+from healkit.faces.pages.page_data import PageData
 
 #: An operation takes named arguments that came as JSON, and returns what goes back as JSON.
 Operation = Callable[..., Any]

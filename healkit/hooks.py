@@ -1,0 +1,140 @@
+"""What a plug-in can hook into: one function of `Specs` for each place.
+
+A plug-in is a module with functions of these names, marked with `@hookimpl`. healkit's own parts are plug-ins, each by
+its `healkit/parts/NAME/plugin.py`; another package names its module under the entry point `healkit`. A function takes
+the parameters that it needs, by name, and leaves out the others. docs/plugins.md builds one.
+
+What a plug-in raises reaches whoever asked. One that cannot be imported is left out, with a warning in the log.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import Any
+
+import pluggy
+
+from healkit.package import FOLDER
+
+#: Entry point under which a package names its plug-in, and the mark of its functions.
+GROUP = "healkit"
+hookimpl = pluggy.HookimplMarker(GROUP)
+_spec = pluggy.HookspecMarker(GROUP)
+_log = logging.getLogger(__name__)
+
+
+class Specs:
+    """Places to hook into. `services`: a `services.Services`. `failure`: a `core.contracts.failure.Failure`."""
+
+    # What a Healkit has.
+
+    @_spec
+    def attributes(self) -> Mapping[str, Callable[[Any], Any]]:
+        """Return attributes of a `Healkit`: name → what makes it of the services, when it is first asked for."""
+        raise NotImplementedError
+
+    @_spec
+    def opened(self, services: Any) -> None:
+        """Begin what runs beside a `Healkit`; called once its database is ready."""
+
+    @_spec
+    def closing(self, services: Any) -> None:
+        """End what `opened` has begun, and what an attribute holds open; called before the database is closed."""
+
+    @_spec
+    def closed(self, services: Any) -> None:
+        """End what the last records were needed for; called when they are written, and the database is still open."""
+
+    @_spec
+    def problem(self, services: Any) -> str:
+        """Return a sentence for the user on what is wrong; empty where nothing is."""
+        raise NotImplementedError
+
+    @_spec
+    def status(self, services: Any) -> Mapping[str, Any]:
+        """Return fields of a `core.contracts.doctor.Status` that the part knows."""
+        raise NotImplementedError
+
+    @_spec
+    def record_folders(self, services: Any) -> Sequence[Any]:
+        """Return folders of records, as paths: no tool may be granted one of them, or a folder around it."""
+        raise NotImplementedError
+
+    @_spec
+    def resting(self) -> None:
+        """End what belongs to the process; called before healkit's event loop ends, and it may start again."""
+
+    # An execution.
+
+    @_spec(firstresult=True)
+    def steps(self, services: Any) -> Any:
+        """Return what gives each execution its sink and its retries, a `core.runtime.events.Steps`."""
+
+    @_spec(firstresult=True)
+    def contents(self, services: Any) -> Any:
+        """Return what keeps the frames and arrays of executions, a `core.runtime.contents.Contents`."""
+
+    @_spec(firstresult=True)
+    def cleaner(self, services: Any) -> Any:
+        """Return what cleans records and collects the steps of executions, a `core.runtime.collecting.LogCleaner`."""
+
+    @_spec
+    def recorded(self, services: Any, send: bool) -> None:
+        """Take note that one more end is on record; send: its trace is to be sent. Must not wait or raise."""
+
+    @_spec
+    def pruned(self, database: Any) -> None:
+        """Remove what only deleted rows needed; called after rows of a `core.store.database.Database` were deleted."""
+
+    @_spec(firstresult=True)
+    def audit_steps(self, manifest: Any) -> Any:
+        """Return what makes the audit's entries of a run with that manifest; None for one that others may audit."""
+
+    # A failure.
+
+    @_spec
+    def observers(self) -> Sequence[str]:
+        """Return modules that a worker asks for facts about a failure: each has `observe` and `suggestions`."""
+        raise NotImplementedError
+
+    @_spec(firstresult=True)
+    def explain(self, failure: Any, where: str, code: str, defined: Any) -> Any:
+        """Explain a failure: a `core.contracts.explanation.Explanation`, or None for one that others may explain.
+
+        where: the place in words. code: what ran, if it is at hand. defined: names that need no import there.
+        """
+
+    @_spec(firstresult=True)
+    def writer(self, form: str) -> Any:
+        """Return the function that writes a failed execution in that form, `markdown` or `notebook`."""
+
+    @_spec
+    def advisors(self) -> Mapping[str, str]:
+        """Return advisors of healing: name → `module:callable`, which takes the `Config`."""
+        raise NotImplementedError
+
+
+@functools.cache
+def plugins() -> pluggy.PluginManager:
+    """Return this process's plug-ins: healkit's own, then those of other installed packages."""
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(Specs)
+    for room in ("parts", "faces"):
+        for plugin in sorted((FOLDER / room).glob("*/plugin.py")):
+            name = f"healkit.{room}.{plugin.parent.name}.plugin"
+            manager.register(importlib.import_module(name), name=name)
+    for point in entry_points(group=GROUP):
+        try:
+            manager.register(point.load(), name=point.name)
+        except Exception as error:  # noqa: BLE001 - another package's fault must not keep healkit from starting
+            _log.warning("The plug-in %s is left out: %s: %s", point.name, type(error).__name__, error)
+    return manager
+
+
+def ask() -> Any:
+    """Return the hooks, to be called by name with their parameters by keyword; a list of results, or the first one."""
+    return plugins().hook

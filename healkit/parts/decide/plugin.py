@@ -1,0 +1,50 @@
+"""What decisions add to a `Healkit`: `hk.decide`, `hk.summarize`, and their steps in the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from healkit.hooks import hookimpl
+from healkit.parts.decide.service import DecideService
+
+if TYPE_CHECKING:
+    from healkit.parts.decide.render_summaries import ShownFrameSummary, ShownTextSummary
+    from healkit.parts.runs.contract import RunManifest
+    from healkit.parts.runs.run_audit import StepOf
+    from healkit.services import Services
+
+
+@hookimpl
+def attributes() -> Mapping[str, Callable[[Services], Any]]:
+    """`decisions` with its methods, and `summarize(…)`."""
+    return {
+        "decisions": DecideService,
+        "decide": lambda services: services.decisions.decide,
+        "adecide": lambda services: services.decisions.adecide,
+        "summarize": _summarize,
+    }
+
+
+@hookimpl
+def audit_steps(manifest: RunManifest) -> StepOf | None:
+    """Return what makes the audit's entries of a decision."""
+    if manifest.execution_profile.name != "decide":
+        return None
+    from healkit.parts.decide.record import decide_steps
+
+    return decide_steps(is_clean=manifest.redaction_policy.payload == "sanitised")
+
+
+def _summarize(services: Services) -> Callable[..., ShownTextSummary | ShownFrameSummary]:
+    def summarize(value: Any, *, top: int = 10) -> ShownTextSummary | ShownFrameSummary:
+        """Summarise a text, a frame or an array, without a model; the same value always has the same summary.
+
+        top: the number of entries in each list at most. What the sanitiser hides is left out. Raises `UsageInvalid` for
+        a value of another kind.
+        """
+        from healkit.parts.decide.summaries import summarize
+
+        return summarize(value, services.cleaner.sanitizer, top=top)
+
+    return summarize

@@ -1,0 +1,53 @@
+"""What healing adds to a `Healkit`: `hk.heal`, requests, and its steps in the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from healkit.hooks import hookimpl
+from healkit.parts.heal.service import HealService
+
+if TYPE_CHECKING:
+    from healkit.parts.heal.requests import Requests
+    from healkit.parts.runs.contract import RunManifest
+    from healkit.parts.runs.run_audit import StepOf
+    from healkit.services import Services
+
+
+@hookimpl
+def attributes() -> Mapping[str, Callable[[Services], Any]]:
+    """`healing` with its methods, and `requests`."""
+    return {
+        "healing": HealService,
+        "heal": lambda services: services.healing.heal,
+        "aheal": lambda services: services.healing.aheal,
+        "heal_cell": lambda services: services.healing.heal_cell,
+        "check_notebook": lambda services: services.healing.check_notebook,
+        "requests": _requests,
+    }
+
+
+@hookimpl
+def status(services: Services) -> Mapping[str, Any]:
+    """Count the patches that wait for consent."""
+    return {"requests": services.requests.waiting()}
+
+
+@hookimpl
+def audit_steps(manifest: RunManifest) -> StepOf | None:
+    """Return what makes the audit's entries of a healing."""
+    profile = manifest.execution_profile
+    if profile.name != "heal":
+        return None
+    from healkit.parts.heal.record import heal_steps
+
+    contents = profile.parameters.get("logged") is True
+    is_clean = manifest.redaction_policy.payload == "sanitised"
+    return heal_steps(manifest.allowlist[0], contents=contents, is_clean=is_clean)
+
+
+def _requests(services: Services) -> Requests:
+    from healkit.parts.heal.requests import Requests
+
+    return Requests(services.database, services.audit)

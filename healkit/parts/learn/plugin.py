@@ -1,0 +1,107 @@
+"""What learning hooks into: each ending on record, and what it adds to a `Healkit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from healkit.hooks import hookimpl
+from healkit.parts.learn.thread import ConsumerThread
+
+if TYPE_CHECKING:
+    from healkit.parts.learn.regress import RegressReport
+    from healkit.parts.learn.service import LearningService
+    from healkit.parts.learn.suggest import Suggester
+    from healkit.parts.learn.tool_graph import ToolGraph
+    from healkit.services import Services
+
+
+@hookimpl
+def attributes() -> Mapping[str, Callable[[Services], Any]]:
+    """`learning`, `graph`, `suggest(…)` and `regress(…)`."""
+    return {
+        "learning": _learning,
+        "learning_thread": lambda services: ConsumerThread(lambda: services.learning.consumer),
+        "graph": _graph,
+        "suggester": _suggester,
+        "suggest": lambda services: services.suggester.suggest,
+        "regress": lambda services: Regressions(services).regress,
+    }
+
+
+@hookimpl
+def recorded(services: Services) -> None:
+    """Learn from it, once nothing else happens."""
+    services.learning_thread.notify()
+
+
+@hookimpl
+def problem(services: Services) -> str:
+    """Return what keeps healkit from learning."""
+    thread: ConsumerThread = services.learning_thread
+    return thread.problem
+
+
+@hookimpl
+def closing(services: Services) -> None:
+    """End the thread."""
+    services.learning_thread.close()
+
+
+def _learning(services: Services) -> LearningService:
+    from healkit.parts.learn.service import LearningService
+
+    return LearningService(services.database)
+
+
+def _graph(services: Services) -> ToolGraph:
+    from healkit.parts.learn.tool_graph import ToolGraph
+
+    return ToolGraph(services.database, services.learning.catch_up)
+
+
+def _suggester(services: Services) -> Suggester:
+    from healkit.parts.learn.suggest import Suggester
+
+    learning: LearningService = services.learning
+    return Suggester(
+        services.database,
+        services.vault,
+        learning.graph_learner,
+        learning.catch_up,
+        services.traces.tracer.intents,
+    )
+
+
+class Regressions:
+    """Runs the recorded runs of one database's tools again."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def regress(
+        self,
+        tool: str,
+        code: str | None = None,
+        persona: str = "default",
+        *,
+        budget_s: float = 30.0,
+        files: Sequence[str | Path] = (),
+    ) -> RegressReport:
+        """Run a tool's recorded runs again with other code, most telling first, until the budget is spent.
+
+        code: by default the active code. Calls are answered from the record, and none is made. The report says which
+        runs differ from the record, and after how many re-runs that was seen. budget_s: seconds of wall time. files:
+        granted files that other code may read, as in `heal`; a run that needs another one is undecided.
+
+        Raises `ConfigError` for a budget that is none, as `vault.lookup` does, and as `try_code` does for the code.
+        """
+        from healkit.parts.learn.regress import Regression
+
+        services = self._services
+        entry = services.vault.lookup(tool, persona)
+        named = tuple(map(str, files))
+        return Regression(
+            services.runner, services.log, entry, services.executor.providers, persona, named
+        ).report(code, budget_s)

@@ -1,0 +1,67 @@
+"""Cleaning of traces: of those that others made, and of a trace by what its later parts have taught the cleaner."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from healkit.core.sanitizer.cleaner import UNLIMITED, Cleaner, again, of_record
+from healkit.parts.traces.contract import ExecutionTrace
+
+
+def cleaned_trace(
+    trace: ExecutionTrace, cleaner: Cleaner, limit_bytes: int
+) -> tuple[ExecutionTrace, dict[str, int]]:
+    """Clean a trace that was made elsewhere, whatever was done to it there; return it and what was hidden, by rule.
+
+    The collector's server calls this for what clients send, and an exporter for raw traces. Each payload has
+    `limit_bytes` for itself. Cleaning a clean trace changes nothing.
+    """
+    hidden: Counter[str] = Counter()
+    cleaner = of_record(cleaner)
+
+    def clean(value: object, limit: int = limit_bytes) -> Any:
+        found = cleaner.clean(value, limit_bytes=limit)
+        hidden.update(found.hidden)
+        return found.value
+
+    def text(value: str) -> str:
+        return str(clean(value)) if value else value
+
+    # The metadata as a whole first: a key may say what its value is.
+    metadata = {key: clean(value) for key, value in clean(trace.metadata, UNLIMITED).items()}
+    tasks = [
+        msgspec.structs.replace(task, args=clean(task.args), result=clean(task.result))
+        for task in trace.task_results
+    ]
+    decisions = [
+        msgspec.structs.replace(each, outcome=text(each.outcome), condition=text(each.condition))
+        for each in trace.decisions
+    ]
+    error = None if trace.error is None else text(trace.error)
+    cleaned = msgspec.structs.replace(
+        trace, error=error, task_results=tasks, decisions=decisions, metadata=metadata
+    )
+    return trace_again(cleaned, cleaner), dict(hidden)
+
+
+def trace_again(trace: ExecutionTrace, cleaner: Cleaner) -> ExecutionTrace:
+    """Return a trace whose parts this cleaner has cleaned, without what later parts have taught it."""
+    if not getattr(cleaner, "has_hidden", False):
+        return trace
+    tasks = [
+        msgspec.structs.replace(task, args=again(cleaner, task.args), result=again(cleaner, task.result))
+        for task in trace.task_results
+    ]
+    decisions = [
+        msgspec.structs.replace(
+            each, outcome=again(cleaner, each.outcome), condition=again(cleaner, each.condition)
+        )
+        for each in trace.decisions
+    ]
+    error, metadata = again(cleaner, trace.error), again(cleaner, trace.metadata)
+    return msgspec.structs.replace(
+        trace, error=error, task_results=tasks, decisions=decisions, metadata=metadata
+    )

@@ -1,0 +1,51 @@
+"""What traces hook into: the recorder's cleaner, which makes them, and their sending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from healkit.hooks import hookimpl
+from healkit.parts.traces.traces import Traces
+
+if TYPE_CHECKING:
+    from healkit.parts.traces.trace_collector import Tracer
+    from healkit.services import Services
+
+
+@hookimpl
+def attributes() -> Mapping[str, Callable[[Services], Any]]:
+    """`traces`."""
+    return {"traces": lambda services: Traces(services.database, services.config)}
+
+
+@hookimpl
+def cleaner(services: Services) -> Tracer:
+    """Return the tracer."""
+    traces: Traces = services.traces
+    return traces.tracer
+
+
+@hookimpl
+def opened(services: Services) -> None:
+    """Start sending."""
+    services.traces.start()
+
+
+@hookimpl
+def recorded(services: Services, send: bool) -> None:
+    """Wake the sender."""
+    if send:
+        services.traces.notify()
+
+
+@hookimpl
+def status(services: Services) -> Mapping[str, Any]:
+    """Say how many traces are where."""
+    return {"traces": services.traces.state()}
+
+
+@hookimpl
+def closed(services: Services) -> None:
+    """Send as many waiting traces as time allows, the last ones too."""
+    services.traces.close()

@@ -1,0 +1,97 @@
+"""`hk.replay` and `hk.export_cassette`: a recorded execution again, without making a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from healkit.core.contracts.cassette import Tape
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.crossing import values
+from healkit.core.runtime.execution import Execution, nested_grants
+from healkit.core.runtime.executor import ExecutionRequest
+from healkit.core.store.entries import NO_REVISION, check_names, code_hash
+from healkit.core.workers.worker import OnOutput
+from healkit.errors import check_whole
+from healkit.parts.trials.cassette import Replay, read_reproduction, reproduction_of, write_reproduction
+from healkit.services import Services
+
+
+class Replays:
+    """Replays of the executions of one database."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def replay(
+        self,
+        what: int | str | Path,
+        *,
+        active: bool = False,
+        live: Sequence[str] = (),
+        timeout: float | None = None,
+        on_output: OnOutput | None = None,
+    ) -> Execution:
+        """Run a recorded execution again without making a call: each is answered as it was then.
+
+        what: the execution's row in the log, or a file that `export_cassette` has written. It runs with the code that
+        it had, and so ends as it did, unless chance or time decides; then it can be shown without the servers that it
+        called. A folder that it may write can only be read. A file's code is its writer's: it has no grants, whatever
+        the vault has of that name, and the vault stays as it is.
+        active: run the tool's active revision instead: whether it is fixed by now. live: calls that may be made where
+        they are not on record, as patterns (`["host.price"]`).
+
+        Like a trial, it counts neither as a run of the tool nor as a failure of its. A call that is not on record ends
+        it with `CALL_NOT_ON_RECORD`.
+
+        Raises `UsageInvalid` where there is no such row, `LogFileError` for another file, `ArgumentsInvalid` where the
+        log does not hold the arguments whole, and as `execute` does.
+        """
+        services = self._services
+        vault, providers = services.vault, services.executor.providers
+        if not isinstance(what, str | Path):
+            check_whole("what", what)
+        row = services.log.get(what) if isinstance(what, int) else None
+        if isinstance(what, int):
+            found = reproduction_of(services.log, vault, what, providers)
+        else:
+            found = read_reproduction(what)
+        foreign = None
+        if row is None and not active:
+            check_names(found.tool_name, found.persona)
+            named = found.tool_name, found.persona, NO_REVISION, found.code, code_hash(found.code), found.type
+            foreign = VaultEntry(*named, flags={"derived": ["input_schema"]})
+        entry = foreign or vault.lookup(found.tool_name, found.persona)
+        # What a revision did was somebody's to accept; what was only tried was not.
+        tried = row is not None and row.revision is None and entry.code != found.code
+        # A replay makes no call but those that `live` allows here: neither a file nor a provider's word adds any.
+        cassette = msgspec.structs.replace(found.cassette, live=[])
+        return services.runner.perform(
+            ExecutionRequest(
+                found.tool_name,
+                found.persona,
+                values.remade(found.arguments),
+                timeout_s=timeout,
+                origin="trial",
+                on_output=on_output,
+                code=None if active or (entry.code == found.code and foreign is None) else found.code,
+                within=None if row is None else nested_grants(row),
+                kind="rerun",
+                replay=Replay.of(Tape(cassette), found.run, live),
+                files=() if tried and not active else None,
+                foreign=foreign,
+            )
+        )
+
+    def export_cassette(self, log_id: int, path: str | Path, *, overwrite: bool = False) -> tuple[Path, int]:
+        """Write an execution as a file that runs again anywhere, without what it called: `replay(path)`.
+
+        Returns the file, and the number of secrets that are hidden in it: where there are any, it may end otherwise.
+        Raises `UsageInvalid` where there is no such row, `ArgumentsInvalid` where the log does not hold the arguments
+        whole, and `LogFileError` where the file cannot be written.
+        """
+        services = self._services
+        found = reproduction_of(services.log, services.vault, log_id, services.executor.providers)
+        return write_reproduction(found, path, services.cleaner.sanitizer, overwrite=overwrite)

@@ -1,0 +1,40 @@
+"""What data views hook into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from healkit.core.runtime.contents import Contents
+from healkit.core.store.database import Database
+from healkit.core.store.locations import views_folder
+from healkit.hooks import hookimpl
+from healkit.parts.views.views import ViewKeeper, Views
+
+if TYPE_CHECKING:
+    from healkit.services import Services
+
+
+@hookimpl
+def attributes() -> Mapping[str, Callable[[Services], Any]]:
+    """`views`, and `view_keeper`, which keeps them."""
+    return {
+        "view_keeper": lambda services: ViewKeeper(services.database, services.config),
+        "views": lambda services: Views(services.view_keeper, services.recorder.secret_columns),
+    }
+
+
+@hookimpl
+def contents(services: Services) -> Contents:
+    """Return the keeper of views."""
+    keeper: ViewKeeper = services.view_keeper
+    return keeper
+
+
+@hookimpl
+def pruned(database: Database) -> None:
+    """Remove the views of data that only deleted executions were given or returned."""
+    if views_folder(database.path, database.url).exists():
+        from healkit.parts.views.data_views import DataViews
+
+        DataViews(database, 0).remove_unused()

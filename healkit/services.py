@@ -1,0 +1,186 @@
+"""Services on one database: what every part is given.
+
+The core's own are attributes with their types. A part's is an attribute by the name under which its plug-in has it
+(`hooks.Specs.attributes`), made when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from healkit import hooks
+from healkit.config import Config
+from healkit.core.contracts.execution import Grants
+from healkit.core.contracts.vault import NO_GRANTS, UNTRUSTED_GRANTS
+from healkit.core.runtime import background
+from healkit.core.runtime.auto_retention import AutoRetention
+from healkit.core.runtime.collecting import LogCleaner
+from healkit.core.runtime.contents import Contents
+from healkit.core.runtime.events import Steps
+from healkit.core.runtime.executor import Executor
+from healkit.core.runtime.history import History, NewestRows
+from healkit.core.runtime.providers import HostFunctions, LogTools, VaultTools
+from healkit.core.runtime.recording import Recorder
+from healkit.core.runtime.runner import Runner
+from healkit.core.store.database import Database
+from healkit.core.store.entries import EntryLookup, keep_records_apart, make_grants
+from healkit.core.store.locations import views_folder
+from healkit.core.store.spool import Spool
+from healkit.core.store.trust import trusted_folder
+from healkit.core.workers.sandbox import check_grants
+
+if TYPE_CHECKING:
+    from healkit.core.sanitizer.cleaner import Cleaner
+    from healkit.core.store.log_reader import Log
+    from healkit.core.store.vault import Vault
+
+
+class Services:
+    """One database with all that works on it.
+
+    `config` and `database`; `cleaner` of records, `recorder`, `contents` (frames and arrays that are kept), `executor`,
+    `runner`, `history`, `host` (Python functions that tools can call); `vault` and `log`.
+
+    Raises what a plug-in raises that is asked for one of these.
+    """
+
+    def __init__(self, database: Database, config: Config) -> None:
+        ask = hooks.ask()
+        self.config = config
+        self.database = database
+        self._made: dict[str, Any] = {}
+        self._making = threading.RLock()
+        self.cleaner: LogCleaner = ask.cleaner(services=self) or LogCleaner(
+            config, lambda: _sanitizer(config)
+        )
+        self.recorder = Recorder(database, config, self.cleaner, self._recorded)
+        self.recorder.recover_orphans()
+        self.contents: Contents = ask.contents(services=self) or Contents()
+        self.executor = Executor(
+            EntryLookup(database, lambda: self.vault),
+            self.recorder,
+            config,
+            database.url,
+            lambda: background.pool_for(config),
+            self.contents,
+            self.grants_in_force,
+        )
+        steps: Steps = ask.steps(services=self) or Steps()
+        self.runner = Runner(self.executor, steps, lambda: self.log)
+        newest = NewestRows(database, self.recorder.ingest)
+        self.history = History(config, newest, lambda: self.log, lambda: self.vault)
+        self.host = HostFunctions()
+        self.executor.providers |= {
+            "host": self.host,
+            "vault": VaultTools(lambda: self.vault, self.runner.call_from),
+            "healkit": LogTools(lambda: self.vault, lambda: self.log),
+        }
+        self.retention = AutoRetention(database, config)
+        ask.opened(services=self)
+        self.retention.start()
+
+    # Parts that an execution has no use for are loaded when they are first asked for.
+
+    @functools.cached_property
+    def vault(self) -> Vault:
+        """Tools and their revisions."""
+        from healkit.core.rendering.listings import ShownVaultEntry
+        from healkit.core.store.vault import Vault
+
+        return Vault(self.database, self._check_grants, ShownVaultEntry)
+
+    @functools.cached_property
+    def log(self) -> Log:
+        """Every execution on record."""
+        from healkit.core.store.log_reader import Log
+
+        return Log(
+            self.database,
+            refresh=self.recorder.ingest,
+            retention_days=self.config.retention_days,
+            retention_rows=self.config.retention_rows,
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a part's service."""
+        if name.startswith("_") or name not in (makers := attribute_makers()):
+            raise AttributeError(f"healkit has no {name!r} here: no part of that name is installed.")
+        with self._making:
+            if name not in self._made:
+                self._made[name] = makers[name](self)
+            return self._made[name]
+
+    def made(self, name: str) -> Any:
+        """Return a part's service if it was asked for before; else None."""
+        return self._made.get(name)
+
+    @property
+    def problem(self) -> str:
+        """Sentence for the user on what is wrong; empty where nothing is."""
+        own = (self.recorder.problem, self.retention.problem, self.contents.problem)
+        return next(filter(None, (*own, *hooks.ask().problem(services=self))), "")
+
+    def close(self) -> None:
+        """End what the parts have begun, and close the database."""
+        self.retention.close()
+        hooks.ask().closing(services=self)
+        self.contents.close()
+        self.recorder.close()
+        hooks.ask().closed(services=self)
+        self.database.close()
+
+    def _recorded(self, send: bool) -> None:
+        """Tell the parts that there is one more ending on record; called by the recorder."""
+        hooks.ask().recorded(services=self, send=send)
+
+    def _check_grants(self, grants: Grants) -> None:
+        """Raise `ConfigError` for grants that no tool may have on this machine, or beside these records."""
+        if grants != NO_GRANTS:
+            make_grants(grants)
+            path, url = self.database.path, self.database.url
+            records = (
+                *Spool(path or url).folders,
+                views_folder(path, url),
+                trusted_folder(),
+                *(folder for found in hooks.ask().record_folders(services=self) for folder in found),
+            )
+            keep_records_apart(grants, path, records)
+            check_grants(grants)
+
+    def grants_in_force(self, grants: Grants) -> Grants:
+        """Return a tool's grants, checked anew where they are used; those of an untrusted database count for nothing.
+
+        A path that has gone grants nothing, and is the tool's to meet. Raises `ConfigError` for other grants that are
+        not possible any more, or never were.
+        """
+        if not self.database.trusted:
+            return UNTRUSTED_GRANTS
+        if grants != NO_GRANTS:
+            make_grants(grants)  # a relative path is not there either
+            there = {
+                name: tuple(filter(os.path.lexists, getattr(grants, name))) for name in ("read", "write")
+            }
+            self._check_grants(msgspec.structs.replace(grants, **there))
+        return grants
+
+
+@functools.cache
+def attribute_makers() -> Mapping[str, Callable[[Services], Any]]:
+    """Return what makes each attribute that a part adds; of two with one name, healkit's own."""
+    makers: dict[str, Callable[[Services], Any]] = {}
+    for found in hooks.ask().attributes():  # the last registered first
+        makers |= found
+    return makers
+
+
+def _sanitizer(config: Config) -> Cleaner:
+    """Return the sanitiser; loaded with the first record that needs one, since its tables take a while to read."""
+    from healkit.core.sanitizer.sanitizer import Sanitizer
+
+    return Sanitizer.from_config(config)
