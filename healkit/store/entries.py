@@ -89,7 +89,7 @@ class EntryLookup:
         """Return the active revision for exactly that persona, else for `default`; its code is hashed again.
 
         Raises `ToolNotFound` or `PersonaNotFound` with near matches, `ToolRemoved`, `VaultTampered`, and `VaultError`
-        for a stored grant that healkit has no more.
+        for a stored grant that healkit no longer has.
         """
         if not (isinstance(name, str) and isinstance(persona, str)):
             return self._vault().active(name, persona)
@@ -104,7 +104,7 @@ class EntryLookup:
         if removed := entry.flags.get("removed_grants"):
             said = ", ".join(f"{grant}={value!r}" for grant, value in removed.items())
             raise VaultError(
-                f"{entry.label} has a grant that healkit has no more: {said}. Nothing was run.",
+                f"{entry.label} has a grant that healkit no longer has: {said}. Nothing was run.",
                 hint=f"Give it new grants: healkit vault grant {entry.tool_name} --clear. "
                 "What needs another environment runs in a Jupyter kernel of that environment.",
             )
@@ -282,7 +282,7 @@ def make_grants(given: Grants | Mapping[str, Any]) -> Grants:
     unknown = sorted(set(fields) - set(Grants.__struct_fields__))
     if unknown:
         known = ", ".join(Grants.__struct_fields__)
-        hint = f"The grants are {known}; `--clear` takes back a stored one that healkit has no more."
+        hint = f"The grants are {known}; `--clear` takes back a stored one that healkit no longer has."
         raise ConfigError(f"There is no grant {unknown[0]!r}.", hint=hint)
     try:
         grants = msgspec.convert(fields, Grants)

@@ -176,14 +176,14 @@ def test_a_tool_with_a_removed_grant_is_shown_and_not_run(
     if trusted:
         healkit.trust()
     healkit.vault.rename("tool", "tally")
-    said = f"tally v1 has a grant that healkit has no more: python={str(program)!r}. Nothing was run."
+    said = f"tally v1 has a grant that healkit no longer has: python={str(program)!r}. Nothing was run."
     for name in ("tool", "tally"):  # by its former name too
         for run in (healkit.execute, healkit.heal):
             with pytest.raises(VaultError) as caught:
                 run(name)
             assert (caught.value.code, caught.value.message) == ("VAULT_ERROR", said)
             assert "healkit vault grant tally --clear" in caught.value.hint
-    with pytest.raises(VaultError, match="has no more"):
+    with pytest.raises(VaultError, match="no longer has"):
         healkit.try_code("tally", code, {})
     assert {(row.status, row.error_code) for row in healkit.log.query(tool="tally").rows} == {
         ("FAILURE", "VAULT_ERROR")
@@ -205,7 +205,7 @@ def test_a_call_of_a_tool_with_a_removed_grant_is_refused(healkit: Healkit) -> N
         connection.execute(SET, ['{"python":"/opt/other/bin/python"}'])
     execution = healkit.execute("caller")
     assert execution.failure is not None
-    assert "has no more: python='/opt/other/bin/python'" in execution.failure.evalue
+    assert "no longer has: python='/opt/other/bin/python'" in execution.failure.evalue
     (call,) = healkit.log.calls(execution.trace_id)
     assert (call.tool, call.success, call.error_code) == ("tool", False, "VAULT_ERROR")
     assert healkit.vault.patch("tool", "def tool() -> int:\n    return 2\n").revision == 2
