@@ -103,9 +103,10 @@ class EntryLookup:
             entry = entry_of(EntryRows(row, row, row), self._entry_type)
         if removed := entry.flags.get("removed_grants"):
             said = ", ".join(f"{grant}={value!r}" for grant, value in removed.items())
+            owner = "" if entry.persona == DEFAULT_PERSONA else f" --persona {entry.persona}"
             raise VaultError(
                 f"{entry.label} has a grant that healkit no longer has: {said}. Nothing was run.",
-                hint=f"Give it new grants: healkit vault grant {entry.tool_name} --clear. "
+                hint=f"Give it new grants: healkit vault grant {entry.tool_name}{owner} --clear. "
                 "What needs another environment runs in a Jupyter kernel of that environment.",
             )
         return entry
