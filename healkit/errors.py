@@ -38,7 +38,7 @@ HealkitError
 ├── WorkerError                    WORKER_ERROR
 │   └── WorkerStartFailed          WORKER_START_FAILED
 │       ├── WorkerNotRestricted    WORKER_NOT_RESTRICTED
-│       └── WorkerUnusable         WORKER_UNUSABLE    (its interpreter, or a path that it is granted)
+│       └── WorkerUnusable         WORKER_UNUSABLE    (a package or a path that it is granted)
 ├── LogFileError                   LOG_FILE_ERROR     (an export, import or archive of the log)
 │   └── ArchiveBusy                ARCHIVE_BUSY
 ├── AuditError                     AUDIT_ERROR
@@ -399,7 +399,7 @@ class WorkerNotRestricted(WorkerStartFailed):
 
 
 class WorkerUnusable(WorkerStartFailed):
-    """A worker that cannot be started as asked: its interpreter lacks something, or a granted path leads away."""
+    """A worker that cannot be started as asked: a granted package has gone, or a granted path leads away."""
 
     code = "WORKER_UNUSABLE"
 

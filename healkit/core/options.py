@@ -100,7 +100,6 @@ GRANTS = (
         "packages", "installed packages that it sees, or none, or all (the default)", metavar="A,B", many=True
     ),
     Option("calls", "tools that it may call through mcp, as server.tool, or none", metavar="X.*", many=True),
-    Option("python", "another interpreter to run it in", metavar="PATH"),
     Option(
         "own_grants",
         "keep its grants when another tool calls it; by default it has those that its caller has too",

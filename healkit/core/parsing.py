@@ -289,7 +289,7 @@ def read_grants(options: Mapping[str, Any]) -> dict[str, Any]:
             value = _yes_or_no(option, value)
         if value is not None:
             grants[_GRANT_NAMES.get(option.name, option.name)] = value
-    resets = {"packages": (["all"], ["default"]), "calls": (["default"],), "python": ("default",)}
+    resets = {"packages": (["all"], ["default"]), "calls": (["default"],)}
     return {name: None if value in resets.get(name, ()) else value for name, value in grants.items()}
 
 

@@ -44,7 +44,6 @@ def test_grants_are_given_changed_shown_and_taken_back(fibonacci, tmp_path):
         (["--write", "/nowhere/at/all"], "names nothing that exists"),
         (["--packages", "pandsa"], "Did you mean 'pandas'"),
         (["--memory", "0"], "must be greater than 0"),
-        (["--python", "/bin/true"], "does not answer as a Python interpreter"),
     ],
 )
 def test_a_grant_that_cannot_be_kept_is_refused_and_changes_nothing(fibonacci, flags, said):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -144,20 +143,6 @@ def test_the_source_of_an_example_is_nobodys_accepted_code(healkit: Healkit, fol
     healkit.vault.add("bill", code, examples=[peeking], grants={"read": [str(folder)]})
     report = healkit.heal("bill", advisors=["rules"])
     assert CANARY not in f"{report!r}{report}{report.folder.joinpath('trace.jsonl').read_text()}"
-
-
-def test_another_interpreter_is_named_in_files_too(healkit: Healkit, folder: Path) -> None:
-    code = "def bill(n: int) -> int:\n    return 4 + n\n"
-    healkit.vault.add("bill", code, examples=EXAMPLES, grants={"python": sys.executable})
-    right = code.replace("+", "*")
-    report = healkit.heal("bill", advisors=[Idea(right)], auto=True)
-    assert report.attempts[0].verdict == "undecided"
-    assert notes_on_grants(report) == [
-        "2 checks of 2 not decided for new code, which has no grants of the tool's: "
-        f"allow files=['{sys.executable}']."
-    ]
-    report = healkit.heal("bill", advisors=[Idea(right)], auto=True, files=[sys.executable])
-    assert report.verdict_code == "cured"
 
 
 def test_a_nested_tool_that_reads_is_called_only_where_it_is_named(healkit: Healkit, folder: Path) -> None:

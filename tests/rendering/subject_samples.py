@@ -45,7 +45,7 @@ CODE = '''def average_delay(delays: dict, line: str) -> float:
     return round(total / buses, 1)
 '''
 GRANTS = Grants(read=("/data/buses",), write=("/tmp/out",), memory_mb=512, timeout_s=7.5,
-                packages=("pandas",), calls=("vault.*", "host.rate"), python="/opt/py312/bin/python")  # fmt: skip
+                packages=("pandas",), calls=("vault.*", "host.rate"))  # fmt: skip
 DIFF = (
     "--- average_delay v1\n+++ proposed\n@@ -5,4 +5,4 @@\n         if minutes > 0:\n             total += minutes\n"
     "             buses += 1\n-    return round(total / buses, 1)\n+    return round(total / buses, 1) if buses else 0.0\n"

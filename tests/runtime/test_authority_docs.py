@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ def NAME(folder: str) -> dict:
         except (OSError, ImportError, AttributeError) as error:
             return "no"
     used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-    found = {"prefix": sys.prefix, "cpu": resource.getrlimit(resource.RLIMIT_CPU)[0] - time.process_time()}
+    found = {"cpu": resource.getrlimit(resource.RLIMIT_CPU)[0] - time.process_time()}
     found["memory"] = (resource.getrlimit(resource.RLIMIT_AS)[0] - used) / 2**20
     for name in ("", "a/", "b/"):
         found["read " + name] = tried(open, folder + "/" + name + "file")
@@ -80,7 +79,7 @@ def grants_of(cell: str, data: Path) -> dict[str, Any]:
     parser = MagicParser("grants", "")
     parser.take(*GRANTS)
     words = [unquote(word) for word in split_words(cell)] if cell != "none" else []
-    words = [re.sub(r"^data", str(data), word).replace("OTHER", sys.executable) for word in words]
+    words = [re.sub(r"^data", str(data), word) for word in words]
     return read_grants(vars(parser.parse_args(words)))
 
 

@@ -18,10 +18,11 @@ from trusted import trusted_copy
 from healkit import Config, Healkit
 from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.vault import UNTRUSTED_GRANTS
+from healkit.core.rendering import listings
 from healkit.core.store import trust
 from healkit.core.store.database import Database
 from healkit.core.store.locations import choice, resolve_url
-from healkit.errors import ConfigError, DatabaseError, DatabaseNotTrusted
+from healkit.errors import ConfigError, DatabaseError, DatabaseNotTrusted, VaultError
 from healkit.faces.commands.trust import COMMANDS
 from healkit.faces.mcp_server.server import AgentServer
 
@@ -130,8 +131,6 @@ HOSTILE_GRANTS: list[tuple[dict[str, object], str]] = [
     ({"write": ["{folder}"]}, "import os\ndef tool(path):\n    os.unlink(path)\n"),
     ({"write": ["{folder}"]}, "import os\ndef tool(path):\n    os.rename(path, path + '.gone')\n"),
     ({"write": ["{folder}"]}, "def tool(path):\n    open(path + '.planted', 'w').write('x')\n"),
-    ({"python": "{program}"}, READS),
-    ({"python": "{program}", "packages": []}, READS),
     ({"calls": ["host.*"]}, "def tool(path):\n    return mcp.host.peek(path=path)\n"),
     ({}, "def tool(path):\n    return mcp.host.peek(path=path)\n"),
     ({"calls": ["*"], "own_grants": True}, "def tool(path):\n    return mcp.host.peek(path=path)\n"),
@@ -146,18 +145,14 @@ HOSTILE_GRANTS: list[tuple[dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE_GRANTS)))
-def test_a_hostile_database_reads_writes_calls_and_starts_nothing(
-    number: int, foreign: Callable[..., Path], opened: Callable[[Path], Healkit], secret: Path, tmp_path: Path
+def test_a_hostile_database_reads_writes_and_calls_nothing(
+    number: int, foreign: Callable[..., Path], opened: Callable[[Path], Healkit], secret: Path
 ) -> None:
-    program = tmp_path / "evil"
-    program.write_text(f'#!/bin/sh\ntouch {tmp_path}/STARTED\nexec {sys.executable} "$@"\n')
-    program.chmod(0o755)
     grants, code = HOSTILE_GRANTS[number]
-    places = {"secret": str(secret), "folder": str(secret.parent), "program": str(program)}
+    text = msgspec.json.encode(grants).decode()
     filled = msgspec.json.decode(
-        msgspec.json.encode(grants).decode().replace("{secret}", places["secret"])
-        .replace("{folder}", places["folder"]).replace("{program}", places["program"])
-    )  # fmt: skip
+        text.replace("{secret}", str(secret)).replace("{folder}", str(secret.parent))
+    )
     healkit = opened(foreign(filled, code=code))
     peeked: list[str] = []
     healkit.provide(lambda path: peeked.append(path) or Path(path).read_text(), "peek")
@@ -165,8 +160,68 @@ def test_a_hostile_database_reads_writes_calls_and_starts_nothing(
     assert execution.failure is not None
     assert "S3CR3T" not in str(execution.failure.traceback) + str(execution.outputs)
     assert not peeked
-    assert not (tmp_path / "STARTED").exists()
     assert [file.read_text() for file in secret.parent.iterdir()] == ["S3CR3T"]
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_tool_with_a_removed_grant_is_shown_and_not_run(
+    trusted: bool, foreign: Callable[..., Path], opened: Callable[[Path], Healkit], tmp_path: Path
+) -> None:
+    """`python=` named a program that was started; a tool that has it would now run in another environment."""
+    program = tmp_path / "evil"
+    program.write_text(f'#!/bin/sh\ntouch {tmp_path}/STARTED\nexec {sys.executable} "$@"\n')
+    program.chmod(0o755)
+    code = "def tool(n: int = 1) -> int:\n    return n\n"
+    healkit = opened(foreign({"python": str(program), "memory_mb": 64}, code=code))
+    if trusted:
+        healkit.trust()
+    healkit.vault.rename("tool", "tally")
+    said = f"tally v1 has a grant that healkit no longer has: python={str(program)!r}. Nothing was run."
+    for name in ("tool", "tally"):  # by its former name too
+        for run in (healkit.execute, healkit.heal):
+            with pytest.raises(VaultError) as caught:
+                run(name)
+            assert (caught.value.code, caught.value.message) == ("VAULT_ERROR", said)
+            assert "healkit vault grant tally --clear" in caught.value.hint
+    with pytest.raises(VaultError, match="no longer has"):
+        healkit.try_code("tally", code, {})
+    assert {(row.status, row.error_code) for row in healkit.log.query(tool="tally").rows} == {
+        ("FAILURE", "VAULT_ERROR")
+    }
+    entry = healkit.vault.get("tally")
+    assert entry.grants == healkit.vault.list()[0].grants == Grants(memory_mb=64)
+    assert f"python {program}: removed, so it is not run" in repr(listings.grants(entry))
+    with pytest.raises(ConfigError, match=r"no grant 'python'.*--clear"):
+        healkit.vault.set_grants("tally", cpu_s=9)
+    assert healkit.vault.set_grants("tally", clear=True, cpu_s=9).grants == Grants(cpu_s=9)
+    assert healkit.execute("tally", arguments={"n": 3}).value == 3
+    assert not (tmp_path / "STARTED").exists()
+
+
+def test_a_call_of_a_tool_with_a_removed_grant_is_refused(healkit: Healkit) -> None:
+    healkit.vault.add("tool", "def tool() -> int:\n    return 1\n")
+    healkit.vault.add("caller", "def caller() -> int:\n    return mcp.vault.tool()\n")
+    with contextlib.closing(sqlite3.connect(healkit.path, isolation_level=None)) as connection:
+        connection.execute(SET, ['{"python":"/opt/other/bin/python"}'])
+    execution = healkit.execute("caller")
+    assert execution.failure is not None
+    assert "no longer has: python='/opt/other/bin/python'" in execution.failure.evalue
+    (call,) = healkit.log.calls(execution.trace_id)
+    assert (call.tool, call.success, call.error_code) == ("tool", False, "VAULT_ERROR")
+    assert healkit.vault.patch("tool", "def tool() -> int:\n    return 2\n").revision == 2
+
+
+def test_a_log_row_with_a_removed_grant_is_read(healkit: Healkit) -> None:
+    healkit.vault.add("tool", "def tool(n: int) -> int:\n    return n\n")
+    log_id = healkit.execute("tool", arguments={"n": 3}).log_id
+    with contextlib.closing(sqlite3.connect(healkit.path, isolation_level=None)) as connection:
+        connection.execute(
+            "UPDATE executionlog SET grants = ?", ['{"python":"/opt/other/bin/python","cpu_s":9}']
+        )
+    assert healkit.log.get(log_id).grants == {"python": "/opt/other/bin/python", "cpu_s": 9}
+    (shown,) = healkit.executions()
+    assert (shown.ok, shown.arguments, shown.grants) == (True, {"n": 3}, Grants(cpu_s=9))
+    assert healkit.rerun(log_id).value == 3
 
 
 #: What a hostile database has besides healkit's own parts, or in their place.

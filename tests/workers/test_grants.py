@@ -1,11 +1,10 @@
-"""Grants of packages, another interpreter and paths."""
+"""Grants of packages and paths."""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -20,10 +19,9 @@ import pytest
 from healkit import Config, Healkit
 from healkit.core.contracts.execution import Grants
 from healkit.core.workers import packages
-from healkit.core.workers.interpreters import WORKER_NEEDS, interpreter_of
 from healkit.core.workers.sandbox import check_grants, private_base
 from healkit.core.workers.tiers import probe
-from healkit.errors import ConfigError, WorkerStartFailed
+from healkit.errors import ConfigError
 
 #: Each tier with one of the modes.
 MODES = {"namespaces": "worker", "landlock": "subprocess"}
@@ -39,26 +37,11 @@ def restricted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Healk
         yield opened
 
 
-@pytest.fixture(scope="session")
-def other_python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the interpreter of another environment that has only what a worker needs."""
-    python = bare_python(tmp_path_factory.mktemp("venv") / "other")
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
-    subprocess.run([*pip, *WORKER_NEEDS], check=True, timeout=100)
-    return python
-
-
-def bare_python(folder: Path) -> str:
-    """Return the interpreter of an environment with no packages at all."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
-    return str(folder / "bin" / "python")
-
-
 PROBE = """
-import importlib, sys
+import importlib
 
 def probe(modules: list, files: list) -> dict:
-    found = {"prefix": sys.prefix}
+    found = {}
     for name in modules:
         try:
             found[name] = importlib.import_module(name).__name__
@@ -109,54 +92,6 @@ def test_the_files_of_a_hidden_package_cannot_be_read(restricted: Healkit) -> No
     assert probed(restricted, [], [pandas.__file__])[pandas.__file__] == "read"
 
 
-@pytest.mark.slow
-@pytest.mark.requirement("WORK-2")
-def test_a_tool_runs_in_another_interpreter_with_that_ones_packages(
-    restricted: Healkit, other_python: str
-) -> None:
-    mode = MODES[restricted.config.isolation]
-    restricted.vault.add("probe", PROBE, grants={"python": other_python})
-    found = probed(restricted, ["IPython", "pandas", "jsonschema"], [pandas.__file__], mode=mode)
-    assert found["prefix"] == str(Path(other_python).parents[1]) != sys.prefix
-    assert found["IPython"] == "IPython"
-    assert found["pandas"] == found["jsonschema"] == "ModuleNotFoundError"
-    assert found[pandas.__file__] == "denied"
-    (row,) = restricted.executions()
-    assert row.grants.python == other_python
-    assert row.isolation == restricted.config.isolation
-
-
-@pytest.mark.requirement("WORK-2")
-def test_an_interpreter_that_lacks_something_is_told_with_the_command_that_adds_it(
-    healkit: Healkit, tmp_path: Path
-) -> None:
-    python = bare_python(tmp_path / "bare")
-    healkit.vault.add("probe", PROBE, grants={"python": python})
-    with pytest.raises(WorkerStartFailed, match="lacks ipykernel") as caught:
-        healkit.execute("probe", arguments={"modules": [], "files": []})
-    assert f"{python} -m pip install {shlex.join(WORKER_NEEDS)}" in caught.value.hint
-    assert healkit.log.get(caught.value.log_id).error_code == "WORKER_UNUSABLE"
-
-
-@pytest.mark.requirement("WORK-2")
-def test_what_is_no_python_is_refused_when_it_is_granted(healkit: Healkit, tmp_path: Path) -> None:
-    old = tmp_path / "old"
-    described = (
-        '{"executable": "x", "prefix": "x", "version": "3.8.1", "folders": [], "sites": [], "markers": {}}'
-    )
-    old.write_text(f"#!/bin/sh\necho '{described}'\n")
-    old.chmod(0o755)
-    for python, said in (
-        ("python3", "not an absolute path"),
-        (str(tmp_path / "nowhere"), "is no program"),
-        ("/bin/true", "does not answer as a Python"),
-        (str(old), "is Python 3.8.1; a worker needs 3.11"),
-    ):
-        with pytest.raises(ConfigError, match=said):
-            healkit.vault.add("probe", PROBE, grants={"python": python})
-    assert healkit.vault.names() == []
-
-
 @pytest.mark.requirement("WORK-2")
 def test_a_package_that_is_not_installed_is_refused_with_what_was_perhaps_meant(healkit: Healkit) -> None:
     for name, said in (
@@ -205,19 +140,13 @@ def test_paths_that_cannot_be_meant_are_refused(
     healkit.vault.add("probe", PROBE, grants={"read": tmp_path / "data"})
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
-def test_a_tool_is_not_granted_to_write_the_code_it_is_restricted_by(
-    healkit: Healkit, tmp_path: Path, other_python: str
-) -> None:
+def test_a_tool_is_not_granted_to_write_the_code_it_is_restricted_by(healkit: Healkit) -> None:
     own = Path(sysconfig.get_path("purelib"))
     for folder in (own, own.parent, own / "IPython", Path(sys.prefix).resolve()):
         with pytest.raises(ConfigError, match="the code it is restricted by"):
             healkit.vault.add("probe", PROBE, grants={"write": [folder]})
-    theirs = Path(other_python).parents[1]
-    healkit.vault.add("probe", PROBE, grants={"write": [theirs]})
-    with pytest.raises(ConfigError, match="the code it is restricted by"):
-        healkit.vault.set_grants("probe", python=other_python)
+    assert healkit.vault.names() == []
 
 
 @pytest.mark.requirement("WORK-2")
@@ -274,8 +203,7 @@ def installed(site: Path, name: str, files: list[str], requires: Sequence[str] =
 
 
 def chosen(site: Path, *names: str) -> set[str]:
-    markers = interpreter_of().markers
-    return {os.path.relpath(path, site) for path in packages.paths_of(names, (str(site),), markers, "python")}
+    return {os.path.relpath(path, site) for path in packages.paths_of(names, (str(site),))}
 
 
 @pytest.mark.requirement("WORK-2")
@@ -297,7 +225,6 @@ def test_what_a_package_needs_is_read_with_its_markers_and_extras(tmp_path: Path
     modules = {"base.py", "fast.py", "old.py", "top"}
     assert chosen(tmp_path, "top") & modules == {"base.py", "top"}
     assert chosen(tmp_path, "top[speed]") & modules == {"base.py", "fast.py", "top"}
-    assert packages.unmet(["top>=1", "base>=2", "gone"], [str(tmp_path)]) == ["base>=2", "gone"]
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "isolation.md").read_text()

@@ -65,9 +65,8 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
     `read` and `write` are absolute paths. `calls` are `server.tool` patterns, `*` at the end allowed; None means
     the default: every vault tool and every host function, but neither the log (`healkit.*`) nor MCP servers.
     `packages` are the installed distributions it sees, with all they depend on, besides what a worker itself needs;
-    None means all. `python` is another interpreter's executable to run in. `own_grants` lets the tool keep these
-    grants when another tool calls it, which otherwise narrows them to the caller's. The rest override the
-    configuration's limits for this tool.
+    None means all. `own_grants` lets the tool keep these grants when another tool calls it, which otherwise narrows
+    them to the caller's. The rest override the configuration's limits for this tool.
     """
 
     read: tuple[str, ...] = ()
@@ -77,7 +76,6 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
     cpu_s: int | None = None
     timeout_s: float | None = None
     packages: tuple[str, ...] | None = None
-    python: str | None = None
     own_grants: bool = False
 
     @property
@@ -94,7 +92,7 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def starts_cold(self) -> bool:
         """True when its workers cannot be forked: the fork server has imported what they must not see."""
-        return self.packages is not None or self.python is not None
+        return self.packages is not None
 
 
 class HostIdentity(msgspec.Struct, frozen=True, omit_defaults=True):

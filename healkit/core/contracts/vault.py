@@ -29,8 +29,8 @@ class VaultEntry:
 
     `code` has the hash `code_hash`, checked when it was read. `removed_at`: a removed tool can be read, not run.
     `flags` are the owner's switches
-    (`side_effects`, `log`) and `derived`: which of `input_schema`, `description` and `examples` were read off the
-    code and follow it.
+    (`side_effects`, `log`), `derived`: which of `input_schema`, `description` and `examples` were read off the code
+    and follow it, and `removed_grants`: stored ones that healkit no longer has; such a tool is shown and not run.
     """
 
     tool_name: str

@@ -533,8 +533,6 @@ def grant_lines(grants: Grants) -> list[str]:
         lines.append(f"packages {named}, besides the worker's own")
     if grants.calls is not None:
         lines.append(f"calls {', '.join(grants.calls) or 'none'}")
-    if grants.python is not None:
-        lines.append(f"python {grants.python}")
     if grants.own_grants:
         lines.append("own grants: keeps all of this when another tool calls it")
     return lines

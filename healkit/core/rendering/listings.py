@@ -335,7 +335,9 @@ def grants(found: VaultEntry) -> Card:
 
 
 def _granted(found: VaultEntry) -> list[str]:
-    return execution_card.grant_lines(found.grants) or ["none: sees only its scratch folder"]
+    removed = found.flags.get("removed_grants", {})
+    lines = [f"{name} {value}: removed, so it is not run" for name, value in removed.items()]
+    return [*execution_card.grant_lines(found.grants), *lines] or ["none: sees only its scratch folder"]
 
 
 def _signature(schema: dict[str, Any]) -> str:

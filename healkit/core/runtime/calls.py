@@ -625,17 +625,9 @@ def reaches(patterns: Iterable[str], server: str) -> bool:
 
 
 def effective(own: Grants, caller: Grants, config: Config) -> Grants:
-    """Return the grants in force for a tool with its `own` grants, called by one that runs with the `caller`'s.
-
-    Raises `CallRefused` where it runs in another interpreter that the caller may not use.
-    """
+    """Return the grants in force for a tool with its `own` grants, called by one that runs with the `caller`'s."""
     if own.own_grants:
         return own
-    if own.python is not None and own.python != caller.python:
-        raise CallRefused(
-            f"It runs in another interpreter ({own.python!r}), which its caller may not use.",
-            hint="Grant the caller the same python=, or mark the tool that is called: own_grants=True.",
-        )
     write = _paths(own.write, caller.write)
     read = _paths((*own.read, *own.write), (*caller.read, *caller.write))
     return Grants(
@@ -646,22 +638,20 @@ def effective(own: Grants, caller: Grants, config: Config) -> Grants:
         cpu_s=_smaller(own.cpu_s, caller.cpu_s, config.cpu_s),
         timeout_s=_smaller(own.timeout_s, caller.timeout_s, config.timeout_s),
         packages=_packages(own, caller),
-        python=own.python,
     )
 
 
 def unaccepted(own: Grants, files: Iterable[str] = ()) -> Grants:
     """Return the grants in force for code that nobody has accepted, in the place of a tool with its `own` grants.
 
-    It has no folder, no file and no other interpreter, but those that a person has named: `files` are paths, or
-    patterns of granted ones. What it may write, it may only read.
+    It has no folder and no file but those that a person has named: `files` are paths, or patterns of granted ones. What
+    it may write, it may only read.
     """
     granted = (*own.read, *own.write)
     asked = [os.path.abspath(os.path.expanduser(one)) if one[:1] in "~./" else one for one in files]
     fitting = [path for path in granted if any(fnmatch.fnmatchcase(path, one) for one in asked)]
     named = _paths(granted, [*fitting, *map(os.path.realpath, asked)])
-    python = own.python if any(fnmatch.fnmatchcase(own.python or "", one) for one in asked) else None
-    return msgspec.structs.replace(own, read=named, write=(), python=python, own_grants=False)
+    return msgspec.structs.replace(own, read=named, write=(), own_grants=False)
 
 
 def bounded(
@@ -672,7 +662,7 @@ def bounded(
     asked_s: the wall time that was asked for, which for a nested call can only be shorter. within: the grants of the
     nested execution that it repeats. caller: the execution that calls it.
 
-    Raises `CallRefused` where its caller has nothing left, and as `effective` does.
+    Raises `CallRefused` where its caller has nothing left.
     """
     grants = own if within is None else effective(own, within, config)
     if caller is None:
@@ -744,13 +734,12 @@ def _smaller(own: float | None, caller: float | None, configured: float) -> Any:
 
 
 def _packages(own: Grants, caller: Grants) -> tuple[str, ...] | None:
-    """Return the packages that both may see, with what they need, in the interpreter that the callee runs in."""
+    """Return the packages that both may see, with what they need."""
     if caller.packages is None or own.packages == caller.packages:
         return own.packages
-    theirs = package_names(caller.packages, own.python)
     if own.packages is None:
-        return tuple(sorted(theirs)) if own.python != caller.python else caller.packages
-    mine = package_names(own.packages, own.python)
+        return caller.packages
+    mine, theirs = package_names(own.packages), package_names(caller.packages)
     if mine <= theirs:
         return own.packages
-    return caller.packages if theirs <= mine and own.python == caller.python else tuple(sorted(mine & theirs))
+    return caller.packages if theirs <= mine else tuple(sorted(mine & theirs))

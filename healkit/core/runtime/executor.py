@@ -344,16 +344,10 @@ class Executor:
         request, granted = call.request, call.granted
         if request.files is None:
             return None
-        if granted.python != call.entry.grants.python:
-            said = not_run("the interpreter", str(granted.python), "files")
-        elif (
-            call.entry.type == "sql"
-            and allows(granted.call_patterns, READ_LOG)
-            and not self._may_read_log(call)
-        ):
-            said = not_run("the log", READ_LOG, "live")
-        else:
+        reads_log = call.entry.type == "sql" and allows(granted.call_patterns, READ_LOG)
+        if not reads_log or self._may_read_log(call):
             return None
+        said = not_run("the log", READ_LOG, "live")
         return Failure("CALL_NOT_ON_RECORD", "NotOnRecord", said, f"NotOnRecord: {said}", hint=NAME_IT_HINT)
 
     def _may_read_log(self, call: _Call) -> bool:

@@ -148,7 +148,7 @@ class VaultTools:
             return met[-1]
 
         granted = (one.grants for one in met)
-        return not effects_of(entry, lookup) and not any(one.read or one.python for one in granted)
+        return not effects_of(entry, lookup) and not any(one.read for one in granted)
 
     def expect(self, tool: str) -> None:
         """Refuse nothing: an execution of a tool that is not there is on record too; called by the router."""

@@ -88,7 +88,8 @@ class EntryLookup:
     def lookup(self, name: str, persona: str = DEFAULT_PERSONA) -> VaultEntry:
         """Return the active revision for exactly that persona, else for `default`; its code is hashed again.
 
-        Raises `ToolNotFound` or `PersonaNotFound` with near matches, `ToolRemoved`, and `VaultTampered`.
+        Raises `ToolNotFound` or `PersonaNotFound` with near matches, `ToolRemoved`, `VaultTampered`, and `VaultError`
+        for a stored grant that healkit no longer has.
         """
         if not (isinstance(name, str) and isinstance(persona, str)):
             return self._vault().active(name, persona)
@@ -96,9 +97,19 @@ class EntryLookup:
         found = {row["target_persona"]: row for row in rows}
         chosen = found.get(persona) or found.get(DEFAULT_PERSONA)
         if chosen is None:
-            return self._vault().active(name, persona)
-        row: Any = SimpleNamespace(**chosen)
-        return entry_of(EntryRows(row, row, row), self._entry_type)
+            entry = self._vault().active(name, persona)
+        else:
+            row: Any = SimpleNamespace(**chosen)
+            entry = entry_of(EntryRows(row, row, row), self._entry_type)
+        if removed := entry.flags.get("removed_grants"):
+            said = ", ".join(f"{grant}={value!r}" for grant, value in removed.items())
+            owner = "" if entry.persona == DEFAULT_PERSONA else f" --persona {entry.persona}"
+            raise VaultError(
+                f"{entry.label} has a grant that healkit no longer has: {said}. Nothing was run.",
+                hint=f"Give it new grants: healkit vault grant {entry.tool_name}{owner} --clear. "
+                "What needs another environment runs in a Jupyter kernel of that environment.",
+            )
+        return entry
 
     def leaves_out(self, name: str, persona: str) -> bool:
         """Return whether that tool has its contents kept off the record; False where there is no such tool."""
@@ -124,6 +135,7 @@ def entry_of(rows: EntryRows, kind: type[VaultEntry] = VaultEntry, *, check: boo
         grants = msgspec.convert(tool.grants, Grants)
     except msgspec.ValidationError:
         raise unreadable("grants", tool.grants) from None
+    removed = {name: tool.grants[name] for name in tool.grants if name not in Grants.__struct_fields__}
     entry = kind(
         tool_name=tool.tool_name,
         persona=tool.target_persona,
@@ -135,7 +147,7 @@ def entry_of(rows: EntryRows, kind: type[VaultEntry] = VaultEntry, *, check: boo
         input_schema=tool.input_schema,
         grants=grants,
         examples=tool.examples,
-        flags=tool.flags,
+        flags={**tool.flags, "removed_grants": removed} if removed else tool.flags,
         group=tool.group_name,
         draft=revision.draft,
         removed_at=getattr(tool, "removed_at", None),  # what an execution looks up is never removed
@@ -255,8 +267,6 @@ def check_untampered(label: str, code: CodeVault) -> None:
 
 #: Suffixes of the files that SQLite keeps beside the database.
 _BESIDE = ("", "-wal", "-shm", "-journal")
-#: A grant, and those that it can make impossible: the packages that exist depend on the interpreter.
-_DEPENDENTS = {"python": ("packages", "write"), "packages": ("python",), "write": ("python",)}
 
 
 def make_grants(given: Grants | Mapping[str, Any]) -> Grants:
@@ -270,12 +280,11 @@ def make_grants(given: Grants | Mapping[str, Any]) -> Grants:
             fields[name] = [_full_path(name, path) for path in fields[name] or ()]
     if fields.get("own_grants", False) is None:
         del fields["own_grants"]
-    if fields.get("python") is not None:
-        fields["python"] = _full_path("python", fields["python"])
     unknown = sorted(set(fields) - set(Grants.__struct_fields__))
     if unknown:
         known = ", ".join(Grants.__struct_fields__)
-        raise ConfigError(f"There is no grant {unknown[0]!r}.", hint=f"The grants are {known}.")
+        hint = f"The grants are {known}; `--clear` takes back a stored one that healkit no longer has."
+        raise ConfigError(f"There is no grant {unknown[0]!r}.", hint=hint)
     try:
         grants = msgspec.convert(fields, Grants)
     except msgspec.ValidationError as error:
@@ -285,15 +294,6 @@ def make_grants(given: Grants | Mapping[str, Any]) -> Grants:
         if limit is not None and not limit > 0:
             raise ConfigError(f"The grant {name}={limit!r} must be greater than 0.")
     return grants
-
-
-def changed_grants(changes: Mapping[str, Any], stored: Grants) -> Grants:
-    """Return changed grants, with those stored ones whose validity depends on them; raise `ConfigError`.
-
-    The other stored grants are left out: one that has gone stale must not block a change.
-    """
-    beside = {n: getattr(stored, n) for name in changes for n in _DEPENDENTS.get(name, ())}
-    return make_grants({**beside, **changes})
 
 
 def keep_records_apart(grants: Grants, database: Path | None, folders: Iterable[Path]) -> None:

@@ -39,11 +39,11 @@ from healkit.core.store.entries import (
     CodeType,
     EntryLookup,
     EntryRows,
-    changed_grants,
     check_names,
     check_same,
     check_untampered,
     entry_of,
+    make_grants,
 )
 from healkit.core.store.models import CodeVault, ToolRegistry
 from healkit.core.store.statements import TOOLS_STAMP
@@ -144,7 +144,7 @@ class Vault:
     def apply(self, name: str, persona: str, change: CodeChange) -> VaultEntry:
         """Do as `patch`, with the change as one object."""
         if change.grants:
-            self._checked(change.grants, self.get(name, persona).grants)
+            self._checked(change.grants)
         with self._database.write() as session:
             rows = vault_rows.apply_patch(session, self._database.dialect_name, name, persona, change)
             if not isinstance(rows, RevisionConflict):
@@ -301,7 +301,7 @@ class Vault:
         Raises `ConfigError` for one that does not exist, that cannot be kept on this machine (a path or a package that
         is not there), or that no tool may have.
         """
-        self._checked(grants, Grants() if clear else self.get(name, persona).grants)
+        self._checked(grants)
         return self._change(
             name, persona, lambda _, tool: vault_rows.change_grants(tool, grants, clear=clear)
         )
@@ -398,8 +398,9 @@ class Vault:
     def _entry(self, rows: EntryRows) -> VaultEntry:
         return entry_of(rows, self._entry_type)
 
-    def _checked(self, changes: Mapping[str, Any], stored: Grants = Grants()) -> Grants:
-        grants = changed_grants(changes, stored)
+    def _checked(self, changes: Mapping[str, Any]) -> Grants:
+        """Check these alone: a stored grant that has gone stale must not block a change."""
+        grants = make_grants(changes)
         if self._check_grants is not None:
             self._check_grants(grants)
         return grants

@@ -1,7 +1,7 @@
 """Python of a worker, and the files that it needs.
 
-By default it is the one that healkit itself runs in; a tool's grants can name another (`python=`), and which of the
-installed packages it sees (`packages=`). A `View` turns both into mounts for the outside and rules for the inside.
+It is the one that healkit itself runs in; a tool's grants can name which of the installed packages it sees
+(`packages=`). A `View` turns both into mounts for the outside and rules for the inside.
 """
 
 from __future__ import annotations
@@ -10,37 +10,28 @@ import dataclasses
 import functools
 import glob
 import os
-import shlex
-import subprocess
+import site
+import sys
+import sysconfig
 from pathlib import Path
 
-import msgspec
+from healkit.package import FOLDER
 
-import healkit
-from healkit.core.workers.inside import interpreter as inside
-from healkit.errors import ConfigError
-
-#: Imports of a worker before any tool; the bounds are those of pyproject.toml.
-WORKER_NEEDS = ("ipykernel>=7.1", "msgspec>=0.19", "landlockpy>=0.2")
-#: The oldest Python that the worker's side of this package can be imported in.
-OLDEST = (3, 11)
+#: Distributions that a worker imports before any tool.
+WORKER_NEEDS = ("ipykernel", "msgspec", "landlockpy")
 
 _SYSTEM_READ = (
     "/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib",
     "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/usr/share/fonts", "/usr/share/zoneinfo",
 )  # fmt: skip
-_ASK_TIMEOUT_S = 20.0
 
 
-class Interpreter(msgspec.Struct, frozen=True):
+@dataclasses.dataclass(frozen=True)
+class Interpreter:
     """Python installation: `folders` hold its standard library and libpython, `sites` its installed packages."""
 
-    executable: str
-    prefix: str
-    version: str
-    folders: list[str]
-    sites: list[str]
-    markers: dict[str, str]
+    folders: tuple[str, ...]
+    sites: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,104 +50,77 @@ class View:
 
 
 @functools.cache
-def interpreter_of(python: str | None = None) -> Interpreter:
-    """Describe this process's own interpreter, or the one at that path; raises `ConfigError` where it is not usable."""
-    if python is None:
-        return msgspec.convert(inside.describe(), Interpreter)
+def interpreter() -> Interpreter:
+    """Describe this process's interpreter."""
+    paths = sysconfig.get_paths()
+    installed = [*site.getsitepackages(), paths["purelib"], paths["platlib"]]
+    library = sysconfig.get_config_var("LIBDIR") or paths["stdlib"]
+    folders = dict.fromkeys([paths["stdlib"], paths["platstdlib"], library, *_loaded_from()])
+    return Interpreter(tuple(folders), tuple(filter(os.path.isdir, dict.fromkeys(installed))))
+
+
+def _loaded_from() -> list[str]:
+    """Return the folders libpython was really loaded from: Python may have been moved since it was built."""
     try:
-        done = subprocess.run(
-            [python, "-I", str(Path(inside.__file__))],
-            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_ASK_TIMEOUT_S,
-            check=True,
-        )
-        found = msgspec.json.decode(done.stdout, type=Interpreter)
-    except (OSError, subprocess.SubprocessError, msgspec.DecodeError) as error:
-        raise ConfigError(
-            f"The grant python={python!r} does not answer as a Python interpreter does: {_last_line(error)}.",
-            hint="Name its executable, such as /path/to/venv/bin/python.",
-        ) from None
-    if tuple(map(int, found.version.split(".")[:2])) < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        raise ConfigError(
-            f"The grant python={python!r} is Python {found.version}; a worker needs {oldest} or later.",
-            hint=f"Make it an environment with a newer one: python{oldest} -m venv FOLDER.",
-        )
-    return found
+        with open("/proc/self/maps") as maps:
+            loaded = {line.split(maxsplit=5)[-1].rstrip("\n") for line in maps if "/libpython3" in line}
+    except OSError:
+        return []
+    return [os.path.dirname(path) for path in sorted(loaded)]
 
 
-def what_is_missing(python: str) -> list[str]:
-    """Return a worker's requirements that are not installed for that interpreter; looked up anew each time."""
+def package_paths(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the paths of those distributions and all they depend on; raises `ConfigError` for one not installed."""
     from healkit.core.workers import packages  # late: a worker with all packages does not need it
 
-    return packages.unmet(WORKER_NEEDS, interpreter_of(python).sites)
+    return packages.paths_of(names, interpreter().sites)
 
 
-def install_command(python: str, missing: list[str]) -> str:
-    """Return the command that installs them."""
-    return shlex.join([python, "-m", "pip", "install", *missing])
-
-
-def package_paths(names: tuple[str, ...], python: str | None = None) -> tuple[str, ...]:
-    """Return the paths of those distributions and all they depend on; raises `ConfigError` for one not installed."""
-    from healkit.core.workers import packages
-
-    found = interpreter_of(python)
-    return packages.paths_of(names, tuple(found.sites), found.markers, found.executable)
-
-
-def package_names(names: tuple[str, ...], python: str | None = None) -> frozenset[str]:
+def package_names(names: tuple[str, ...]) -> frozenset[str]:
     """Return the names of those distributions and all they depend on, without those that are not installed."""
     from healkit.core.workers import packages
 
-    found = interpreter_of(python)
-    return packages.names_of(names, tuple(found.sites), found.markers)
+    return packages.names_of(names, interpreter().sites)
 
 
 @functools.cache
-def whole_view(python: str | None = None) -> View:
+def whole_view() -> View:
     """Return the view with all packages: interpreter, standard library, packages, this package, system libraries.
 
     Both the paths that `sys` names and where their links lead are listed, because a mount holds what it is given.
-    Raises `ConfigError`, as `interpreter_of` does.
     """
-    paths = _existing(interpreter_of(python), with_packages=True)
+    paths = _existing(with_packages=True)
     return View(paths, (), (), paths, ())
 
 
-def narrow_view(python: str | None, granted: tuple[str, ...]) -> View:
+def narrow_view(granted: tuple[str, ...]) -> View:
     """Return the view with those packages, and what they and a worker depend on; raises `ConfigError`."""
-    from packaging.requirements import Requirement
-
-    needed = tuple(Requirement(text).name for text in WORKER_NEEDS)
-    return _narrow_view(python, package_paths((*needed, *granted), python))
+    return _narrow_view(package_paths((*WORKER_NEEDS, *granted)))
 
 
 @functools.lru_cache(maxsize=32)
-def _narrow_view(python: str | None, chosen: tuple[str, ...]) -> View:
+def _narrow_view(chosen: tuple[str, ...]) -> View:
     """Return the view of all but the installed packages, and of those the chosen paths."""
-    found = interpreter_of(python)
-    paths = _existing(found, with_packages=False)
-    hidden = {os.path.realpath(path) for path in [*found.sites, *_package_folders(paths)]}
+    sites = interpreter().sites
+    paths = _existing(with_packages=False)
+    hidden = {os.path.realpath(path) for path in [*sites, *_package_folders(paths)]}
     # This package itself may be installed among those that are hidden, and then below a folder that is listed whole.
-    candidates = dict.fromkeys([*paths, str(Path(healkit.__file__).parent)])
+    candidates = dict.fromkeys([*paths, str(FOLDER)])
     apart = tuple(
         path for path in candidates if any(os.path.realpath(path).startswith(f"{h}/") for h in hidden)
     )
     mounts = tuple(path for path in paths if path not in apart)
     read, listed = _expanded(mounts, hidden)
     shown = (*apart, *chosen)
-    return View(mounts, tuple(_masks(mounts, hidden)), shown, (*read, *shown), (*listed, *found.sites))
+    return View(mounts, tuple(_masks(mounts, hidden)), shown, (*read, *shown), (*listed, *sites))
 
 
-def _existing(found: Interpreter, *, with_packages: bool) -> tuple[str, ...]:
+def _existing(*, with_packages: bool) -> tuple[str, ...]:
+    found = interpreter()
     named: list[str | Path] = [
-        found.executable,
-        Path(found.prefix) / "pyvenv.cfg",
-        Path(healkit.__file__).parent,
+        sys.executable,
+        Path(sys.prefix) / "pyvenv.cfg",
+        FOLDER,
     ]
     named += [*found.folders, *(found.sites if with_packages else ()), *_SYSTEM_READ]
     existing: list[str] = []
@@ -218,10 +182,3 @@ def _link_chain(path: Path) -> list[Path]:
 def _without_nested(paths: dict[str, None]) -> list[str]:
     """Return the paths without those that lie inside another one."""
     return [p for p in paths if not any(p != other and p.startswith(f"{other}/") for other in paths)]
-
-
-def _last_line(error: Exception) -> str:
-    """Return what went wrong, in short: the interpreter's own last line where it wrote any."""
-    said = getattr(error, "stderr", None)
-    lines = said.decode(errors="replace").strip().splitlines() if isinstance(said, bytes) else []
-    return (lines[-1] if lines else str(error)).rstrip(".")

@@ -1,7 +1,6 @@
 """Installed packages by name: dependencies and places.
 
-Read off the metadata that pip leaves (`RECORD`, `Requires-Dist`), so it works for the packages of another interpreter
-too. Nothing of a package is imported.
+Read off the metadata that pip leaves (`RECORD`, `Requires-Dist`); nothing of a package is imported.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import csv
 import functools
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from importlib.metadata import Distribution, distributions
@@ -48,40 +48,25 @@ class _Installed:
         }
 
 
-def paths_of(
-    names: tuple[str, ...], sites: tuple[str, ...], markers: Mapping[str, str], python: str
-) -> tuple[str, ...]:
+def paths_of(names: tuple[str, ...], sites: tuple[str, ...]) -> tuple[str, ...]:
     """Return the files and folders of these distributions and of what they depend on.
 
     A name may carry extras (`pandas[excel]`). Raises `ConfigError` for one that is not installed.
     """
-    return _paths_of(names, _key(sites), tuple(sorted(markers.items())), python)
+    return _paths_of(names, _key(sites))
 
 
-def names_of(names: tuple[str, ...], sites: tuple[str, ...], markers: Mapping[str, str]) -> frozenset[str]:
+def names_of(names: tuple[str, ...], sites: tuple[str, ...]) -> frozenset[str]:
     """Return the names of these distributions and of what they depend on, as far as they are installed."""
     installed = _installed(_key(sites))
     asked = [need for name in names if (need := _parsed(name)) is not None]
-    return frozenset(_closure(asked, installed, dict(markers)))
-
-
-def unmet(requirements: Iterable[str], sites: Iterable[str]) -> list[str]:
-    """Return the requirements for which no distribution of a fitting version is installed."""
-    found = _installed(_key(sites)).by_name
-    return [
-        text
-        for text in requirements
-        if (dist := found.get(canonicalize_name((need := Requirement(text)).name))) is None
-        or not need.specifier.contains(dist.version, prereleases=True)
-    ]
+    return frozenset(_closure(asked, installed))
 
 
 @functools.lru_cache(maxsize=64)
-def _paths_of(
-    names: tuple[str, ...], key: _Key, markers: tuple[tuple[str, str], ...], python: str
-) -> tuple[str, ...]:
+def _paths_of(names: tuple[str, ...], key: _Key) -> tuple[str, ...]:
     installed = _installed(key)
-    wanted = _closure([_asked(name, installed, python) for name in names], installed, dict(markers))
+    wanted = _closure([_asked(name, installed) for name in names], installed)
     found = []
     for site, files in installed.files.items():
         # Where two sites have a distribution, only the one that an import finds.
@@ -103,7 +88,7 @@ def _site_of(dist: Distribution) -> str:
     return os.path.realpath(str(dist.locate_file("")))
 
 
-def _asked(text: str, installed: _Installed, python: str) -> Requirement:
+def _asked(text: str, installed: _Installed) -> Requirement:
     """Return one name as a requirement that is met; raises `ConfigError`."""
     try:
         requirement = Requirement(text)
@@ -121,11 +106,11 @@ def _asked(text: str, installed: _Installed, python: str) -> Requirement:
     raise ConfigError(
         f"The grant packages={text!r} names a package that is not installed."
         + did_you_mean(requirement.name, installed.by_name),
-        hint=f"Those that are: {python} -m pip list.",
+        hint=f"Those that are: {sys.executable} -m pip list.",
     )
 
 
-def _closure(asked: list[Requirement], installed: _Installed, markers: dict[str, str]) -> set[str]:
+def _closure(asked: list[Requirement], installed: _Installed) -> set[str]:
     """Return the names of all that these need, themselves included, without optional ones that are not installed."""
     wanted: set[tuple[str, str]] = set()
     waiting = [(canonicalize_name(need.name), extra) for need in asked for extra in ("", *need.extras)]
@@ -137,7 +122,7 @@ def _closure(asked: list[Requirement], installed: _Installed, markers: dict[str,
         wanted.add((name, extra))
         for text in dist.requires or ():
             need = _parsed(text)
-            if need is not None and _applies(need, {**markers, "extra": extra}):
+            if need is not None and _applies(need, extra):
                 waiting += [(canonicalize_name(need.name), e) for e in ("", *need.extras)]
     return {name for name, _ in wanted}
 
@@ -150,9 +135,9 @@ def _parsed(text: str) -> Requirement | None:
         return None
 
 
-def _applies(need: Requirement, markers: dict[str, str]) -> bool:
+def _applies(need: Requirement, extra: str) -> bool:
     try:
-        return need.marker is None or need.marker.evaluate(markers)
+        return need.marker is None or need.marker.evaluate({"extra": extra})
     except UndefinedEnvironmentName:
         return True  # a marker of a later standard: include the package
 

@@ -1,6 +1,6 @@
 """Sandbox of a worker: its folders, its grants, its command.
 
-By default a worker sees its interpreter (`workers.interpreters`). `Sandbox` adds one run's folders and the tool's
+A worker sees its interpreter (`workers.interpreters`). `Sandbox` adds one run's folders and the tool's
 grants, and turns them into restrictions for the inside (`workers.inside.lockdown`) and, in the `namespaces` tier, a
 bubblewrap command line around it.
 
@@ -39,15 +39,7 @@ from healkit.core.plain_files import new_temporary_folder, temporary_folder
 from healkit.core.workers.inside.capture import OBSERVERS_VARIABLE
 from healkit.core.workers.inside.cleanup import remove_tree
 from healkit.core.workers.inside.lockdown import RESTRICTIONS_VARIABLE, Restrictions
-from healkit.core.workers.interpreters import (
-    View,
-    install_command,
-    interpreter_of,
-    narrow_view,
-    package_paths,
-    what_is_missing,
-    whole_view,
-)
+from healkit.core.workers.interpreters import View, interpreter, narrow_view, package_paths, whole_view
 from healkit.errors import ConfigError, WorkerUnusable
 from healkit.package import FOLDER
 
@@ -74,34 +66,15 @@ class Sandbox:
     scratch_mb: int = 256
     open_files: int = 256
 
-    @property
-    def python(self) -> str:
-        """Executable of the interpreter."""
-        return sys.executable if self.grants.python is None else interpreter_of(self.grants.python).executable
-
     def prepare(self) -> None:
-        """Look up what grants of packages and of an interpreter stand for, which takes a while; only then a cold start.
+        """Look up what grants of packages stand for, which takes a while; only then a cold start.
 
-        Raises `WorkerUnusable` for an interpreter that is not there or lacks what a worker needs, and for a package
-        that has gone.
+        Raises `WorkerUnusable` for a package that has gone.
         """
-        python = self.grants.python
         try:
-            missing = [] if python is None else what_is_missing(python)
-            if not missing:
-                self._view()
+            self._view()
         except ConfigError as error:
             raise WorkerUnusable(f"No worker could be started: {error.message}", hint=error.hint) from None
-        if python is None:
-            return
-        if missing:
-            raise WorkerUnusable(
-                f"No worker could be started: {python!r} lacks {', '.join(missing)}.",
-                hint=f"Install it there: {install_command(python, missing)}",
-            )
-        code = self.folder.create().code
-        code.mkdir(mode=0o700, exist_ok=True)
-        (code / "healkit").symlink_to(FOLDER)
 
     def check_paths(self) -> None:
         """Refuse a grant whose path leads elsewhere by now; raises `WorkerUnusable`.
@@ -116,19 +89,18 @@ class Sandbox:
                 )
 
     def _view(self) -> View:
-        python, packages = self.grants.python, self.grants.packages
-        return whole_view(python) if packages is None else narrow_view(python, packages)
+        packages = self.grants.packages
+        return whole_view() if packages is None else narrow_view(packages)
 
     def restrictions(self, bridge_fd: int) -> Restrictions:
         """Return what the worker gives up by itself."""
         view = self._view()
-        code = [] if self.grants.python is None else [str(self.folder.code)]
         return Restrictions(
             tier=self.tier,
             bridge_fd=bridge_fd,
             scratch=str(self.folder.scratch),
             socket_dir=str(self.folder.ipc),
-            read=[*view.read, *code, str(self.folder.ipc), *_PROC_READ, *self.grants.read, *self.grants.write],
+            read=[*view.read, str(self.folder.ipc), *_PROC_READ, *self.grants.read, *self.grants.write],
             listed=list(view.listed),
             write=list(self.grants.write),
             scratch_bytes=self.scratch_mb * MIB,
@@ -156,7 +128,7 @@ class Sandbox:
             "PYTHONNOUSERSITE": "1",
             "PYTHONSAFEPATH": "1",
             "JPY_PARENT_PID": "1",  # in a process namespace ipykernel's poller would see a dead parent
-            **({"PYTHONPATH": path} if (path := self._python_path()) else {}),
+            **({"PYTHONPATH": path} if (path := checkout_path()) else {}),
             **(
                 {}
                 if bridge_fd is None
@@ -183,8 +155,6 @@ class Sandbox:
             binds += ["--tmpfs", path]
         for path in [*view.packages, *self.grants.read]:
             binds += ["--ro-bind-try", path, path]
-        if self.grants.python is not None:
-            binds += ["--ro-bind", str(self.folder.code), str(self.folder.code)]
         for path in self._shared_folders():
             binds += ["--bind", path, path]
         for path in self.grants.write:  # a path that has gone is the tool's FileNotFoundError
@@ -196,10 +166,6 @@ class Sandbox:
             "--hostname", "worker", "--proc", "/proc", "--dev", "/dev", *binds,
             "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(self.folder.scratch),
         ]  # fmt: skip
-
-    def _python_path(self) -> str | None:
-        """Return this package's place; for another interpreter, a folder with nothing else in it."""
-        return checkout_path() if self.grants.python is None else str(self.folder.code)
 
     def _shared_folders(self) -> list[str]:
         """Return the host's folders that are mounted writable, for the sockets and the scratch folder."""
@@ -258,8 +224,6 @@ class RunFolder:
         self.ipc = root / "ipc"
         #: Working directory, home and temporary folder of the tool.
         self.scratch = root / "scratch"
-        #: Folder in which another interpreter finds this package, and nothing else.
-        self.code = root / "code"
         #: Standard error of the process, outside of its view; `faulthandler` writes here when nothing else can.
         self.crash_file = root / "stderr.log"
 
@@ -440,22 +404,13 @@ _KERNEL = ("/proc", "/sys", "/dev")
 
 def check_grants(grants: Grants) -> None:
     """Raise `ConfigError` for a grant that could not be kept here, or that no tool should have."""
-    if grants.python is not None and not (
-        os.path.isfile(grants.python) and os.access(grants.python, os.X_OK)
-    ):
-        raise ConfigError(
-            f"The grant python={grants.python!r} is no program.",
-            hint="Name the interpreter's executable, such as /path/to/venv/bin/python.",
-        )
     for name in ("read", "write"):
         for path in getattr(grants, name):
             _check_path(name, path)
     for path in grants.write:
-        _check_code(path, grants.python)
+        _check_code(path)
     if grants.packages:
-        package_paths(grants.packages, grants.python)
-    elif grants.python is not None:
-        interpreter_of(grants.python)
+        package_paths(grants.packages)
 
 
 def _check_path(name: str, path: str) -> None:
@@ -482,14 +437,11 @@ def _check_path(name: str, path: str) -> None:
         )
 
 
-def _check_code(path: str, python: str | None) -> None:
+def _check_code(path: str) -> None:
     """Refuse write access to the code that a tool is restricted by."""
-    found = [interpreter_of(None), *([interpreter_of(python)] if python is not None else [])]
-    own = [str(FOLDER)]
-    for interpreter in found:
-        executable, settings = Path(interpreter.executable), Path(interpreter.prefix) / "pyvenv.cfg"
-        own += [str(executable.parent), str(executable.resolve().parent), str(settings)]
-        own += [*interpreter.folders, *interpreter.sites]
+    executable, found = Path(sys.executable), interpreter()
+    own = [FOLDER, executable.parent, executable.resolve().parent]
+    own += [Path(sys.prefix) / "pyvenv.cfg", *map(Path, (*found.folders, *found.sites))]
     for place in map(os.path.realpath, own):
         if _overlap(path, place):
             raise ConfigError(

@@ -12,6 +12,7 @@ import dataclasses
 import os
 import re
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -220,7 +221,7 @@ class Worker:
             if self.fork_server is not None:
                 self.process = await self.fork_server.fork(self.sandbox, bridge_fd, argv)
             else:
-                command = [self.sandbox.python, "-m", "healkit.core.workers.inside", *argv]
+                command = [sys.executable, "-m", "healkit.core.workers.inside", *argv]
                 self.process = spawn(self.sandbox, command, (bridge_fd,), self.sandbox.environment(bridge_fd))
         events: list[asyncio.Future[Any]] = [self._ready, self.process.exited, self._protocol]
         await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)

@@ -1,9 +1,9 @@
 """Checks: run on code, their time limits, results in words.
 
 Each check runs in a fresh restricted process of its own. Calls are answered from the record of earlier executions
-(`runtime.cassette`), granted folders can be read and not written: a check repeats no effect. A SQL statement, a tool of
-another interpreter, and a call that may be made are checked in a worker, as the patch editor's Try does. Either way,
-checks keep their order and share nothing.
+(`runtime.cassette`), granted folders can be read and not written: a check repeats no effect. A SQL statement, a
+tool that is granted packages, and a call that may be made are checked in a worker, as the patch editor's Try does.
+Either way, checks keep their order and share nothing.
 """
 
 from __future__ import annotations

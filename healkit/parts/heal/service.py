@@ -71,8 +71,8 @@ class HealService:
             others are answered from the record of earlier executions, or not at all; a host function that was provided
             as read-only, and a vault tool that only calculates, need no mention.
         files: granted files and folders that patches may read while they are checked, `["/data/rates.csv"]`, or
-            patterns of them, `["*"]`; another interpreter that the tool runs in is one of them. Without, only the
-            tool's accepted code reads them, and a check in which a patch asks for one is not decided.
+            patterns of them, `["*"]`. Without, only the tool's accepted code reads them, and a check in which a patch
+            asks for one is not decided.
 
         Raises `HealError` where nothing says that the tool fails, `ConfigError` for an unknown advisor or an
         executor that cannot be used, and as `vault.lookup` does. An advisor's or a patch's error is never raised.

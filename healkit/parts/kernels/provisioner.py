@@ -16,6 +16,7 @@ import os
 import queue
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -278,7 +279,7 @@ class NotebookKernel:
             **self.sandbox.environment(-1),
             _OPTIONS_VARIABLE: msgspec.json.encode(options).decode(),
         }
-        command = self.sandbox.command([self.sandbox.python, "-m", _MODULE, *arguments])
+        command = self.sandbox.command([sys.executable, "-m", _MODULE, *arguments])
 
         def spawn() -> subprocess.Popen[bytes]:
             with self.sandbox.folder.crash_file.open("wb") as crash_file:

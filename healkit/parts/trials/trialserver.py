@@ -17,6 +17,7 @@ import math
 import os
 import re
 import socket
+import sys
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -99,7 +100,7 @@ class TrialServer:
             environment = sandbox.environment(theirs.fileno()) | {PRELOAD_VARIABLE: ",".join(config.preload)}
             if config.preload:
                 environment |= ONE_THREAD
-            command = [sandbox.python, "-m", "healkit.parts.trials.trialserver_main"]
+            command = [sys.executable, "-m", "healkit.parts.trials.trialserver_main"]
             process = spawn(sandbox, command, (theirs.fileno(),), environment)
         server = cls(sandbox, config.preload, process, ours)
         try:
