@@ -10,11 +10,7 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    from healkit.core.pysource.source import Source  # workers read a tool's shape without it
-
+from typing import Any, Literal
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -155,15 +151,6 @@ def free_names(node: ast.AST) -> frozenset[str]:
     bound = set(stored_names(node))
     bound |= {arg.arg for part in ast.walk(node) if isinstance(part, ast.Lambda) for arg in parameters(part)}
     return frozenset(read_names(node).keys() - _BUILTINS_AND_DUNDERS - bound)
-
-
-def names_at(source: Source, node: ast.AST) -> list[str]:
-    """Return the names that can be read at a node: its function's first, then those further out."""
-    found: dict[str, None] = {}
-    for owner in (node, *source.ancestors(node)):
-        if isinstance(owner, Function | ast.Lambda | ast.Module):
-            found.update(bound_names(owner))
-    return list(found)
 
 
 def unknown_names(tree: ast.Module) -> list[str]:

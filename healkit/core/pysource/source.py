@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from healkit.core.contracts.patches import Edit
-from healkit.core.pysource.nodes import Function, first_line
+from healkit.core.pysource.nodes import Function, bound_names, first_line
 
 N = TypeVar("N", bound=ast.AST)
 
@@ -345,3 +345,12 @@ def required_precedence(parent: ast.AST, field: str) -> int:
     if isinstance(parent, ast.Subscript) or (isinstance(parent, ast.For) and field == "iter"):
         return TUPLE
     return TEST
+
+
+def names_at(source: Source, node: ast.AST) -> list[str]:
+    """Return the names that can be read at a node: its function's first, then those further out."""
+    found: dict[str, None] = {}
+    for owner in (node, *source.ancestors(node)):
+        if isinstance(owner, Function | ast.Lambda | ast.Module):
+            found.update(bound_names(owner))
+    return list(found)

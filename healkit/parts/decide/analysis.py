@@ -13,14 +13,14 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from healkit.core.sanitizer.cleaner import Cleaner
 from healkit.errors import HealkitError
+from healkit.parts.decide.asked import Analyst, HeldView
 from healkit.parts.decide.choosers import ModelQuestions
-from healkit.parts.decide.performing import HeldView
 from healkit.parts.decide.records import Turn
 from healkit.parts.decide.telling import KnownNames
 from healkit.plain_text import count
@@ -69,17 +69,6 @@ _COMPARING_WORDS = re.compile(
     r"same|similar|correlat\w+|outl(ier|iers)|trends?)\b",
     re.IGNORECASE,
 )
-
-
-class Analyst(Protocol):
-    """Writes the analysis of a result."""
-
-    #: Name in the record of the decision.
-    name: str
-
-    def write(self, turn: Turn) -> str:
-        """Return a text with references in the place of numbers; called once, after the decision is finalized."""
-        ...
 
 
 class ModelAnalyst(ModelQuestions):

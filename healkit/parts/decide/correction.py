@@ -9,7 +9,7 @@ revision. Whether a state is the intended one, code says.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -20,10 +20,6 @@ from healkit.parts.decide.record import DecideRecord, StepResult
 from healkit.parts.decide.records import Entity, EntityQuestion, ExecuteDataOp, Intended, StateGap
 from healkit.parts.decide.telling import KnownNames, distinct_values, folded, is_text
 
-#: Gets the question which value is meant; returns one of its candidates, or None.
-Ask = Callable[[EntityQuestion], Any]
-#: Consent to healing: False, True for cures that pass every check, or a function that is asked about each patch.
-HealConsent = bool | Callable[..., Any]
 #: Replaced entities that the audit's sentence names.
 _NAMED_MAX = 10
 

@@ -14,18 +14,19 @@ from healkit.config import Config
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.sanitizer.cleaner import Cleaner
 from healkit.errors import UsageInvalid, ViewNotFound
-from healkit.parts.decide.analysis import Analyst, ModelAnalyst, analyse
+from healkit.parts.decide.analysis import ModelAnalyst, analyse
+from healkit.parts.decide.asked import Analyst, Asked, Given, Shared
 from healkit.parts.decide.choosers import Chooser, ModelChooser, Person, Plan
 from healkit.parts.decide.decision import Decision, DecisionRun
 from healkit.parts.decide.loop import DecideLoop
 from healkit.parts.decide.operations import GROUP, install_in, operation_of
-from healkit.parts.decide.performing import TEXT_COLUMN, Asked, Given, Shared, Workshop, as_texts
-from healkit.parts.decide.record import DecideRecord, Resumed, decide_steps, read_back, written_files
-from healkit.parts.decide.records import ToolFacts, ViewName
+from healkit.parts.decide.performing import TEXT_COLUMN, Workshop, as_texts
+from healkit.parts.decide.record import DecideRecord, decide_steps, read_back, written_files
+from healkit.parts.decide.records import Resumed, ToolFacts, ViewName
 from healkit.parts.decide.telling import as_frame, texts_of
 
 if TYPE_CHECKING:
-    from healkit.parts.decide.service import DecideOptions  # the service loads this one late
+    from healkit.parts.decide.asked import DecideOptions
     from healkit.services import Services
 
 _QUESTION_MAX_CHARS = 10_000

@@ -14,21 +14,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from healkit.errors import HealkitError, PolicyHalted
+from healkit.parts.decide.asked import Asked, HeldView
 from healkit.parts.decide.correction import Corrected, Corrector, Missing, actual_state, entities_of, gap_of
 from healkit.parts.decide.decision import INTERRUPTED
-from healkit.parts.decide.performing import (
-    Asked,
-    Attempt,
-    ChoiceRefused,
-    HeldView,
-    Workshop,
-    kind_of,
-    unique_counts,
-)
-from healkit.parts.decide.record import DecideRecord, DoneStep, Resumed, StepResult, StepType, text_form
+from healkit.parts.decide.performing import Attempt, ChoiceRefused, Workshop, kind_of, unique_counts
+from healkit.parts.decide.record import DecideRecord, StepResult, StepType, text_form
 from healkit.parts.decide.records import (
     Choice,
     DecisionOutcome,
+    DoneStep,
     EntityQuestion,
     ExecuteDataOp,
     ExecuteOutput,
@@ -36,6 +30,7 @@ from healkit.parts.decide.records import (
     FoundEntities,
     GatherInfo,
     Intended,
+    Resumed,
     StateGap,
     StepFacts,
     Turn,

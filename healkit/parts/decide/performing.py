@@ -25,11 +25,16 @@ from healkit.core.pysource.reach import effects_of
 from healkit.core.runtime.background import no_output
 from healkit.core.runtime.execution import Execution
 from healkit.core.runtime.executor import ExecutionRequest
-from healkit.core.sanitizer.cleaner import Cleaner
 from healkit.errors import HealkitError, PolicyHalted, ViewError
+from healkit.parts.decide.asked import Asked, HeldView
 from healkit.parts.decide.operations import Operation, built_in, write_output
-from healkit.parts.decide.record import Resumed, TextForm
-from healkit.parts.decide.records import Candidate, Entity, FoundEntities, ToolFacts, ViewFacts
+from healkit.parts.decide.records import (
+    Candidate,
+    Entity,
+    FoundEntities,
+    TextForm,
+    ViewFacts,
+)
 from healkit.parts.decide.telling import (
     COLUMNS_MAX,
     Counts,
@@ -53,9 +58,6 @@ from healkit.parts.runs.runs import OpenRun
 
 if TYPE_CHECKING:
     from healkit.core.contracts.data import DataView
-    from healkit.parts.decide.analysis import Analyst  # an analysis is made of this one's views
-    from healkit.parts.decide.choosers import Chooser
-    from healkit.parts.decide.service import DecideOptions  # the service loads this one late
     from healkit.services import Services
 
 #: Column of a view of texts; values that names of ours stand for, in a step.
@@ -99,79 +101,6 @@ class Attempt:
             return None
         texts = texts_of(self.value)
         return as_frame(self.value) if texts is None else pd.DataFrame({TEXT_COLUMN: texts})
-
-
-@dataclasses.dataclass(frozen=True)
-class HeldView:
-    """View of a decision: its value, its name in `hk.views`, and the facts on it.
-
-    told: labels that are told as they are. texts: what a view of texts holds; its frame has a row for each. file_name:
-    the name of its file in `hk.views`, which holds the hash of its content.
-    """
-
-    value: object
-    frame: pd.DataFrame
-    kept_as: str
-    facts: ViewFacts
-    origin: Origin
-    told: frozenset[str]
-    file_name: str
-    texts: Sequence[str] | None = None
-
-    @property
-    def hidden(self) -> set[str]:
-        """Labels that are not told."""
-        return {label for label in self.frame.columns if isinstance(label, str)} - self.told
-
-
-class Shared(NamedTuple):
-    """Column of the caller's data that is shared, or a text: `column` is None."""
-
-    view: str
-    column: str | None
-
-
-class Given(NamedTuple):
-    """Data of the caller: its value, as a frame, its texts, and the view that it is, if it is one already."""
-
-    value: object
-    frame: pd.DataFrame
-    texts: Sequence[str] | None = None
-    kept_as: str | None = None
-
-    @property
-    def kept(self) -> Any:
-        """Value that is kept as a view."""
-        return self.value if self.texts is None else self.frame
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Asked:
-    """Decision that is asked for: what was given, checked.
-
-    question: cleaned. tools: vault entries by name; offered: what a chooser is told of them. shared: columns and texts
-    whose values it is told; share: the same in the caller's words. files: what an earlier run of it wrote. options: the
-    arguments as they were given.
-    """
-
-    question: str
-    chooser: Chooser
-    analyst: Analyst | None
-    tools: Mapping[str, VaultEntry]
-    offered: list[ToolFacts]
-    data: Mapping[str, Given]
-    shared: Sequence[Shared]
-    share: tuple[str, ...]
-    aliases: Mapping[str, Sequence[str]]
-    cleaner: Cleaner
-    resumed: Resumed | None
-    files: Sequence[Path]
-    options: DecideOptions
-
-    @property
-    def persona(self) -> str:
-        """Persona of the tools."""
-        return self.options.persona
 
 
 def as_texts(kept: pd.DataFrame, form: TextForm) -> tuple[pd.DataFrame, Any, Sequence[str]]:

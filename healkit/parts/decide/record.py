@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from healkit.core.contracts.execution import utc_now
 from healkit.errors import RunLocked, UsageInvalid, catalogue
 from healkit.parts.decide.choosers import Plan
-from healkit.parts.decide.records import ANALYSIS_LABEL, Intended, StepFacts, Turn
+from healkit.parts.decide.records import ANALYSIS_LABEL, DoneStep, Intended, Resumed, TextForm, Turn
 from healkit.parts.runs.audit_records import AuditMetadata
 from healkit.parts.runs.contract import EventType, EvidenceRef, Run, TraceEvent, error_object
 from healkit.parts.runs.reader import read_run
@@ -31,7 +31,7 @@ from healkit.plain_text import count
 
 if TYPE_CHECKING:
     from healkit.parts.decide.analysis import Analysis  # made of views, which come after this
-    from healkit.parts.decide.performing import Asked, HeldView  # they hold what is read back here
+    from healkit.parts.decide.asked import Asked, HeldView
 
 StepType = Literal[
     "gather_info", "execute_data_op", "execute_output", "finalize", "self_correction", "choice_refused"
@@ -228,48 +228,9 @@ _TOLD: dict[str, Callable[[TraceEvent], Told | None]] = {
 # Reading back.
 
 
-#: How a view of texts is had again: one text, or several; empty for a table.
-TextForm = Literal["", "text", "texts"]
-
-
 def text_form(value: object, texts: Sequence[str] | None) -> TextForm:
     """Return how a view of texts is kept apart from a table in the record of a decision."""
     return "" if texts is None else "text" if isinstance(value, str) else "texts"
-
-
-class DoneStep(msgspec.Struct, frozen=True, omit_defaults=True, tag="step", tag_field="kind"):
-    """Finished step: what later turns tell of it, the name in `hk.views` of the view it made, and the file it wrote.
-
-    `file` is the path from the folder of the runs; `sha256` is that of its content. `stand_ins` names the view of what
-    stands behind the names of ours that the step has told.
-    """
-
-    step: StepFacts
-    view: str | None = None
-    texts: TextForm = ""
-    file: str | None = None
-    sha256: str | None = None
-    stand_ins: str | None = None
-
-
-class Resumed(NamedTuple):
-    """State of a killed decision; `turns` are those that were answered, `problem` is why the last choice was refused.
-
-    `views` are the caller's data by name, as names in `hk.views`. `plan` is None where the chooser was none.
-    """
-
-    run_id: str
-    question: str
-    chooser: str
-    plan: list[Any] | None
-    persona: str
-    tools: list[str]
-    shared: list[str]
-    views: dict[str, str]
-    texts: dict[str, TextForm]
-    turns: list[Turn]
-    done: list[DoneStep]
-    problem: str | None
 
 
 def read_back(runs_dir: Path, execution_id: str) -> Resumed:

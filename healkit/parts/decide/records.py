@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -254,3 +254,42 @@ class AuditPanes:
     files: Sequence[Path] = ()
     asked: EntityQuestion | None = None
     analysis: str | None = ""
+
+
+#: How a view of texts is had again: one text, or several; empty for a table.
+TextForm = Literal["", "text", "texts"]
+
+
+class DoneStep(msgspec.Struct, frozen=True, omit_defaults=True, tag="step", tag_field="kind"):
+    """Finished step: what later turns tell of it, the name in `hk.views` of the view it made, and the file it wrote.
+
+    `file` is the path from the folder of the runs; `sha256` is that of its content. `stand_ins` names the view of what
+    stands behind the names of ours that the step has told.
+    """
+
+    step: StepFacts
+    view: str | None = None
+    texts: TextForm = ""
+    file: str | None = None
+    sha256: str | None = None
+    stand_ins: str | None = None
+
+
+class Resumed(NamedTuple):
+    """State of a killed decision; `turns` are those that were answered, `problem` is why the last choice was refused.
+
+    `views` are the caller's data by name, as names in `hk.views`. `plan` is None where the chooser was none.
+    """
+
+    run_id: str
+    question: str
+    chooser: str
+    plan: list[Any] | None
+    persona: str
+    tools: list[str]
+    shared: list[str]
+    views: dict[str, str]
+    texts: dict[str, TextForm]
+    turns: list[Turn]
+    done: list[DoneStep]
+    problem: str | None

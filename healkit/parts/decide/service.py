@@ -6,40 +6,19 @@ What decides is loaded by the first decision: a plain execution has no use for i
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from healkit.parts.decide.asked import DecideOptions
 from healkit.parts.runs.contract import PolicyDefaults
 
 if TYPE_CHECKING:
-    from healkit.parts.decide.analysis import Analyst
+    from healkit.parts.decide.asked import Analyst, Ask, HealConsent
     from healkit.parts.decide.choosers import Chooser
-    from healkit.parts.decide.correction import Ask, HealConsent
     from healkit.parts.decide.decision import Decision
     from healkit.services import Services
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DecideOptions:
-    """Arguments of `hk.decide`, as they were given."""
-
-    question: str | None
-    data: Mapping[str, Any] | None
-    chooser: Chooser | Sequence[Mapping[str, Any]] | str | None
-    resume: str | None
-    tools: Sequence[str] | None
-    persona: str
-    share: Sequence[str]
-    aliases: Mapping[str, Sequence[str]] | None
-    heal: HealConsent
-    ask: Ask | None
-    analyst: Analyst | str | None
-    policy: PolicyDefaults | None
-    timeout: float | None
-    stop: threading.Event
 
 
 class DecideService:

@@ -22,11 +22,10 @@ from healkit.core.pysource.nodes import (
     called_name,
     first_line,
     header_nodes,
-    names_at,
     own_nodes,
     parameters,
 )
-from healkit.core.pysource.source import Source
+from healkit.core.pysource.source import Source, names_at
 from healkit.errors import ToolShapeError, near_misses
 
 N = TypeVar("N", bound=ast.AST)
