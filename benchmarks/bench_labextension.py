@@ -33,7 +33,7 @@ import nbformat
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from healkit import Healkit
-from healkit.core.contracts.failure import ToolExecutionError
+from healkit.errors import ToolExecutionError
 from healkit.faces.notebook.cards import of_tool
 from healkit.parts.teach.gallery import LESSONS
 

@@ -169,8 +169,8 @@ def killed_audited(url: str, rng: random.Random, env: dict[str, str]) -> None:
 def audited_findings(url: str) -> dict[str, Any]:
     """Compare the run folders with the audit, then resume each decision that was killed."""
     from healkit import Healkit
-    from healkit.app import steps_of
     from healkit.errors import UsageInvalid
+    from healkit.parts.runs.plugin import audit_steps
     from healkit.parts.runs.reader import read_run
     from healkit.parts.runs.run_folders import run_folders
 
@@ -188,7 +188,7 @@ def audited_findings(url: str) -> dict[str, Any]:
             assert run.manifest is not None
             kind = run.manifest.execution_profile.name
             counts[f"{kind}: {'ended' if run.finished else 'killed'}"] += 1
-            step_of = steps_of(run.manifest)
+            step_of = audit_steps(run.manifest)
             assert step_of is not None
             told = [event.seq for event in run.events if step_of(event) is not None]
             found = Counter(entry.event_seq for entry in healkit.audit.get(run.run_id))

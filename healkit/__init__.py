@@ -14,11 +14,10 @@ from healkit.core.lazy import lazy_names
 if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.config import Config
-    from healkit.core.contracts.failure import ToolExecutionError
     from healkit.core.contracts.tools import Tool
     from healkit.core.runtime.execution import Execution
     from healkit.core.sanitizer.sanitizer import sanitize
-    from healkit.errors import HealkitError
+    from healkit.errors import HealkitError, ToolExecutionError
     from healkit.faces.defaults import execute_tool
     from healkit.faces.notebook.ipython_extension import load_ipython_extension, unload_ipython_extension
 

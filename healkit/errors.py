@@ -84,6 +84,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 from healkit.plain_text import untick, visible
 
@@ -474,6 +475,43 @@ class BudgetSpent(HealError):
     """A healing whose time is up, or that was stopped; its results until then stand."""
 
     code = "BUDGET_SPENT"
+
+
+class ToolExecutionError(HealkitError):
+    """A tool that ran and failed; `log_id` is its row in the ExecutionLog.
+
+    `failure` is its traceback as data, a `core.contracts.failure.Failure`.
+    """
+
+    def __init__(self, label: str, failure: Any, log_id: int | None, trace_id: str) -> None:
+        super().__init__("", hint=failure.hint)
+        self.message = f"{label} failed: {failure.summary}"  # the tool's own words, as they are
+        self.args = (self.message,)
+        self.code = failure.code  # how the execution ended
+        self.label = label
+        self.failure = failure
+        self.log_id = log_id
+        self.trace_id = trace_id
+
+    @property
+    def ename(self) -> str:
+        """Type name of the tool's exception."""
+        return str(self.failure.ename)
+
+    @property
+    def evalue(self) -> str:
+        """Message of the tool's exception."""
+        return str(self.failure.evalue)
+
+    @property
+    def frames(self) -> list[Any]:
+        """Frames of the traceback, outermost first."""
+        return list(self.failure.frames)
+
+    def _render_traceback_(self) -> list[str]:
+        where = f"log row {self.log_id}" if self.log_id is not None else f"trace {self.trace_id}"
+        lines = [self.failure.traceback, f"{self.label} failed [{self.code}], {where}.", self.hint]
+        return visible("\n".join(lines).rstrip()).split("\n")
 
 
 # What crosses a border: calls, traces, requests, MCP servers, language models.

@@ -4,7 +4,8 @@ A plug-in is a module with functions of these names, marked with `@hookimpl`. he
 its `healkit/parts/NAME/plugin.py`; another package names its module under the entry point `healkit`. A function takes
 the parameters that it needs, by name, and leaves out the others. docs/plugins.md builds one.
 
-What a plug-in raises reaches whoever asked. One that cannot be imported is left out, with a warning in the log.
+What a plug-in raises reaches whoever asked. One that cannot be imported is left out, with a warning in the log; a part
+of healkit's own only where a part that it needs was taken away.
 """
 
 from __future__ import annotations
@@ -126,7 +127,12 @@ def plugins() -> pluggy.PluginManager:
     for room in ("parts", "faces"):
         for plugin in sorted((FOLDER / room).glob("*/plugin.py")):
             name = f"healkit.{room}.{plugin.parent.name}.plugin"
-            manager.register(importlib.import_module(name), name=name)
+            try:
+                manager.register(importlib.import_module(name), name=name)
+            except ModuleNotFoundError as error:
+                if not (error.name or "").startswith("healkit.parts."):
+                    raise
+                _log.warning("%s is left out: it needs %s, which is not installed.", name, error.name)
     for point in entry_points(group=GROUP):
         try:
             manager.register(point.load(), name=point.name)

@@ -10,6 +10,7 @@ import types
 import warnings
 from typing import Any
 
+from healkit import hooks
 from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.patches import Check
@@ -20,6 +21,8 @@ from healkit.core.store.entries import code_hash
 from healkit.core.workers.inside import capture
 from healkit.parts.heal.advisor import Case
 from healkit.parts.heal.case import merged
+
+capture.observers[:] = [name for part in hooks.ask().observers() for name in part]  # as in a worker
 
 
 def entry_of(code: str, name: str = "tool", **more: Any) -> VaultEntry:

@@ -42,8 +42,9 @@ UNWANTED = {
     "stdnum",
 }  # fmt: skip
 #: Parts of healkit that a run has no use for.
-UNWANTED_PARTS = ("cli.demo", "doctor", "facts", "failures", "healing.loop", "healing.advisors",
-                  "language_models", "notebook", "server")  # fmt: skip
+UNWANTED_PARTS = ("core.doctor", "faces.cli.demo", "faces.notebook.magics", "faces.notebook.widgets", "faces.server",
+                  "parts.explain.catalogue", "parts.explain.facts", "parts.heal.advisors", "parts.heal.loop",
+                  "parts.models")  # fmt: skip
 
 
 def loaded(tmp_path: Path, program: str, *arguments: str) -> set[str]:
@@ -74,8 +75,10 @@ def test_the_package_itself_loads_nothing_but_the_standard_library(tmp_path: Pat
     assert packages(with_healkit - alone) - set(sys.stdlib_module_names) == {"healkit"}
     assert {name for name in with_healkit if name.startswith("healkit")} == {
         "healkit",
+        "healkit.core",
         "healkit.core.lazy",
         "healkit.core.own_imports",
+        "healkit.package",
     }
 
 
@@ -100,12 +103,14 @@ def test_a_run_loads_no_part_of_healkit_that_it_has_no_use_for(of_a_run: set[str
 
 
 @pytest.mark.parametrize(
-    "module", ["workers.inside.kernel_main", "workers.inside.tool_runner", "notebook.magics"]
+    "module", ["core.workers.inside.kernel_main", "core.workers.inside.tool_runner", "faces.notebook.magics"]
 )
 def test_what_explains_a_failure_is_loaded_with_the_first_failure(tmp_path: Path, module: str) -> None:
     modules = loaded(tmp_path, f"import healkit.{module}")
     assert [
-        name for name in modules if name.startswith(("healkit.parts.explain.facts", "healkit.parts.explain"))
+        name
+        for name in modules
+        if name.startswith(("healkit.parts.explain.facts", "healkit.parts.explain.catalogue"))
     ] == []
 
 

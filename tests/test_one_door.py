@@ -34,10 +34,9 @@ from nbclient import NotebookClient
 
 import healkit
 from healkit import Healkit
-from healkit.core.contracts.failure import ToolExecutionError
 from healkit.core.options import Option
 from healkit.core.runtime.execution import Execution
-from healkit.errors import HealkitError
+from healkit.errors import HealkitError, ToolExecutionError
 from healkit.faces import cli as command_line
 from healkit.faces.cli.command import GROUPS
 from healkit.faces.commands.table import Command, row_of

@@ -9,12 +9,13 @@ import msgspec
 import pytest
 from library_failures import run_code
 
+from healkit.core.contracts.explanation import LEVELS
 from healkit.core.contracts.failure import Failure, Frame
 from healkit.core.pysource.source import Source
 from healkit.errors import TOOL_CODES
 from healkit.errors import catalogue as error_codes
 from healkit.parts.explain import catalogue
-from healkit.parts.explain.catalogue import LEVELS, FailurePattern, explain, patterns, subjects
+from healkit.parts.explain.catalogue import FailurePattern, explain, patterns, subjects
 from healkit.parts.explain.facts.observers import suggestions
 from healkit.parts.explain.fixes import explained, proposals, told_change
 from healkit.parts.explain.site import Site

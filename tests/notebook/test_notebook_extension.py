@@ -7,8 +7,7 @@ import contextlib
 import pytest
 from IPython.core.completer import provisionalcompleter, rectify_completions
 
-from healkit.core.contracts.failure import ToolExecutionError
-from healkit.errors import UsageInvalid
+from healkit.errors import ToolExecutionError, UsageInvalid
 from healkit.faces.defaults import default_healkit
 
 

@@ -64,7 +64,7 @@ def test_a_round_that_fails_is_told_and_tried_again(database: Path) -> None:
             "BEGIN IMMEDIATE"
         )  # before the first round, which a busy machine may have ended by the next line
         with Healkit(database, config=config) as healkit:
-            wait_until(lambda: healkit.retention.problem)
+            wait_until(lambda: healkit.services.retention.problem)
             other.rollback()
             wait_until(lambda: healkit.log.count() == 5)
-            wait_until(lambda: not healkit.retention.problem)
+            wait_until(lambda: not healkit.services.retention.problem)

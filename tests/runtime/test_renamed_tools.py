@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from healkit import Healkit
-from healkit.core.contracts.failure import ToolExecutionError
-from healkit.errors import ToolRemoved
+from healkit.errors import ToolExecutionError, ToolRemoved
 
 HALF = "def run(n):\n    return 1 / (n - 2)\n"
 

@@ -142,7 +142,7 @@ def test_an_error_at_every_fifth_step_without_a_kernel_ends_the_row(
     "step",
     [
         "core/runtime/outcomes.py:conclude", "core/runtime/outcomes.py:end_of", "core/store/arguments.py:pack_arguments",
-        "core/runtime/recording.py:Recorder.close_row", "parts/traces/trace_collector.py:Tracer.for_log",
+        "core/runtime/recording.py:Recorder.close_row", "core/runtime/collecting.py:LogCleaner.for_log",
         "core/crossing/values.py:readable_json", "core/runtime/executor.py:_init",
     ],
 )  # fmt: skip
@@ -174,7 +174,7 @@ def test_a_sanitizer_that_fails_ends_the_row_without_contents(
     with Healkit(tmp_path / "healkit.db", config=Config(sanitize_log=True)) as healkit:
         healkit.vault.add("echo", "def echo(word):\n    return word")
         with monkeypatch.context() as broken:
-            broken.setattr("healkit.parts.traces.trace_collector.cleaned_record", fail)
+            broken.setattr("healkit.core.runtime.collecting.cleaned_record", fail)
             with pytest.raises(HealkitError, match="healkit itself failed"):
                 healkit.execute("echo", arguments={"word": word})
         (row,) = healkit.log.query().rows

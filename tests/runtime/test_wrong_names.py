@@ -93,8 +93,6 @@ def test_what_is_no_name_is_refused_in_healkits_words(
     hk: Healkit, getter: Callable[[Healkit, Any], Any]
 ) -> None:
     """D7: `hk.views.get(None)` ended in AttributeError (`casefold`), and many others did."""
-    import healkit.faces.notebook.widgets.kinds  # noqa: F401 - the panels
-
     for given in NO_NAMES:
         with pytest.raises(HealkitError) as caught:
             getter(hk, given)

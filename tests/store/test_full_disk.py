@@ -19,6 +19,7 @@ from healkit.core.store.database import Database
 from healkit.core.store.log_writer import LogWriter
 from healkit.errors import DatabaseFull
 from healkit.parts.traces.outbox import Outbox
+from healkit.parts.traces.trace_collector import Tracer
 
 LOG_7 = pytest.mark.requirement("LOG-7")
 
@@ -134,12 +135,11 @@ def test_a_full_disk_has_room_again_once_the_write_ahead_file_is_emptied(tmp_pat
 @LOG_7
 def test_an_outbox_on_a_full_disk_says_so_and_lends_later_what_it_has(tmp_path: Path) -> None:
     """R6."""
+    config = Config(sync_url="http://127.0.0.1:9", log_wait_s=0.2)
     with (
         tiny_disk(tmp_path / "disk", size_kib=2048) as disk,
         contextlib.closing(Database(disk / "healkit.db")) as database,
-        contextlib.closing(
-            Recorder(database, Config(sync_url="http://127.0.0.1:9", log_wait_s=0.2))
-        ) as recorder,
+        contextlib.closing(Recorder(database, config, Tracer(config))) as recorder,
     ):
         begun = started()
         recorder.open_row(begun)

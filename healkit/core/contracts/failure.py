@@ -13,14 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import TracebackException
 from types import TracebackType
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from healkit.core.contracts.encoding import int_text
 from healkit.core.contracts.tools import place_label
-from healkit.errors import HealkitError
-from healkit.plain_text import visible
 
 #: Bounds of what a failure says about names and values at hand.
 NEAR_MAX, KNOWN_MAX, FACTS_MAX, FACT_MAX_CHARS = 3, 8, 12, 300
@@ -328,37 +326,3 @@ def _own_frames(failure: Failure) -> list[str]:
     # itself was the failure.
     ended = [] if failure.ename == "RecursionError" else own[-1:]
     return [*dict.fromkeys(own), *ended]
-
-
-class ToolExecutionError(HealkitError):
-    """A tool that ran and failed: `failure` is its traceback as data, `log_id` its row in the ExecutionLog."""
-
-    def __init__(self, label: str, failure: Failure, log_id: int | None, trace_id: str) -> None:
-        super().__init__("", hint=failure.hint)
-        self.message = f"{label} failed: {failure.summary}"  # the tool's own words, as they are
-        self.args = (self.message,)
-        self.code = failure.code  # how the execution ended
-        self.label = label
-        self.failure = failure
-        self.log_id = log_id
-        self.trace_id = trace_id
-
-    @property
-    def ename(self) -> str:
-        """Type name of the tool's exception."""
-        return self.failure.ename
-
-    @property
-    def evalue(self) -> str:
-        """Message of the tool's exception."""
-        return self.failure.evalue
-
-    @property
-    def frames(self) -> list[Any]:
-        """Frames of the traceback, outermost first."""
-        return list(self.failure.frames)
-
-    def _render_traceback_(self) -> list[str]:
-        where = f"log row {self.log_id}" if self.log_id is not None else f"trace {self.trace_id}"
-        lines = [self.failure.traceback, f"{self.label} failed [{self.code}], {where}.", self.hint]
-        return visible("\n".join(lines).rstrip()).split("\n")

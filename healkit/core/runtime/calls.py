@@ -37,11 +37,18 @@ from healkit.core.contracts.execution import (
     summarize_json,
     utc_now,
 )
-from healkit.core.contracts.failure import Failure, ToolExecutionError
+from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.tools import ToolDefinition
 from healkit.core.crossing import values
 from healkit.core.workers.interpreters import package_names
-from healkit.errors import CallRefused, CallTimedOut, CallUnanswered, HealkitError, did_you_mean
+from healkit.errors import (
+    CallRefused,
+    CallTimedOut,
+    CallUnanswered,
+    HealkitError,
+    ToolExecutionError,
+    did_you_mean,
+)
 
 if TYPE_CHECKING:
     from healkit.core.workers.worker import Worker  # it loads what starts workers, which no row waits for

@@ -67,10 +67,11 @@ class LogCleaner:
             self._making, self._pid = threading.Lock(), os.getpid()
         return self._making
 
-    def collector(self, started: Started, served: str, steps: Iterable[Step] = ()) -> StepCollector:
+    def collector(self, started: Started, served: str = "", steps: Iterable[Step] = ()) -> StepCollector:
         """Make the collector of an execution; `started` is its record, uncleaned.
 
-        served: the persona whose entry it runs. steps: those that are on record already.
+        served: the persona whose entry it runs, where that is not the one that was asked for. steps: those that are on
+        record already.
         """
         return StepCollector(self, started, served, steps)
 
@@ -125,7 +126,7 @@ class StepCollector:
         self, cleaner: LogCleaner, started: Started, served: str, steps: Iterable[Step] = ()
     ) -> None:
         self._cleaner = cleaner
-        self._started, self._served = started, served
+        self._started, self._served = started, served or started.persona
         self._calls: dict[str, CallRecord] = {}
         self._decisions: dict[int, DecisionRecord] = {}
         #: Whole result as JSON text, where the log keeps only a part of it.

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.config import Mode
 from healkit.core.contracts.execution import ExecutionData
-from healkit.core.contracts.failure import ToolExecutionError
 from healkit.core.rendering import cleaning
 from healkit.core.runtime import background
 from healkit.core.runtime.calls import CallContext
@@ -23,7 +22,7 @@ from healkit.core.runtime.execution import Execution, arguments_of, ending_of, l
 from healkit.core.runtime.executor import ExecutionRequest, Executor
 from healkit.core.sanitizer.cleaner import UNLIMITED
 from healkit.core.workers.worker import OnOutput
-from healkit.errors import HealkitError
+from healkit.errors import HealkitError, ToolExecutionError
 
 if TYPE_CHECKING:
     from healkit.core.store.log_reader import Log

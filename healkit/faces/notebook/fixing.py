@@ -13,9 +13,8 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from healkit.config import Config
-from healkit.core.contracts.failure import ToolExecutionError
 from healkit.core.rendering.document import Card
-from healkit.errors import HealkitError
+from healkit.errors import HealkitError, ToolExecutionError
 from healkit.faces.notebook import cards
 from healkit.faces.notebook.cell_output import CellOutput, explain_limit, text_hash
 from healkit.faces.notebook.magics import FailedTool, HealkitMagics

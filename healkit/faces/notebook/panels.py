@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Makes a panel of a Healkit and what it is about.
 MakePanel = Callable[..., Any]
 #: A panel's class → its module.
-_MODULES = {
+MODULES = {
     "AuditPanel": "decision_panels",
     "CellFix": "cell_order",
     "CellOrder": "cell_order",
@@ -162,5 +162,5 @@ class Panels:
 
 def find(kind: str) -> MakePanel:
     """Return the class of a panel; anywidget is loaded when the first one is opened."""
-    module = importlib.import_module(f"healkit.faces.notebook.widgets.{_MODULES[kind]}")
+    module = importlib.import_module(f"healkit.faces.notebook.widgets.{MODULES[kind]}")
     return cast("MakePanel", getattr(module, kind))

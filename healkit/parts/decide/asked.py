@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.sanitizer.cleaner import Cleaner
 from healkit.parts.decide.choosers import Chooser
-from healkit.parts.decide.records import EntityQuestion, Resumed, ToolFacts, Turn, ViewFacts
-from healkit.parts.decide.telling import Origin
+from healkit.parts.decide.records import EntityQuestion, Origin, Resumed, ToolFacts, Turn, ViewFacts
 from healkit.parts.runs.contract import PolicyDefaults
 
 if TYPE_CHECKING:

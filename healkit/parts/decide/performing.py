@@ -32,6 +32,7 @@ from healkit.parts.decide.records import (
     Candidate,
     Entity,
     FoundEntities,
+    Origin,
     TextForm,
     ViewFacts,
 )
@@ -39,7 +40,6 @@ from healkit.parts.decide.telling import (
     COLUMNS_MAX,
     Counts,
     KnownNames,
-    Origin,
     as_frame,
     counts_of,
     distinct_values,

@@ -27,6 +27,10 @@ Entity = str | int | float
 _Words = Annotated[list[Entity], msgspec.Meta(max_length=1000)]
 
 
+#: `given` by the caller; `made` by a tool; `free`: made by a query that the chooser wrote, or of such a view.
+Origin = Literal["given", "made", "free"]
+
+
 class Intended(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """State that a step should reach; code compares it with the actual one.
 

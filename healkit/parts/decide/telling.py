@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pandas as pd
@@ -24,6 +24,7 @@ from healkit.core.sanitizer.cleaner import Cleaner
 from healkit.parts.decide.records import (
     ColumnFacts,
     FoundEntities,
+    Origin,
     StateGap,
     StepFacts,
     TextFacts,
@@ -34,8 +35,6 @@ from healkit.parts.decide.records import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: `given` by the caller; `made` by a tool; `free`: made by a query that the chooser wrote, or of such a view.
-Origin = Literal["given", "made", "free"]
 #: Columns and values of a result that are listed by names of ours.
 NUMBERED_MAX = 10
 #: Names that may be asked for in a step, and in all.

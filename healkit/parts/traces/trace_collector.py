@@ -72,7 +72,7 @@ class Tracer(LogCleaner):
         #: Persona → the intent of what it runs next, and when a suggestion was made for it.
         self.intents: dict[str, tuple[str, datetime]] = {}
 
-    def collector(self, started: Started, served: str, steps: Iterable[Step] = ()) -> TraceCollector:
+    def collector(self, started: Started, served: str = "", steps: Iterable[Step] = ()) -> TraceCollector:
         """Make the collector of an execution's trace."""
         if self.config.tracing and not self.config.trace_raw:
             self.warm_up()

@@ -1,0 +1,78 @@
+"""Each part can be taken away: the rest starts, and the way of the core passes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from healkit.package import FOLDER
+
+PARTS = sorted(file.parent.name for file in (FOLDER / "parts").glob("*/__init__.py"))
+#: Add a tool, run it, see it fail, read its card, patch it, run it again, ask for what is on record.
+WAY = """
+import sys
+from healkit import Healkit
+
+with Healkit(sys.argv[1]) as hk:
+    hk.vault.add("half", "def half(n):\\n    return n['count'] / 2\\n")
+    failed = hk.execute("half", arguments={"n": {"cuont": 4}})
+    assert failed.failure.summary == "KeyError: 'count'", failed.failure
+    for shown in (failed.to_text(), failed.to_html()):
+        assert "half v1 failed" in shown and "KeyError" in shown
+    hk.vault.patch("half", "def half(n):\\n    return n['cuont'] / 2\\n")
+    assert hk.rerun(failed.log_id).value == 2
+    assert [row.status for row in hk.executions()] == ["SUCCESS", "FAILURE"]
+    assert hk.last_error().log_id == failed.log_id
+    assert hk.status().executions == 2
+    print(*sorted({*sys.argv[2:]} & {*dir(hk)}))
+"""
+#: Attributes of a Healkit → the part that adds them.
+ADDED = {
+    "decide": "decide",
+    "heal": "heal",
+    "learning": "learn",
+    "mcp": "mcp_client",
+    "runs": "runs",
+    "seed": "teach",
+    "traces": "traces",
+    "trials": "trials",
+    "views": "views",
+}
+
+
+def without(parts: list[str], folder: Path) -> list[str]:
+    """Run the way of the core in a copy of the package that lacks these parts; return the attributes that are left."""
+    left_out = shutil.ignore_patterns("labextension", "__pycache__")
+    shutil.copytree(FOLDER, folder / "site" / "healkit", ignore=left_out)
+    for part in parts:
+        shutil.rmtree(folder / "site" / "healkit" / "parts" / part)
+    done = subprocess.run(
+        [sys.executable, "-c", WAY, str(folder / "healkit.db"), *ADDED],
+        env={**os.environ, "PYTHONPATH": str(folder / "site")},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.requirement("ARCH-1")
+@pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
+def test_without_a_part_the_rest_starts_and_a_tool_is_run_and_patched(part: str, tmp_path: Path) -> None:
+    needed = {"runs": {"heal", "decide"}}.get(part, set())
+    assert without([part], tmp_path) == [
+        name for name, of in ADDED.items() if of != part and of not in needed
+    ]
+
+
+@pytest.mark.requirement("ARCH-1")
+def test_the_core_alone_runs_shows_and_patches_a_tool(tmp_path: Path) -> None:
+    assert without(PARTS, tmp_path) == []
