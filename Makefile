@@ -36,7 +36,7 @@ venv-py3%:
 test-collaboration:
 	python3 -m venv .venv-collaboration
 	.venv-collaboration/bin/pip install --quiet '.[test]' jupyter-collaboration
-	.venv-collaboration/bin/pytest -m '' tests/browser/collaboration.py
+	.venv-collaboration/bin/pytest -m '' tests/faces/browser/collaboration.py
 
 lint: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
@@ -94,12 +94,12 @@ fuzz: $(BIN)/python
 # The outage test as the requirement puts it: a collector in trouble for 20 seconds.
 outage: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
-	HEALKIT_OUTAGE_S=20 $(BIN)/pytest -s -m '' tests/tracing/test_tracing_crash.py -k outage
+	HEALKIT_OUTAGE_S=20 $(BIN)/pytest -s -m '' tests/parts/traces/test_tracing_crash.py -k outage
 
 # The pictures of README and docs, taken anew: needs Chromium, as the browser tests do.
 pictures: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
-	$(BIN)/pytest -s -m '' tests/browser/pictures.py
+	$(BIN)/pytest -s -m '' tests/faces/browser/pictures.py
 
 clean:
 	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache benchmarks/out

@@ -15,8 +15,8 @@ FOLDERS = ("healkit", "tests", "benchmarks")
 DATA = (
     "healkit/parts/teach/gallery/broken",
     "healkit/parts/teach/gallery/healthy",
-    "tests/gallery/fixes",
-    "tests/mcp/servers",
+    "tests/parts/teach/fixes",
+    "tests/parts/mcp_client/servers",
 )
 FIRST_LINE_MAX = 60
 

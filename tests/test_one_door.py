@@ -259,7 +259,7 @@ NOT_WALKED = {
     "page": "starts Jupyter's server, whose pages are walked below",
     "setup": "writes a startup file",
     "seed": "adds healkit's own samples",
-    "collect": "serves traces, which are cleaned before they are sent: tests/server",
+    "collect": "serves traces, which are cleaned before they are sent: tests/faces/server",
     "mcp": "serves agents: below",
     "kernelspec list": "knows no execution",
     "kernelspec install": "knows no execution",

@@ -16,7 +16,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("healkit", "tests", "notebooks", "benchmarks")
 #: Codes that are broken on purpose; they are data.
-DATA = ("healkit/parts/teach/gallery/broken", "healkit/parts/teach/gallery/healthy", "tests/gallery/fixes")
+DATA = (
+    "healkit/parts/teach/gallery/broken",
+    "healkit/parts/teach/gallery/healthy",
+    "tests/parts/teach/fixes",
+)
 
 _SUPPRESSION = re.compile(r"#\s*(?:noqa|type:\s*ignore)\b", re.IGNORECASE)
 _WITH_REASON = re.compile(

@@ -1,0 +1,210 @@
+"""Failures of libraries, run for real: explained truly or not."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import tempfile
+from pathlib import Path
+
+import msgspec
+import pytest
+from library_failures import Example, Ran, examples, is_regenerating, run, run_code
+from truth import runs, untrue
+
+from healkit.core.pysource.shapes import parse, read_shape
+from healkit.parts.explain.catalogue import explain, patterns, subjects
+from healkit.parts.explain.fixes import explained, told_change
+from healkit.parts.teach.gallery import LESSONS, Lesson
+
+PAGE = Path(__file__).parents[3] / "docs" / "library_failures.md"
+EXAMPLES = {example.name: example for example in examples()}
+RAISING = [lesson for lesson in LESSONS if lesson.ename is not None]
+#: Rows of the catalogue whose own example can be run here; the others are of code that cannot be read, or must be stopped.
+ROWS = [
+    text
+    for pattern in patterns()
+    if not {"SyntaxError", "IndentationError", "TabError", "CodeDoesNotParse"} & set(pattern.raises)
+    for text in pattern.texts
+    if text.example and text.name not in {"timeout", "memory"}
+]
+OBSERVED = {text.name for subject in subjects().values() for text in subject.facts}
+#: Rows of the table for which only their message is explained, which holds all that is said.
+BY_MESSAGE = {
+    "read_csv_missing",
+    "read_csv_fields",
+    "read_csv_empty",
+    "import_near_name",
+}
+
+
+@functools.cache
+def ran(name: str) -> Ran:
+    with tempfile.TemporaryDirectory() as folder:
+        return run(EXAMPLES[name], Path(folder))
+
+
+def message_of(name: str) -> str:
+    """Return Python's own last lines, without what follows the first two and without paths of this machine."""
+    failure = ran(name).failure
+    kept = " ".join(failure.evalue.split("\n\n")[0].split())
+    kept = re.sub(r" \(/[^)]*\)", "", kept)
+    return f"{failure.ename}: {kept if len(kept) <= 300 else kept[:299] + '…'}"
+
+
+@pytest.mark.requirement("DATA-6")
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_is_said_of_a_failure_is_true_for_the_users_own_objects(name):
+    """U4: columns of another table were named as keys, and every name in the sentences is now the user's own."""
+    failure, names = ran(name).failure, ran(name).names
+    explanation = explain(failure)
+    said = [explanation.what, explanation.why, explanation.hint, explanation.fix]
+    shown = " ".join(
+        [failure.evalue, failure.traceback, *EXAMPLES[name].files, *EXAMPLES[name].files.values()]
+    )
+    assert untrue(said, EXAMPLES[name].code, names, shown) == []
+    assert ("about" in failure.facts) != (name in BY_MESSAGE)
+    assert explanation.rule == failure.facts.get("about", explanation.rule)
+    assert explanation.rule not in {"any", "unexplained"}
+    assert not any(re.search(r"\{[a-z_]+(?::\w+)?\}", text.partition("‸")[0]) for text in said)
+
+
+@pytest.mark.requirement("DATA-6")
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_code_that_an_explanation_ends_in_does_not_fail_so_again(name, tmp_path):
+    failure, example = ran(name).failure, EXAMPLES[name]
+    if (change := told_change(failure, example.code)) is None:
+        return
+    try:
+        again = run(dataclasses.replace(example, code=change.code), tmp_path).failure
+    except AssertionError:
+        return  # it does not fail at all
+    assert (again.ename, again.evalue) != (failure.ename, failure.evalue), change.lines
+
+
+@pytest.mark.requirement("DATA-6")
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in BY_MESSAGE])
+def test_code_that_is_suggested_runs_where_it_failed(name):
+    suggested = ran(name).failure.facts.get("instead", "").strip("`")
+    assert runs(suggested, ran(name).names)
+
+
+def test_each_sentence_for_facts_is_shown_by_a_real_failure():
+    shown = {ran(name).failure.facts.get("about") for name in EXAMPLES}
+    in_a_worker = {"no_processes"}  # tests/core/runtime/test_public_habits.py fails so there
+    assert OBSERVED - shown == in_a_worker
+    assert len(EXAMPLES) >= 60
+
+
+@pytest.mark.parametrize(
+    ("code", "never"),
+    [
+        # U4: the keys of another table or dict.
+        ("import pandas as pd\nother = pd.DataFrame({'unit': [1]})\nd = {'units': 1}\nd['unit']", "other"),
+        ("other = {'ample': 1}\ndef make():\n    return {}\nmake()['sample']", "ample`"),
+        (
+            "import pandas as pd\nother = pd.DataFrame({'units': [1]})\npd.DataFrame({'a': [1]})['unit']",
+            "units",
+        ),
+        # U4: a default for the key of a dict, where there is none.
+        ("import pandas as pd\npd.DataFrame({'a': [1]}).groupby('a').agg({'b': 'sum'})", "get("),
+        # The axis of another call in that line.
+        (
+            "import pandas as pd\npd.DataFrame({'a': [1], 'c': ['x']}).drop('c').sum(axis=1)",
+            "wrong axis",
+        ),
+        # U4: a module of Python's own that only looks similar.
+        ("import cv2_not_there", "csv"),
+    ],
+)
+def test_no_other_object_is_spoken_of(code, never):
+    """U4: what lies near the failure, and has nothing to do with it, is not named."""
+    explanation = explain(run_code(code).failure)
+    assert never not in explanation.to_text()
+
+
+def test_values_that_look_private_are_not_shown():
+    code = "people = {'ada@example.org': 1, 'k9X2mQ7vRt4LpZ81': 2}\npeople['bob@example.org']"
+    assert run_code(code).failure.facts.keys() <= {"kinds"}
+
+
+def test_facts_run_no_code_of_the_users_objects():
+    code = (
+        "class Hostile(dict):\n    def keys(self):\n        raise SystemExit\n"
+        "    def __len__(self):\n        raise SystemExit\n    def __iter__(self):\n        raise SystemExit\n"
+        "    def __getattribute__(self, name):\n        raise SystemExit\n"
+        "hostile = Hostile(a=1)\nhostile['b']"
+    )
+    assert explain(run_code(code).failure).what
+
+
+def ran_lesson(lesson: Lesson) -> tuple[str, Ran]:
+    """Run a tool of the gallery with the arguments that it fails for."""
+    shape = read_shape(parse(lesson.code, "<example@1>"), lesson.name)
+    call = f"{shape.entry}().run" if shape.kind == "class" else shape.entry
+    given = repr(lesson.failing) if shape.takes_dict else f"**{lesson.failing!r}"
+    code = f"{lesson.code}\n{call}({given})\n"
+    return code, run_code(code)
+
+
+@pytest.mark.requirement("DATA-6")
+@pytest.mark.parametrize("lesson", RAISING, ids=lambda lesson: lesson.name)
+def test_what_is_said_of_a_tool_of_the_gallery_is_true(lesson):
+    code, found = ran_lesson(lesson)
+    failure = found.failure
+    assert failure.ename.rpartition(".")[2] == lesson.ename
+    explanation = explain(failure)
+    said = [explanation.what, explanation.why, explanation.hint, explanation.fix]
+    assert untrue(said, code, found.names, failure.evalue + failure.traceback + " ".join(failure.near)) == []
+
+
+@pytest.mark.requirement("DATA-6")
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_what_a_row_of_the_catalogue_says_of_its_own_example_is_true(row):
+    """U4: sentences named a `table`, `d` or `key` that the user does not have."""
+    found = run_code(row.example)
+    shown = found.failure.evalue + found.failure.traceback + " ".join(found.failure.near)
+    for failure in (found.failure, msgspec.structs.replace(found.failure, facts={})):
+        explanation = explain(failure)
+        said = [explanation.what, explanation.why, explanation.hint, explanation.fix]
+        assert untrue(said, row.example, found.names, shown) == []
+
+
+def page() -> str:
+    """Write the expected page: every row with Python's message and healkit's."""
+    lines = [
+        "# Failures of pandas, numpy, scikit-learn and Python",
+        "",
+        f"{len(EXAMPLES)} failures as they happen in notebooks, each with the last line that Python prints and what healkit says",
+        "below it. `tests/parts/explain` runs each of them and checks this page. They are common mistakes with columns, shapes, types",
+        "and missing values, and packages that are not installed.",
+        "",
+        "What is said comes from the objects at hand when the line failed: the table that lacks the column, the row whose text",
+        "is not a number, the shapes of both arrays. It is read without running code of yours, and kept with the failure as a few",
+        "short texts, which the [sanitiser](sanitizing.md) cleans like everything else. Where the objects do not show what is",
+        "wrong, healkit says only what the message says.",
+    ]
+    group = ""
+    for example in EXAMPLES.values():
+        if example.group != group:
+            group = example.group
+            lines += ["", f"## {group[:1].upper()}{group[1:]}"]
+        lines += ["", f"### {example.title}", "", *block(example)]
+    return "\n".join(lines) + "\n"
+
+
+def block(example: Example) -> list[str]:
+    """Write one row: the code, Python's message, and healkit's sentences."""
+    explanation = explained(ran(example.name).failure, "", example.code)
+    files = [f"# {name}: {text.removeprefix('latin-1:')!r}" for name, text in example.files.items()]
+    said = [f"{title}: {text}" for title, text in explanation.steps() if title != "Where"]
+    code = ["```python", *files, *example.code.strip().splitlines(), "```"]
+    return [*code, "", "```text", message_of(example.name), "", *said, "```"]
+
+
+@pytest.mark.requirement("DATA-6")
+def test_the_page_shows_what_is_said_today():
+    if is_regenerating():
+        PAGE.write_text(page())
+    assert PAGE.read_text() == page(), "run with HEALKIT_REGENERATE=1 and review the diff"
