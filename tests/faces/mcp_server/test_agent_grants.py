@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agents.agent_samples import connected, data_of, error_of, run
+from agent_samples import connected, data_of, error_of, run
 from mcp.shared.exceptions import MCPError
 
 from healkit import Healkit
