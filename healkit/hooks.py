@@ -114,8 +114,8 @@ class Specs:
         """Return the function that writes a failed execution in that form, `markdown` or `notebook`."""
 
     @_spec
-    def advisors(self) -> Mapping[str, str]:
-        """Return advisors of healing: name → `module:callable`, which takes the `Config`."""
+    def advisors(self) -> Mapping[str, Callable[[Any], Any]]:
+        """Return advisors of healing: name → what makes a `parts.heal.advisor.Advisor` of the `Config`."""
         raise NotImplementedError
 
 

@@ -170,7 +170,6 @@ class Services:
         return grants
 
 
-@functools.cache
 def attribute_makers() -> Mapping[str, Callable[[Services], Any]]:
     """Return what makes each attribute that a part adds; of two with one name, healkit's own."""
     makers: dict[str, Callable[[Services], Any]] = {}

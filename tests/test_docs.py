@@ -107,13 +107,25 @@ def test_the_contributors_page_walks_four_ways_through_a_few_files(
     assert len(entered) <= files
 
 
-def test_the_contributors_page_has_the_floors_of_the_linter() -> None:
+def test_the_contributors_page_has_the_rooms_and_floors_of_the_linter() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
-    told = re.findall(r"^\| (\d) \| `healkit/(\w+)(?:\.py)?` \|", CONTRIBUTING, re.MULTILINE)
-    for number, floor in enumerate(reversed(layers), start=1):
+    rooms, floors = (
+        next(c["layers"] for c in contracts if c["type"] == "layers" and c["containers"] == [container])
+        for container in ("healkit", "healkit.core")
+    )
+    told = re.findall(r"^\| `healkit/(\w+)(?:\.py)?` \|", CONTRIBUTING, re.MULTILINE)
+    named = [part for room in rooms for part in re.split(r" [|:] ", room)]
+    assert told[: len(named)] == named
+    told = re.findall(r"^\| (\d) \| `healkit/core/(\w+)(?:\.py)?` \|", CONTRIBUTING, re.MULTILINE)
+    for number, floor in enumerate(reversed(floors), start=1):
         assert {part for at, part in told if int(at) == number} == set(re.split(r" [|:] ", floor)), number
-    assert len(told) == sum(len(re.split(r" [|:] ", floor)) for floor in layers)
+    assert len(told) == sum(len(re.split(r" [|:] ", floor)) for floor in floors)
+
+
+@pytest.mark.parametrize("room", ["parts", "faces"])
+def test_the_contributors_page_says_what_each_part_and_face_holds(room: str) -> None:
+    there = {path.name for path in (ROOT / "healkit" / room).iterdir() if not path.name.startswith("__")}
+    assert set(re.findall(rf"^\| `healkit/{room}/([\w.]+)` \|", CONTRIBUTING, re.MULTILINE)) == there
 
 
 def test_the_contributors_page_names_every_test_that_writes_a_golden_file() -> None:

@@ -2,18 +2,17 @@
 
 An advisor gets a `Case`, which holds everything known, and a `Workbench`, on which it may try code: restricted,
 recorded, and within the rest of the budget. It yields patches, likeliest first. The loop validates each patch, whoever
-made it, and stops drawing when it has enough. Other packages add advisors under the entry point `healkit.advisors`.
+made it, and stops drawing when it has enough. Plug-ins add advisors (`hooks.Specs.advisors`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, Protocol
 
+from healkit import hooks
 from healkit.config import Config
 from healkit.core.contracts.failure import Failure, fingerprint
 from healkit.core.contracts.patches import Check, CheckResult, Edit, Observed
@@ -21,17 +20,6 @@ from healkit.core.contracts.vault import VaultEntry
 from healkit.errors import ConfigError, HealkitError, did_you_mean
 from healkit.parts.heal.records import Attempt, Patch
 from healkit.parts.learn.memory import Recollection
-
-#: Group under which a package names its advisors: callables that take the `Config` and return an `Advisor`.
-ENTRY_POINTS = "healkit.advisors"
-#: healkit's own advisors, cheapest first; loaded when they are asked.
-_OWN = {
-    "memory": "healkit.parts.heal.advisors.memory:MemoryAdvisor",
-    "peers": "healkit.parts.heal.advisors.simple:PeersAdvisor",
-    "rules": "healkit.parts.heal.advisors.simple:RulesAdvisor",
-    "search": "healkit.parts.heal.advisors.search.strategy:SearchAdvisor",
-    "model": "healkit.parts.heal.advisors.model:ModelAdvisor",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,8 +157,16 @@ class Advisor(Protocol):
 
 
 def advisor_names() -> list[str]:
-    """Return the names that can be asked for, cheapest first."""
-    return [*_OWN, *sorted(point.name for point in _plugins())]
+    """Return the names that can be asked for, cheapest first: healkit's own, then those of other packages."""
+    return [*_makers()]
+
+
+def _makers() -> dict[str, Callable[[Config], Advisor]]:
+    """Return what makes each advisor; of two with one name, healkit's own."""
+    makers: dict[str, Callable[[Config], Advisor]] = {}
+    for found in reversed(hooks.ask().advisors()):  # the last registered comes first
+        makers |= {name: make for name, make in found.items() if name not in makers}
+    return makers
 
 
 def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[Advisor], list[str]]:
@@ -198,27 +194,10 @@ def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[A
 
 
 def _named(name: str, config: Config) -> Advisor:
-    return _own(name, config) if name in _OWN else _plugin(name, config)
-
-
-def _own(name: str, config: Config) -> Advisor:
-    module, _, kind = _OWN[name].partition(":")
-    made = getattr(importlib.import_module(module), kind)
-    advisor: Advisor = made(config) if name == "model" else made()
-    return advisor
-
-
-def _plugin(name: str, config: Config) -> Advisor:
-    """Make another package's advisor; reading what is installed is slow, so it is done only here."""
-    for point in _plugins():
-        if point.name == name:
-            make: Callable[[Config], Advisor] = point.load()
-            return make(config)
-    known = advisor_names()
-    raise ConfigError(
-        f"There is no advisor {name!r}.{did_you_mean(name, known)}", hint=f"There are {', '.join(known)}."
-    )
-
-
-def _plugins() -> list[EntryPoint]:
-    return list(entry_points(group=ENTRY_POINTS))
+    makers = _makers()
+    if name not in makers:
+        raise ConfigError(
+            f"There is no advisor {name!r}.{did_you_mean(name, makers)}",
+            hint=f"There are {', '.join(makers)}.",
+        )
+    return makers[name](config)

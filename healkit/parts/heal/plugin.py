@@ -9,6 +9,8 @@ from healkit.hooks import hookimpl
 from healkit.parts.heal.service import HealService
 
 if TYPE_CHECKING:
+    from healkit.config import Config
+    from healkit.parts.heal.advisor import Advisor
     from healkit.parts.heal.requests import Requests
     from healkit.parts.runs.contract import RunManifest
     from healkit.parts.runs.run_audit import StepOf
@@ -29,6 +31,12 @@ def attributes() -> Mapping[str, Callable[[Services], Any]]:
 
 
 @hookimpl
+def advisors() -> Mapping[str, Callable[[Config], Advisor]]:
+    """Healkit's own advisors, cheapest first; the code of each is loaded when it is asked."""
+    return {"memory": _memory, "peers": _peers, "rules": _rules, "search": _search, "model": _model}
+
+
+@hookimpl
 def status(services: Services) -> Mapping[str, Any]:
     """Count the patches that wait for consent."""
     return {"requests": services.requests.waiting()}
@@ -45,6 +53,36 @@ def audit_steps(manifest: RunManifest) -> StepOf | None:
     contents = profile.parameters.get("logged") is True
     is_clean = manifest.redaction_policy.payload == "sanitised"
     return heal_steps(manifest.allowlist[0], contents=contents, is_clean=is_clean)
+
+
+def _memory(_config: Config) -> Advisor:
+    from healkit.parts.heal.advisors.memory import MemoryAdvisor
+
+    return MemoryAdvisor()
+
+
+def _peers(_config: Config) -> Advisor:
+    from healkit.parts.heal.advisors.simple import PeersAdvisor
+
+    return PeersAdvisor()
+
+
+def _rules(_config: Config) -> Advisor:
+    from healkit.parts.heal.advisors.simple import RulesAdvisor
+
+    return RulesAdvisor()
+
+
+def _search(_config: Config) -> Advisor:
+    from healkit.parts.heal.advisors.search.strategy import SearchAdvisor
+
+    return SearchAdvisor()
+
+
+def _model(config: Config) -> Advisor:
+    from healkit.parts.heal.advisors.model import ModelAdvisor
+
+    return ModelAdvisor(config)
 
 
 def _requests(services: Services) -> Requests:

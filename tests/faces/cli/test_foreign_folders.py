@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[3]
 CALL = (ROOT / "js" / "lab" / "src" / "call.py").read_text()
 #: Where a plug-in of ours, or of what we use, may claim to be.
 GROUPS = (
-    "healkit.advisors",
+    "healkit",
     "sqlalchemy.dialects",
     "opentelemetry_context",
     "jupyter_client.kernel_provisioners",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import re
 import threading
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -15,7 +15,7 @@ from healing_samples import BROKEN, FIXED, STEP, STEP_EXAMPLES, WRONG, Idea, eve
 from trial_server_samples import children_of_trial_servers, trial_servers
 from waiting import wait_until
 
-from healkit import Healkit
+from healkit import Healkit, hooks
 from healkit.errors import ConfigError, HealError
 from healkit.parts.heal.advisor import Case, Workbench
 from healkit.parts.heal.records import Attempt, Patch
@@ -270,17 +270,19 @@ def test_an_advisor_that_raises_costs_itself_only(healing: Healkit, at: str, sai
 
 
 @pytest.mark.slow
-def test_an_advisor_that_cannot_be_loaded_costs_itself(
-    healing: Healkit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_advisor_that_cannot_be_made_costs_itself(healing: Healkit) -> None:
     """R2: another package's advisor that failed to load ended the healing."""
-    package = tmp_path / "absent-1.0.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: absent\nVersion: 1.0\n")
-    (package / "entry_points.txt").write_text(
-        "[healkit.advisors]\nabsent = a_package_that_is_not_there:Advisor\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    report = healing.heal("ratio", advisors=["absent", Idea(FIXED)], auto=True)
+
+    class Broken:
+        @staticmethod
+        @hooks.hookimpl
+        def advisors() -> dict[str, Any]:
+            return {"absent": lambda _config: importlib.import_module("a_package_that_is_not_there")}
+
+    hooks.plugins().register(Broken, name="broken")
+    try:
+        report = healing.heal("ratio", advisors=["absent", Idea(FIXED)], auto=True)
+    finally:
+        hooks.plugins().unregister(name="broken")
     assert report.ok
     assert any("absent: this advisor cannot be loaded: ModuleNotFoundError" in note for note in report.notes)

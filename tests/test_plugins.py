@@ -1,0 +1,104 @@
+"""The plug-in of docs/plugins.md, installed as a wheel."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from healkit import Healkit, hooks
+
+PAGE = (Path(__file__).parents[1] / "docs" / "plugins.md").read_text()
+TOOL = '''class UnitError(ValueError):
+    pass
+
+
+def area(side: int) -> str:
+    """Write an area.
+
+    >>> area(2)
+    '4 m'
+    """
+    units = {'m': 1}
+    unit = 'metre'
+    if unit not in units:
+        raise UnitError(f"unknown unit {unit!r}; use 'm'")
+    return f"{side * side} {unit}"
+'''
+USED = """
+import json, sys
+from healkit import Healkit
+
+with Healkit(sys.argv[1]) as hk:
+    hk.vault.add("area", open(sys.argv[2]).read())
+    failed = hk.execute("area", arguments={"side": 2})
+    report = hk.heal("area", advisors=["acme"], confirm=lambda attempt: True)
+    print(json.dumps([str(failed.explain()), report.outcome, hk.execute("area", arguments={"side": 3}).value]))
+"""
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.requirement("ARCH-2")
+@pytest.mark.slow
+def test_the_plug_in_of_the_page_explains_and_heals(tmp_path: Path) -> None:
+    source, site = tmp_path / "source", tmp_path / "site"
+    source.mkdir()
+    (project,), (module,) = blocks("toml"), blocks("python")
+    (source / "pyproject.toml").write_text(project)
+    (source / "acme_healkit.py").write_text(module)
+    assert len([line for line in module.splitlines() if line.strip()]) <= 30
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run(
+        [*pip, "wheel", "--no-build-isolation", "--no-deps", "-w", tmp_path, source], check=True, timeout=100
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    subprocess.run(
+        [*pip, "install", "--no-deps", "--no-index", "--target", site, wheel], check=True, timeout=100
+    )
+    (tmp_path / "area.py").write_text(TOOL)
+    command = [sys.executable, "-c", USED, tmp_path / "healkit.db", tmp_path / "area.py"]
+    env = {**os.environ, "PYTHONPATH": str(site)}
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    explained, outcome, value = json.loads(done.stdout)
+    assert "acme has no unit `metre`." in explained
+    assert "Write `m`." in explained
+    assert (outcome, value) == ("kept", "9 m")
+
+
+@pytest.mark.requirement("ARCH-2")
+def test_the_page_has_every_hook() -> None:
+    rows = re.findall(r"^\| (`.*?`) \|", PAGE, re.MULTILINE)
+    told = re.findall(r"`(\w+)`", "".join(rows))
+    assert sorted(told) == sorted(name for name in vars(hooks.Specs) if not name.startswith("_"))
+
+
+@pytest.mark.requirement("ARCH-2")
+def test_an_attribute_of_a_plug_in_is_made_once_and_ours_comes_first(tmp_path: Path) -> None:
+    made: list[object] = []
+
+    class Plugin:
+        @staticmethod
+        @hooks.hookimpl
+        def attributes() -> dict[str, object]:
+            return {"acme": lambda services: made.append(services) or len(made), "heal": lambda _: None}
+
+    hooks.plugins().register(Plugin, name="acme")
+    try:
+        with Healkit(tmp_path / "healkit.db") as hk:
+            assert (hk.acme, hk.acme) == (1, 1)
+            assert made == [hk.services]
+            assert hk.heal is not None
+            assert "acme" in dir(hk)
+    finally:
+        hooks.plugins().unregister(name="acme")
+    with Healkit(tmp_path / "healkit.db") as hk, pytest.raises(AttributeError, match="acme"):
+        _ = hk.acme
