@@ -34,11 +34,11 @@ from nbclient import NotebookClient
 
 import healkit
 from healkit import Healkit
-from healkit.core.options import Option
 from healkit.core.runtime.execution import Execution
 from healkit.errors import HealkitError, ToolExecutionError
 from healkit.faces import cli as command_line
 from healkit.faces.cli.command import GROUPS
+from healkit.faces.commands.options import Option
 from healkit.faces.commands.table import Command, row_of
 from healkit.faces.notebook.magic_parsers import PARSERS
 from healkit.faces.pages.side_panel import SidePanelPages

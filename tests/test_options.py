@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 import typer
 
-from healkit.core import options
-from healkit.core.options import Option
 from healkit.faces.cli import command_line
+from healkit.faces.commands import options
+from healkit.faces.commands.options import Option
 from healkit.faces.notebook.magic_parsers import PARSERS
 
 ROWS = {

@@ -41,7 +41,7 @@ from heal.scoring import Judge, hidden_examples, reference
 
 from healkit import Config, Healkit
 from healkit.core.contracts.patches import apply_edits
-from healkit.core.pysource.source import Source
+from healkit.parts.explain.source import Source
 from healkit.parts.heal.advisor import Case, Workbench
 from healkit.parts.heal.advisors.memory import tried_first
 from healkit.parts.heal.advisors.search.edit_space import normalized_code

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from healkit.core import options
-from healkit.core.options import Option, word
 from healkit.errors import DatabaseMissing
 from healkit.faces.cli.command import print_json, put, say
+from healkit.faces.commands import options
+from healkit.faces.commands.options import Option, word
 from healkit.faces.commands.table import CODE, DB, FAILED, OK, Answer, Command, open_healkit, wrong
 from healkit.plain_text import untick
 

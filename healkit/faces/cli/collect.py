@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 from healkit.config import Config
-from healkit.core.options import Option
 from healkit.faces.cli.command import say
+from healkit.faces.commands.options import Option
 from healkit.faces.commands.table import DB, Answer, Command
 
 _HOST = Option("host", "the address to listen on", default="127.0.0.1")

@@ -16,8 +16,8 @@ from typing import Annotated, Any, TextIO, get_args
 import typer
 
 from healkit.core.crossing.values import readable
-from healkit.core.options import Option, OptionGroup
 from healkit.errors import HealkitError, UsageInvalid
+from healkit.faces.commands.options import Option, OptionGroup
 from healkit.faces.commands.table import DB, Answer, Command, Group, open_healkit, row_of
 from healkit.plain_text import seen_json, visible
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from healkit.core import options
-from healkit.core.options import Option, word
-from healkit.core.parsing import chooser_of, read_aliases, read_steps, split_commas
 from healkit.faces.cli.command import INTERRUPTED, say
+from healkit.faces.commands import options
+from healkit.faces.commands.options import Option, word
+from healkit.faces.commands.parsing import chooser_of, read_aliases, read_steps, split_commas
 from healkit.faces.commands.reports import KINDS, read_source
 from healkit.faces.commands.table import DB, FAILED, OK, Answer, Command, open_healkit, wrong
 from healkit.faces.commands.vault import read_code

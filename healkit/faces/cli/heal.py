@@ -13,12 +13,18 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from healkit.core import options
-from healkit.core.options import word
-from healkit.core.parsing import ANSWER_PROMPT, DECISION_PROMPT, parse_decision, split_commas, split_label
 from healkit.core.plain_files import temporary_folder
 from healkit.errors import UsageInvalid
 from healkit.faces.cli.command import INTERRUPTED, say
+from healkit.faces.commands import options
+from healkit.faces.commands.options import word
+from healkit.faces.commands.parsing import (
+    ANSWER_PROMPT,
+    DECISION_PROMPT,
+    parse_decision,
+    split_commas,
+    split_label,
+)
 from healkit.faces.commands.table import CODE, FAILED, OK, Answer, Command, Json
 from healkit.plain_text import untick
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from healkit.core.options import Option
+from healkit.faces.commands.options import Option
 from healkit.faces.commands.table import Answer, Command, Group, wrong
 
 #: The same as in `workers.kernelspec`; named here so that `--help` need not import Jupyter.

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
 
-from healkit.core.options import Option, word
 from healkit.errors import near_misses
 from healkit.faces.cli.command import say
+from healkit.faces.commands.options import Option, word
 from healkit.faces.commands.table import DB, Answer, Command, open_healkit, wrong
 from healkit.package import FOLDER
 from healkit.plain_text import count

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from healkit.config import Config
-from healkit.core import options
-from healkit.core.options import Option
 from healkit.errors import ConfigError, DatabaseMissing
 from healkit.faces.cli.command import say
+from healkit.faces.commands import options
+from healkit.faces.commands.options import Option
 from healkit.faces.commands.table import DB, Answer, Command, open_healkit, wrong
 
 if TYPE_CHECKING:

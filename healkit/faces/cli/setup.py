@@ -21,8 +21,8 @@ import warnings
 from pathlib import Path
 from typing import Annotated
 
-from healkit.core.options import Option
 from healkit.errors import UsageInvalid
+from healkit.faces.commands.options import Option
 from healkit.faces.commands.table import Answer, Command, wrong
 from healkit.package import FOLDER
 

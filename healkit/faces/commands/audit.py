@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from healkit.core.options import Option, word
 from healkit.errors import AuditNotFound
+from healkit.faces.commands.options import Option, word
 from healkit.faces.commands.table import FAILED, OK, Answer, Command, Group, wrong
 from healkit.parts.decide import render_audit as audit
 from healkit.parts.runs.audit_records import AuditHead

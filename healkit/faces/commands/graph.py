@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from healkit.core import options
-from healkit.core.options import word
+from healkit.faces.commands import options
+from healkit.faces.commands.options import word
 from healkit.faces.commands.table import Answer, Command
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from healkit.core.options import word
+from healkit.faces.commands.options import word
 from healkit.faces.commands.table import Answer, Command, Group
 from healkit.parts.learn import render
 

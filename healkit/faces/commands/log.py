@@ -10,15 +10,16 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
-from healkit.core import options
 from healkit.core.contracts.execution import Filters
+from healkit.core.contracts.moments import parse_age
 from healkit.core.crossing.values import readable
-from healkit.core.options import Option, word
-from healkit.core.parsing import check_tallied, parse_age, read_filters
 from healkit.core.rendering import execution_card as rendered
 from healkit.core.rendering import listings
 from healkit.core.rendering.to_text import text_of
 from healkit.core.runtime.background import no_output
+from healkit.faces.commands import options
+from healkit.faces.commands.options import Option, word
+from healkit.faces.commands.parsing import check_tallied, read_filters
 from healkit.faces.commands.table import FAILED, OK, Answer, Command, FilterOptions, Group, Json, wrong
 from healkit.plain_text import count
 

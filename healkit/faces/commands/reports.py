@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from healkit.core import options
-from healkit.core.options import Option, word
+from healkit.faces.commands import options
+from healkit.faces.commands.options import Option, word
 from healkit.faces.commands.table import DB, FAILED, OK, Answer, Command, open_healkit, wrong
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from healkit.core import options
 from healkit.core.contracts.tools import revision_address, revision_label
-from healkit.core.options import Option, word
+from healkit.faces.commands import options
+from healkit.faces.commands.options import Option, word
 from healkit.faces.commands.table import CODE, Answer, Command, Group, Json
 from healkit.parts.heal import render_requests
 

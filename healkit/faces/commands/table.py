@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_args, get_origin
 
 from healkit.config import Config
-from healkit.core import options
-from healkit.core.options import Option, OptionGroup
-from healkit.core.parsing import read_filters, read_grants
 from healkit.errors import HealkitError, UsageInvalid
+from healkit.faces.commands import options
+from healkit.faces.commands.options import Option, OptionGroup
+from healkit.faces.commands.parsing import read_filters, read_grants
 
 if TYPE_CHECKING:
     from healkit.app import Healkit

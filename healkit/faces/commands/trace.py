@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from healkit.config import Config
-from healkit.core import options
-from healkit.core.options import Option, word
 from healkit.core.store.database import Database
 from healkit.core.store.locations import resolve_url, sqlite_path, views_folder
 from healkit.errors import DatabaseError
+from healkit.faces.commands import options
+from healkit.faces.commands.options import Option, word
 from healkit.faces.commands.table import DB, FAILED, OK, Answer, Command, Group, Json
 from healkit.parts.heal import timeline
 from healkit.parts.runs import render_runs as runs

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from healkit.core.options import Option, word
 from healkit.core.rendering import listings
 from healkit.core.store import trust as trusted
 from healkit.core.store.database import Database, resolve_url
+from healkit.faces.commands.options import Option, word
 from healkit.faces.commands.table import Answer, Command, wrong
 
 if TYPE_CHECKING:

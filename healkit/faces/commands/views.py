@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from healkit.core import options
-from healkit.core.options import word
+from healkit.faces.commands import options
+from healkit.faces.commands.options import word
 from healkit.faces.commands.table import Answer, Command, Group, Json
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 
 from healkit.config import HEAL_BUDGET_S
 from healkit.core.contracts.execution import RUN_CODE, TRIED_ORIGINS
+from healkit.core.contracts.moments import parse_since
 from healkit.core.contracts.vault import VaultEntry
-from healkit.core.parsing import parse_since
 from healkit.core.runtime.background import no_output
 from healkit.core.runtime.executor import ExecutionRequest
 from healkit.core.runtime.providers import schema_of

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from IPython import get_ipython
 
-from healkit.core.parsing import (
+from healkit.core.rendering.document import Diff
+from healkit.errors import HealError, UsageInvalid
+from healkit.faces.commands.parsing import (
     ANSWER_PROMPT,
     DECISION_PROMPT,
     chooser_of,
@@ -19,8 +21,6 @@ from healkit.core.parsing import (
     read_steps,
     split_commas,
 )
-from healkit.core.rendering.document import Diff
-from healkit.errors import HealError, UsageInvalid
 from healkit.faces.notebook import cards
 from healkit.faces.notebook.cell_output import (
     CellOutput,

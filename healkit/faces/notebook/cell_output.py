@@ -16,9 +16,9 @@ from healkit.config import Config, ExplainLevel
 from healkit.core.rendering import listings, to_html
 from healkit.core.rendering.document import Card, Document, Part
 from healkit.core.rendering.to_html import Html, html_of
-from healkit.core.rendering.to_json import json_of
 from healkit.core.rendering.to_text import text_of
 from healkit.faces.notebook import panels
+from healkit.faces.notebook.to_json import json_of
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.config import ExplainLevel
 from healkit.core.contracts.execution import Filters
-from healkit.core.parsing import check_tallied, read_filters
 from healkit.core.rendering import execution_card as rendered
 from healkit.core.rendering.document import Card, Code
 from healkit.core.rendering.execution_card import Aside
@@ -17,6 +16,7 @@ from healkit.core.rendering.to_html import html_of
 from healkit.core.runtime.execution import Execution
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.faces.commands import log as commands
+from healkit.faces.commands.parsing import check_tallied, read_filters
 from healkit.faces.notebook import cards
 from healkit.faces.notebook.cell_output import CellOutput, listed, panel_of
 from healkit.faces.notebook.magic_words import refuse

@@ -21,8 +21,8 @@ from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, 
 from traitlets import Enum
 
 from healkit.config import Config, ExplainLevel
-from healkit.core.parsing import given_arguments, parse_arguments, sample_call, split_words, unknown
 from healkit.errors import ArgumentsInvalid, HealkitError, ToolExecutionError, UsageInvalid
+from healkit.faces.commands.parsing import given_arguments, parse_arguments, sample_call, split_words, unknown
 from healkit.faces.notebook import magic_parsers
 from healkit.faces.notebook.magic_parsers import HelpWanted
 from healkit.faces.notebook.magic_words import evaluate, take_assignments, words_of

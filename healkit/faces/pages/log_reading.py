@@ -6,9 +6,9 @@ import contextlib
 from typing import Any
 
 from healkit.core.contracts.execution import GROUP_FILTERS, TRIED_COUNTED_MAX
-from healkit.core.parsing import read_filters
 from healkit.core.runtime.execution import Execution, execution_of
 from healkit.errors import UsageInvalid, VaultError
+from healkit.faces.commands.parsing import read_filters
 from healkit.faces.pages.operations import Operations
 
 PAGE_ROWS = 25

@@ -28,7 +28,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 from healkit.config import Config
 from healkit.core.contracts.encoding import to_jsonable
-from healkit.core.parsing import parse_since
+from healkit.core.contracts.moments import parse_since
 from healkit.core.sanitizer.cleaner import Cleaner
 from healkit.core.sanitizer.rule import shared_limit
 from healkit.errors import (

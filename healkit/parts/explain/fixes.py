@@ -11,7 +11,6 @@ from difflib import SequenceMatcher
 from healkit.core.contracts.explanation import Explanation
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.patches import apply_edits
-from healkit.core.pysource.source import Source
 from healkit.parts.explain import (
     attributes,
     calls,
@@ -42,6 +41,7 @@ from healkit.parts.explain.catalogue import (
 )
 from healkit.parts.explain.edit_kinds import kind_of, may_be_a_fix
 from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.source import Source
 from healkit.parts.explain.syntax_repair.draft import compiler_message
 
 #: The code of each fix, by the name of its row.

@@ -25,8 +25,8 @@ from healkit.core.pysource.nodes import (
     own_nodes,
     parameters,
 )
-from healkit.core.pysource.source import Source, names_at
 from healkit.errors import ToolShapeError, near_misses
+from healkit.parts.explain.source import Source, names_at
 
 N = TypeVar("N", bound=ast.AST)
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from healkit.core.contracts.patches import Edit
 from healkit.core.pysource.nodes import Function, first_statement, own_nodes, parameters
-from healkit.core.pysource.source import Source
 from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.source import Source
 
 _TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith(("_", "is")))
 

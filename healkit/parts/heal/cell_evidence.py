@@ -15,7 +15,6 @@ from typing import Any
 
 from healkit.core.contracts.patches import Check, Edit, apply_edits
 from healkit.core.pysource.nodes import called_name, read_names
-from healkit.core.pysource.source import Source
 from healkit.core.runtime import background
 from healkit.core.runtime.recording import Recorder
 from healkit.parts.cells.cell_program import CellProgram, free_names
@@ -23,6 +22,7 @@ from healkit.parts.cells.dataflow import dataflow_of, read_cell
 from healkit.parts.cells.failing import FailingCell, prompt_of
 from healkit.parts.cells.notebook_file import CellRun
 from healkit.parts.explain.edit_kinds import is_misspelling
+from healkit.parts.explain.source import Source
 from healkit.parts.heal.options import CellCase
 from healkit.parts.heal.records import Patch
 from healkit.parts.trials.trials import Trial, Trials

@@ -18,7 +18,7 @@ from typing import Any
 
 from healkit.core.contracts.patches import Edit
 from healkit.core.pysource.nodes import BUILTINS, names_in, type_of
-from healkit.core.pysource.source import Source, names_at, parenthesized, required_precedence
+from healkit.parts.explain.source import Source, names_at, parenthesized, required_precedence
 
 #: Names of holes begin so: one that the old side binds, and one that only the new side has.
 HOLE, FRESH = "_hole", "_fresh"

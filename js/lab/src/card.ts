@@ -17,7 +17,7 @@ export interface Failure {
   cards: unknown[];
 }
 
-/** A part that healkit/core/rendering/to_json.py writes. */
+/** A part that healkit/faces/notebook/to_json.py writes. */
 type Part = string | Part[] | Record<string, unknown>;
 
 function element(name: string, className: string, ...children: (Node | string)[]): HTMLElement {

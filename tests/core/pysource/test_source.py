@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from healkit.core.contracts.patches import apply_edits
-from healkit.core.pysource.source import Source, parenthesized, text_precedence
+from healkit.parts.explain.source import Source, parenthesized, text_precedence
 from healkit.parts.heal.advisors.search.program import Program
 
 

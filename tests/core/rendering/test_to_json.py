@@ -23,7 +23,7 @@ from healkit.core.rendering.document import (
     Steps,
     Table,
 )
-from healkit.core.rendering.to_json import json_of
+from healkit.faces.notebook.to_json import json_of
 
 #: One of each kind of part, and what a page gets of it.
 PARTS = [

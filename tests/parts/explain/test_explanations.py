@@ -11,7 +11,6 @@ from library_failures import run_code
 
 from healkit.core.contracts.explanation import LEVELS
 from healkit.core.contracts.failure import Failure, Frame
-from healkit.core.pysource.source import Source
 from healkit.errors import TOOL_CODES
 from healkit.errors import catalogue as error_codes
 from healkit.parts.explain import catalogue
@@ -19,6 +18,7 @@ from healkit.parts.explain.catalogue import FailurePattern, explain, patterns, s
 from healkit.parts.explain.facts.observers import suggestions
 from healkit.parts.explain.fixes import explained, proposals, told_change
 from healkit.parts.explain.site import Site
+from healkit.parts.explain.source import Source
 
 #: What a worker must stop from outside, and what no pure Python code can be made to do.
 STOPPED = {"timeout", "memory"}

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from healkit.core.contracts.failure import Failure
-from healkit.core.pysource.source import Source
 from healkit.parts.explain import catalogue
 from healkit.parts.explain.catalogue import (
     ExplanationText,
@@ -22,6 +21,7 @@ from healkit.parts.explain.catalogue import (
 )
 from healkit.parts.explain.fixes import FIXES, ROWS, proposals
 from healkit.parts.explain.site import Proposal, Site
+from healkit.parts.explain.source import Source
 from healkit.parts.explain.syntax_repair import nearest_text
 from healkit.parts.explain.syntax_repair.nearest_text import repairs
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from library_failures import Example, run
 
-from healkit.core.pysource.source import Source
 from healkit.parts.explain.catalogue import explain, told_edits
 from healkit.parts.explain.facts.scene import near_files
 from healkit.parts.explain.fixes import explained, proposals
 from healkit.parts.explain.site import Site
+from healkit.parts.explain.source import Source
 
 FRAME = 'import pandas as pd\nrivers = pd.DataFrame({"name": ["Elbe"], "km": [1094]})\n'
 

@@ -10,12 +10,12 @@ from healkit.app import Healkit
 from healkit.core.contracts.execution import FILTER_NAMES
 from healkit.core.contracts.post_mortem import Local
 from healkit.core.contracts.tools import place_label
-from healkit.core.parsing import read_filters
 from healkit.core.rendering import execution_card as rendered
 from healkit.core.rendering.cleaning import HIDDEN_MARK
 from healkit.core.runtime.execution import Execution
 from healkit.core.runtime.post_mortem import PostMortem
 from healkit.errors import PostMortemError, UsageInvalid
+from healkit.faces.commands.parsing import read_filters
 from healkit.faces.notebook.cell_output import CellOutput, listed
 from healkit.faces.notebook.widgets.heal_panel import Healings, Send
 from healkit.faces.notebook.widgets.panel import Panel

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from healkit.core.contracts.patches import apply_edits
 from healkit.core.pysource.nodes import Function, Jump, bound_names, own_nodes, unknown_names
-from healkit.core.pysource.source import Source
 from healkit.errors import near_misses
 from healkit.parts.explain.catalogue import spared
 from healkit.parts.explain.imports import import_for
+from healkit.parts.explain.source import Source
 from healkit.parts.explain.syntax_repair import changes, delimiters, readings
 from healkit.parts.explain.syntax_repair.draft import (
     KEYWORDS,

@@ -14,11 +14,11 @@ from healkit.core.contracts.patches import Edit, EditKind, apply_edits
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.pysource.nodes import Function
 from healkit.core.pysource.shapes import read_shape
-from healkit.core.pysource.source import Source
 from healkit.core.store.sql_tools import MISSING_NAME
 from healkit.errors import ToolShapeError, near_misses
 from healkit.parts.explain.fixes import proposals
 from healkit.parts.explain.site import Site
+from healkit.parts.explain.source import Source
 from healkit.parts.explain.syntax_repair.draft import compiler_message
 from healkit.parts.explain.syntax_repair.nearest_text import repairs
 from healkit.parts.heal.advisor import Case, Peer, Workbench

@@ -27,7 +27,7 @@ from healkit.core.pysource.nodes import (
     stored_names,
 )
 from healkit.core.pysource.shapes import is_script
-from healkit.core.pysource.source import Source, parenthesized, required_precedence
+from healkit.parts.explain.source import Source, parenthesized, required_precedence
 from healkit.parts.heal.verdicts import annotated_types
 
 #: Fields without an expression to change: annotations, decorators.

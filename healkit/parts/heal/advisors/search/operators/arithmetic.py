@@ -6,7 +6,7 @@ import ast
 import re
 
 from healkit.core.contracts.patches import Edit
-from healkit.core.pysource.source import SUM, TERM, parenthesized, precedence, required_precedence
+from healkit.parts.explain.source import SUM, TERM, parenthesized, precedence, required_precedence
 from healkit.parts.heal.advisors.search.operators.definition import Changes, operator
 from healkit.parts.heal.advisors.search.program import (
     NUMBERS,

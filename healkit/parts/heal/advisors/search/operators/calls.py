@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from healkit.core.contracts.patches import Edit
-from healkit.core.pysource.source import ATOM, TEST
+from healkit.parts.explain.source import ATOM, TEST
 from healkit.parts.heal.advisors.search.operators.definition import Changes, operator
 from healkit.parts.heal.advisors.search.program import (
     COLLECTIONS,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from healkit.core.contracts.patches import Edit
 from healkit.core.pysource.nodes import Jump, bound_names, free_names
-from healkit.core.pysource.source import AND, ATOM, BIT_OR, NOT
+from healkit.parts.explain.source import AND, ATOM, BIT_OR, NOT
 from healkit.parts.heal.advisors.search.operators.definition import Changes, operator
 from healkit.parts.heal.advisors.search.program import (
     NUMBERS,

@@ -6,7 +6,7 @@ import ast
 import re
 
 from healkit.core.contracts.patches import Edit
-from healkit.core.pysource.source import ATOM
+from healkit.parts.explain.source import ATOM
 from healkit.parts.heal.advisors.search.operators.definition import Changes, operator
 from healkit.parts.heal.advisors.search.program import Change, Program
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from healkit.core.contracts.patches import Edit
 from healkit.core.pysource.nodes import Function, Jump, free_names, stored_names
-from healkit.core.pysource.source import BIT_OR
+from healkit.parts.explain.source import BIT_OR
 from healkit.parts.explain.wrong_results import stored
 from healkit.parts.heal.advisors.search.operators.definition import Changes, operator
 from healkit.parts.heal.advisors.search.program import (

@@ -9,21 +9,20 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from healkit.core.contracts.encoding import read_int
 from healkit.core.contracts.execution import FILTER_NAMES, GROUP_FILTERS, STATUSES, SUMMARY_FILTERS, Filters
+from healkit.core.contracts.moments import parse_since
 from healkit.core.crossing import values
-from healkit.core.options import GRANTS, Option
 from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
+from healkit.faces.commands.options import GRANTS, Option
 
 if TYPE_CHECKING:
     from healkit.core.contracts.vault import VaultEntry
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
-_AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 #: `key=value`, and not `key==value`.
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)
 _LABEL = re.compile(r"(?P<name>[^.@]+?)(?:\.(?P<persona>[^@]+?))?(?:(?:@|\s+v)(?P<revision>\d+))?")
@@ -210,21 +209,6 @@ def parse_revision(text: str) -> int:
     return int(number)
 
 
-def parse_since(text: str, now: datetime | None = None) -> datetime:
-    """Read `90s`, `15m`, `2h`, `3d`, `1w` ago, or a date or time in ISO 8601 (a naive one is in the reader's zone)."""
-    if match := _AGO.fullmatch(text.strip()):
-        try:
-            return (now or datetime.now(UTC)) - timedelta(**{_UNITS[match[2]]: float(match[1])})
-        except OverflowError:
-            return datetime.min.replace(tzinfo=UTC)
-    try:
-        return datetime.fromisoformat(text.strip()).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise UsageInvalid(
-            f"Not a valid time: {text!r}.", hint="Write 2h, 3d, 2025-03-01 or 2025-03-01T14:00."
-        ) from None
-
-
 def read_filters(options: Mapping[str, Any], *, whole_days: bool = False) -> Filters:
     """Read filters of the log as people type them; a blank one counts as not given, other options are ignored.
 
@@ -255,17 +239,6 @@ def check_tallied(filters: Filters, *, group: bool, summary: bool, **more: bool)
     if left := sorted({*beyond, *(name for name, given in other.items() if given)}):
         first = "group" if group and summary else left[0]
         raise UsageInvalid(f"--{first} cannot be combined with {flag}.")
-
-
-def parse_age(text: str) -> timedelta:
-    """Read `90d`, `12h` or `2w` as a span of time; raise `UsageInvalid` for anything else."""
-    match = _AGO.fullmatch(text.strip())
-    if match is None:
-        raise UsageInvalid(f"Not a valid age: {text!r}.", hint="Write 12h, 90d or 2w.")
-    try:
-        return timedelta(**{_UNITS[match[2]]: float(match[1])})
-    except OverflowError:
-        return timedelta.max
 
 
 #: A grant's option → the vault's name for it.
