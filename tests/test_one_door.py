@@ -590,6 +590,6 @@ def test_no_face_reads_what_is_not_cleaned() -> None:
     assert used == set(COUNTED), "A face shows what it gets; see healkit/core/runtime/execution.py."
 
 
-FACES = ("cli", "commands", "mcp_server", "notebook", "pages", "rendering", "server")
+FACES = ("faces", "core/rendering")
 #: Faces that compare or edit what was recorded, and show what `cleaning` gives them.
 COUNTED = ("faces/notebook/widgets/patch_editor.py", "faces/pages/page_data.py", "core/rendering/cleaning.py")
