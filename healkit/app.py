@@ -156,7 +156,7 @@ class Healkit:
         """Return what a part adds under that name."""
         if name.startswith("_") or name == "services":
             raise AttributeError(f"Healkit has no attribute {name!r}.")
-        if name not in attribute_makers():
+        if self.services.made(name) is None and name not in attribute_makers():
             raise AttributeError(f"Healkit has no attribute {name!r}.{did_you_mean(name, dir(self))}")
         return getattr(self.services, name)
 

@@ -109,8 +109,12 @@ class Services:
 
     def __getattr__(self, name: str) -> Any:
         """Return a part's service."""
-        if name.startswith("_") or name not in (makers := attribute_makers()):
-            raise AttributeError(f"healkit has no {name!r} here: no part of that name is installed.")
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._made:
+            return self._made[name]
+        if name not in (makers := attribute_makers()):
+            raise AttributeError(f"No part adds {name!r}.")
         with self._making:
             if name not in self._made:
                 self._made[name] = makers[name](self)
