@@ -21,8 +21,6 @@ import msgspec
 from healkit.core.contracts.cassette import Tape
 from healkit.core.contracts.patches import Check, CheckResult
 from healkit.core.contracts.tools import Withheld
-from healkit.core.contracts.vault import VaultEntry
-from healkit.core.crossing import values
 from healkit.core.pysource.reach import declares_effects
 from healkit.core.rendering import cleaning, plain
 from healkit.core.runtime import background
@@ -37,7 +35,6 @@ from healkit.errors import (
     HealError,
     HealkitError,
     PolicyHalted,
-    RevisionConflict,
     is_retryable,
 )
 from healkit.parts.heal.advisor import Advisor, Case, advisors_for
@@ -49,26 +46,20 @@ from healkit.parts.heal.case import (
     diagnosed_by_examples,
     gather,
     granted_files,
-    own_code,
-    settled,
 )
 from healkit.parts.heal.chance import (
-    FRESH_RUNS,
     PASSING_RUNS,
-    RUNS,
     SET_ORDER,
-    Chance,
     chance_in,
-    chance_of,
-    on_record,
 )
-from healkit.parts.heal.checks import Validator, execute_check, missing_grant, result_of, why_not
-from healkit.parts.heal.consent import decide, denied
+from healkit.parts.heal.checks import Validator, missing_grant
+from healkit.parts.heal.deciding import Decision, Ending, best_of
 from healkit.parts.heal.options import HealOptions
 from healkit.parts.heal.questions import Answer, Question, answered_check, question_on
 from healkit.parts.heal.record import HealRecord, heal_steps
-from healkit.parts.heal.records import VERDICTS, Answered, Attempt, Outcome, Patch, PatchRequest
+from healkit.parts.heal.records import VERDICTS, Answered, Attempt, Patch
 from healkit.parts.heal.report import HealReport, nothing_cures, total_cost
+from healkit.parts.heal.reproduction import Reproduction
 from healkit.parts.heal.verdicts import (
     UNTRIED,
     disputed,
@@ -77,7 +68,6 @@ from healkit.parts.heal.verdicts import (
     is_provable,
     judged,
     place_of,
-    refuted,
     rejudged,
     uncompared,
     with_changes_doubted,
@@ -94,7 +84,6 @@ from healkit.parts.views import views
 
 if TYPE_CHECKING:
     from healkit.core.store.models import ExecutionLog
-    from healkit.parts.heal.requests import Requests
     from healkit.services import Services
 
 #: Part of the budget that is kept for the validation of patches found at its end, and the most of it in seconds; a
@@ -107,26 +96,10 @@ _SILENCED_PATCHES = 12
 #: Characters of an advisor's own error that the report quotes.
 _SAID_CHARS = 200
 _QUESTIONS_MAX = 3
-#: Time that a run in an interpreter of its own takes about.
-_FRESH_S = 0.7
 #: Number of recent executions whose calls are at hand besides those of the checks.
 _RUNS_MAX = 50
 _log = logging.getLogger(__name__)
 Told = TypeVar("Told")
-
-
-@dataclasses.dataclass(frozen=True)
-class Ending:
-    """End of a healing, as the report has it.
-
-    refuted: the chosen attempt, where it failed once it was active.
-    """
-
-    outcome: Outcome
-    reason: str = ""
-    revision: int | None = None
-    request_id: int | None = None
-    refuted: Attempt | None = None
 
 
 class Healing:
@@ -223,6 +196,18 @@ class Healing:
         if as_called:
             self._validator.use_workers()
         self._isolation = achieved_tier(hk.config)
+        self._reproduction = Reproduction(
+            hk,
+            entry,
+            self._bench,
+            self._validator,
+            self._notes,
+            self._say,
+            is_cell=self._is_cell,
+            blamed=self._blamed is not None,
+            lacks_grants=self._lacks_grants,
+            may_act=self._may_act,
+        )
         self._advisor = ""
         self._tried: set[str] = set()
         self._questions: list[Answered] = []
@@ -258,7 +243,7 @@ class Healing:
             audited=audited,
         ) as run:
             self._record = HealRecord(run, policy, self._case, self._read)
-            ending = self._search() or self._decide()
+            ending = self._search() or self._decision().ending(self._nothing_cures)
             run.finish("completed", f"{ending.outcome}: {ending.reason}", self._record.state)
             return self._report_of(ending, run)
 
@@ -293,8 +278,7 @@ class Healing:
         # Nothing is on record of a wrong value: its examples tell what happens.
         unseen, chance = self._diagnosis.kind == "wrong_value", None
         if unseen:
-            self._settle()
-            chance = self._leave_out_chance()
+            chance = self._reproduce()
             self._case, self._diagnosis = diagnosed_by_examples(self._case, self._diagnosis, self._hk.log)
             if chance is not None:
                 told = "It passes and fails with the same arguments."
@@ -308,16 +292,15 @@ class Healing:
         if not self._diagnosis.fixable and not self._options.improves:
             return Ending("not_mendable", self._diagnosis.why_not)
         if not unseen:
-            self._settle()
-            chance = self._leave_out_chance()
+            chance = self._reproduce()
         case = self._case
         self._record.measured(step, case.checks, case.base)
         if chance is not None:
             return chance
         works = case.checks and not case.untried and not self._options.improves
         if works and all(was.outcome == "passed" for was in case.base):
-            return Ending("healthy", self._healthy())
-        outside = self._cause_outside()
+            return Ending("healthy", self._reproduction.healthy(case))
+        outside = self._reproduction.cause_outside(case, self._diagnosis.outside)
         self._ask_advisors(outside=bool(outside))
         if outside and not any(one.plausible and one.verdict != "silenced" for one in self._case.attempts):
             self._diagnosis = dataclasses.replace(self._diagnosis, fixable=False, why_not=outside)
@@ -328,100 +311,6 @@ class Healing:
             self._ask_questions()
         self._compared = not self._cut_short
         return None
-
-    def _fails_in_worker_only(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> bool:
-        """Return True where a recorded run of the same code failed, and so it does in a worker, but not in a trial."""
-        code = self._entry.code
-        if not self._validator.light or chance_in(code) not in ("", SET_ORDER):
-            return False
-        passed = (check for check, was in zip(checks, base, strict=True) if was.outcome == "passed")
-        suspects = [check for check in passed if not check.call and self._own_failure(check) is not None]
-        again = (self._validator.in_worker(code, check) for check in suspects)
-        return any(result.outcome not in ("passed", "not_on_record") for result in again)
-
-    def _leave_out_chance(self) -> Ending | None:
-        """Repeat the checks that chance may decide, and leave those out; return the ending where no other fails."""
-        case, kept, found = self._case, list[tuple[Check, CheckResult]](), list[Chance]()
-        source = chance_in(self._entry.code) if self._entry.type == "python" else ""
-        for check, was in zip(case.checks, case.base, strict=True):
-            chance = self._chance_of(check, was, source)
-            if chance is not None and case.discreet:
-                chance = dataclasses.replace(chance, failure="")
-            if chance is None:
-                kept.append((check, was))
-            elif check.origin != "passing":
-                found.append(chance)
-                self._notes.append(chance.sentence)
-        if len(kept) < len(case.checks):
-            untried = case.untried or any(one.check.origin == "failing" for one in found)
-            checks, base = tuple(check for check, _ in kept), tuple(was for _, was in kept)
-            self._case = dataclasses.replace(case, checks=checks, base=base, untried=untried)
-        if not found or any(was.outcome != "passed" for _, was in kept):
-            return None
-        self._notes.remove(found[0].sentence)
-        reason = f"{found[0].sentence} No patch can be checked against that. {found[0].advice}"
-        return Ending("by_chance", reason)
-
-    def _chance_of(self, check: Check, was: CheckResult, source: str) -> Chance | None:
-        """Repeat a check that chance may decide; return how often it failed, None where it does not vary."""
-        clear, own = "" if source == SET_ORDER else source, check.origin != "passing"
-        recorded = on_record(self._hk.log, self._entry, check) if own else None
-        row = self._own_failure(check) if own else None
-        fresh = (source == SET_ORDER or recorded is not None) and not clear and not was.answered
-        if not own:
-            runs = PASSING_RUNS if clear and self._validator.light else 1
-        elif not (clear or recorded or (row is not None and was.outcome == "passed")):
-            runs = 1
-        else:
-            runs = FRESH_RUNS if fresh else RUNS
-        room = int(self._bench.left_s / 4 / (_FRESH_S if fresh else max(was.duration_s, 0.01))) + 1
-        if min(runs, room) < 2 or was.outcome == "not_on_record":
-            return None
-        results = [was, *self._validator.repeat(self._entry.code, check, min(runs, room) - 1, fresh=fresh)]
-        chance = chance_of(check, results, source)
-        if chance is not None or not own or (self._diagnosis.outside and not clear):
-            return chance
-        if recorded is not None and was.answered:
-            self._notes.append(f"{recorded.counts} What its calls gave decides.")
-            return None
-        if recorded is None and clear and row is not None and was.outcome == "passed":
-            return Chance(check, 1, len(results) + 1, source, f"{row.ename}: {row.evalue}")
-        return None if recorded is None else dataclasses.replace(recorded, source=source)
-
-    def _told_as_memory(self, check: Check, was: CheckResult) -> CheckResult:
-        """Return the result of a check that was stopped before the memory ran out, as it did on record, as that."""
-        row = self._own_failure(check) if was.outcome == "timeout" else None
-        code = "" if row is None else row.error_code
-        return msgspec.structs.replace(was, error_code=code) if code == "TOOL_OUT_OF_MEMORY" else was
-
-    def _own_failure(self, check: Check) -> ExecutionLog | None:
-        """Return the row of a check's recorded failure, if it ran the code as it is."""
-        row = None if check.log_id is None else self._hk.log.get(check.log_id)
-        same = row is not None and row.code_hash == self._entry.code_hash and row.status == "FAILURE"
-        return row if same else None
-
-    def _healthy(self) -> str:
-        """Say that nothing fails, and what is known of a failure of the same code."""
-        row = next(filter(None, map(self._own_failure, self._case.checks)), None)
-        if row is None:
-            return "Every check passes as it is; nothing fails any more."
-        told = f"{row.ename}: {row.evalue}" if row.evalue else row.ename
-        return (
-            f"Every check passes as it is, though log row {row.id} failed with the same code ({told}): something "
-            "outside of the code decides, such as a file, the time, or chance."
-        )
-
-    def _cause_outside(self) -> str:
-        """Say what has to change outside of the code, where nothing else fails; empty where the code may be wrong.
-
-        A granted file is there for the checks too, so an example says which one is meant.
-        """
-        case, outside = self._case, self._diagnosis.outside
-        if not outside or case.failure is None or (self._entry.grants.read and is_provable(case)):
-            return ""
-        told = f"{case.failure.ename}: "
-        failed = [was.failure for was in case.base if was.outcome not in ("passed", "not_on_record")]
-        return outside if all(failure.startswith(told) for failure in failed) else ""
 
     @property
     def _may_act(self) -> bool:
@@ -447,64 +336,14 @@ class Healing:
         ).rows
         yield from (row for row in others if row.id not in known and row.status != "RUNNING")
 
+    def _reproduce(self) -> Ending | None:
+        """Run the code as it is; return the ending where chance alone decides."""
+        case = self._reproduction.settled(self._case)
+        self._case, ending = self._reproduction.without_chance(case, outside=bool(self._diagnosis.outside))
+        return ending
+
     def _keep_attempts(self, attempts: Sequence[Attempt]) -> None:
         self._case = dataclasses.replace(self._case, attempts=tuple(attempts))
-
-    def _settle(self) -> None:
-        """Run the tool as it is on every check, and leave out the checks that do not count."""
-        case = self._case
-        if self._may_act:
-            self._notes.append(
-                "The tool has side effects and runs without isolation, so nothing of it was run."
-            )
-            self._case = dataclasses.replace(case, checks=(), untried=True)
-            return
-        checks = [check for check in case.checks if self._validator.fits(check)]
-        if case.base:
-            self._bench.know(case.checks, case.base)
-        base = list(case.base) or self._validator.run(self._entry.code, checks)
-        if self._fails_in_worker_only(checks, base):
-            self._notes.append("A trial does not fail as the run did, so each check is run in a worker.")
-            self._validator.use_workers()
-            checks = [check for check in checks if self._validator.fits(check)]
-            base = self._validator.run(self._entry.code, checks)
-        base = [self._told_as_memory(check, was) for check, was in zip(checks, base, strict=True)]
-        if self._lacks_grants:
-            self._validator.find_lacking(checks, base)
-        again = [self._rerun(check, was) for check, was in zip(checks, base, strict=True)]
-        kept = settled(checks, base, again)
-        if (
-            self._blamed is None and not self._is_cell
-        ):  # else it is known that the called tool made its callers fail
-            passed = [check for check, was in zip(checks, base, strict=True) if was.outcome == "passed"]
-            kept = tuple(check for check in kept if not check.shown or check in passed)
-        self._note_missing(checks, base)
-        results = tuple(result for check, result in zip(checks, base, strict=True) if check in kept)
-        self._say(_standing(sum(result.outcome != "passed" for result in results), len(kept)))
-        left_out = any(check.sampled and check not in kept for check in checks)
-        if left_out:
-            self._notes.append(
-                "The failing frame is too long to be tried; a sample of its rows does not fail."
-            )
-        failing = [check for check in checks if check.origin == "failing"]
-        untried = case.untried or bool(failing and not any(check in kept for check in failing))
-        self._case = dataclasses.replace(case, checks=kept, base=results, untried=untried)
-
-    def _note_missing(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> None:
-        """Say which calls of recorded runs are not on record, so that these runs say nothing."""
-        missing = [
-            was.failure.partition(": ")[2].removesuffix(", so it was not made")
-            for check, was in zip(checks, base, strict=True)
-            if was.outcome == "not_on_record" and check.origin in ("failing", "passing")
-        ]
-        self._notes += [f"{one[:1].upper()}{one[1:]}." for one in dict.fromkeys(missing)]
-
-    def _rerun(self, check: Check, was: CheckResult) -> CheckResult | None:
-        """Run a recorded run's check with the code it had; return None for any other check, and one that passed."""
-        if check.origin != "passing" or was.outcome == "passed":
-            return None
-        code = own_code(self._hk.vault, self._hk.log, self._entry, check)
-        return was if code is None else self._validator.run(code, [check])[0]
 
     def _ask_advisors(self, *, outside: bool) -> None:
         """Ask the advisors; where the cause is outside of the code, only those that know of a mistake or a version."""
@@ -729,169 +568,24 @@ class Healing:
             self._say(f"{attempt.patch.advisor}: {attempt.patch.reason} {found}{doubt}")
         self._keep_attempts(self._ranked())
 
-    # The decision.
-
-    @property
-    def _best(self) -> Attempt | None:
-        """Likeliest patch that passes every check; None where none does."""
-        first = next(iter(self._case.attempts), None)
-        return first if first is not None and first.plausible else None
-
-    def _decide(self) -> Ending:
-        """Decide on the likeliest patch: the policy first, then the person."""
-        best, options = self._best, self._options
-        if best is None:
-            return self._left_to_a_person() or Ending("not_cured", self._nothing_cures())
-        if options.dry_run:
-            return Ending("shown", "It is shown only, as was asked for; nothing was kept.")
-        tool, step = self._entry.tool_name, best.step_id or ""
-        word = decide(
-            tool,
-            best.verdict,
-            best.patch.author,
-            self._hk.config,
-            persona=self._entry.persona,
-            client=options.client,
-            auto=options.auto,
-            watched=self._watched or bool(best.reach),
+    def _decision(self) -> Decision:
+        return Decision(
+            self._hk,
+            self._options,
+            self._case,
+            self._record,
+            self._validator,
+            self._bench,
+            log_id=self._log_id,
+            watched=self._watched,
+            may_act=self._may_act,
+            shown=self._shown,
         )
-        if word == "deny":
-            self._record.decided(step, "denied")
-            return Ending("denied", f"The policy forbids patches of {tool!r} (heal_deny); it is shown only.")
-        if word == "allow":
-            return self._apply(best)
-        # On record before anyone is asked: no end of this process loses it.
-        request = self._request(best)
-        said = None
-        if options.confirm is not None:
-            with self._bench.off_the_clock():
-                said = options.confirm(self._shown(best))
-        if said is None:
-            self._record.decided(step, request.state, request_id=request.id)
-            if request.state == "pending":
-                reason = f"It is waiting for approval as request {request.id}."
-                return Ending("pending", reason, request_id=request.id)
-            reason = f"The same patch was {request.state} before, as request {request.id}."
-            return Ending("declined", reason, request_id=request.id)
-        if not said:
-            if request.state == "pending":
-                self._hk.requests.decline(request.id, "declined when it was proposed", in_run=True)
-            self._record.decided(step, "declined")
-            return Ending("declined", "The patch was declined; nothing was changed.")
-        return self._apply(best, request)
-
-    def _left_to_a_person(self) -> Ending | None:
-        """Leave an agent's patch that nothing speaks against as a request: it cannot name what its checks need."""
-        undecided = (
-            one for one in self._case.attempts if one.verdict == "undecided" and one.patch.author == "agent"
-        )
-        if (attempt := next(undecided, None)) is None or self._options.dry_run:
-            return None
-        tool, options = self._entry.tool_name, self._options
-        if denied(tool, self._hk.config, self._entry.persona, options.client):
-            return None
-        request = self._request(attempt)
-        self._record.decided(attempt.step_id or "", request.state, request_id=request.id)
-        if request.state != "pending":
-            reason = f"The same patch was {request.state} before, as request {request.id}."
-            return Ending("declined", reason, request_id=request.id)
-        return Ending(
-            "pending", f"Request {request.id} waits: a person has to decide it.", request_id=request.id
-        )
-
-    def _apply(self, best: Attempt, request: PatchRequest | None = None) -> Ending:
-        """Make the patch a revision, with the answers as examples; take it back if it fails on the execution path."""
-        entry, step, vault = self._entry, best.step_id or "", self._hk.vault
-        try:
-            kept = self._revision_of(best, request)
-        except RevisionConflict as conflict:
-            request = self._request(best)
-            self._record.decided(step, request.state, request_id=request.id)
-            self._record.error_raised(step, conflict)
-            reason = f"The tool was changed meanwhile; the patch is kept as request {request.id}."
-            return Ending("pending", reason, request_id=request.id)
-        self._record.decided(step, "kept", revision=kept.revision)
-        for check in self._case.checks:
-            if check.origin == "answered":  # in its kept form
-                right = {"raises": check.raises} if check.raises else {"result": check.expected}
-                example = {"arguments": check.arguments, **right}
-                vault.add_example(entry.tool_name, example, persona=entry.persona)
-        problem = self._problem_of(kept)
-        if not problem:
-            said = VERDICTS[best.verdict].words
-            return Ending("kept", f"{kept.label} is active: {said}.", kept.revision)
-        failed = refuted(best, problem)
-        if not self._record.recovering(step, problem):
-            halt = self._record.run.halted
-            why = "" if halt is None else f" {halt.reason}"
-            reason = f"{kept.label} fails when it runs ({problem.rstrip('.')}), and stays active.{why}"
-            return Ending("halted", reason, kept.revision, refuted=failed)
-        back = vault.revert(
-            entry.tool_name, entry.revision, persona=entry.persona, reason=f"rolled back: {problem}"
-        )
-        self._record.recovered(step, back.revision)
-        return Ending("rolled_back", f"It was taken back: {problem}", back.revision, refuted=failed)
-
-    def _revision_of(self, best: Attempt, request: PatchRequest | None) -> VaultEntry:
-        """Keep the patch; a pending request for it is accepted in the same transaction."""
-        hk, entry = self._hk, self._entry
-        if request is not None and request.state == "pending":
-            accepted = hk.requests.accept(request.id, in_run=True)
-            return hk.vault.get(entry.tool_name, entry.persona, revision=accepted.revision)
-        return hk.vault.patch(
-            entry.tool_name,
-            best.patch.code,
-            persona=entry.persona,
-            reason=f"{best.patch.reason} [{VERDICTS[best.verdict].words}]",
-            author=best.patch.author,
-            parent=entry.revision,
-            motivating_log_id=self._log_id,
-        )
-
-    def _request(self, best: Attempt) -> PatchRequest:
-        """Add a request for the patch; one that was decided before keeps its state."""
-        requests: Requests = self._hk.requests
-        return requests.add(
-            self._entry.tool_name,
-            best.patch.code,
-            persona=self._entry.persona,
-            parent=self._entry.revision,
-            advisor=best.patch.advisor,
-            author=best.patch.author,
-            reason=best.patch.reason,
-            verdict=best.verdict,
-            motivating_log_id=self._log_id,
-            run_id=self._record.run.run_id,
-        )
-
-    def _problem_of(self, kept: VaultEntry) -> str:
-        """Run the new revision once as any execution, on the failing input; return its problem, or an empty text."""
-        checks = self._case.checks
-        chosen = next((c for c in checks if c.origin == "failing"), None) or next(
-            (c for c in checks if not c.call and not c.raises), None
-        )
-        if chosen is None or self._may_act:
-            return ""
-        replay = self._validator.replay(chosen)
-        try:
-            execution = execute_check(self._hk, kept, chosen, replay)
-        except HealkitError as error:
-            return error.message
-        finally:
-            self._validator.count(replay)
-        if self._case.discreet:
-            return why_not([chosen], [result_of(chosen, execution, 0.0)], discreet_about=kept.code)
-        if execution.failure is not None:
-            return execution.failure.summary
-        if chosen.known and not values.meets(chosen.expected, execution.value):
-            returned = values.text_of(values.kept(execution.value))
-            return f"it returned {returned} where {values.text_of(chosen.expected)} is right."
-        return ""
 
     # The report, and what is said on the way.
 
     def _report_of(self, ending: Ending, run: OpenRun) -> HealReport:
-        case, best = self._case, ending.refuted or self._best
+        case, best = self._case, ending.refuted or best_of(self._case)
         passed = sum(result.outcome == "passed" for result in case.base)
         nearer = [attempt for attempt in case.attempts if attempt.passed > passed]
         report = HealReport(
@@ -998,16 +692,6 @@ class Healing:
             advisor = said[0].partition(":")[0]
             many = f"{advisor}: {len(said)} patches only hide the error."
             self._options.progress(self._shown(said[0]) if len(said) == 1 else many)
-
-
-def _standing(failed: int, checks: int) -> str:
-    """Say how many checks fail before any patch."""
-    if checks == 1:
-        return f"Before any patch, the check {'fails' if failed else 'passes'}."
-    if failed == checks and checks:
-        return f"Before any patch, all {checks} checks fail."
-    fail = "fails" if failed == 1 else "fail"
-    return f"Before any patch, {failed or 'none'} of {plain.count(checks, 'check')} {fail}."
 
 
 def _next(proposals: Iterator[Patch], attempt: Attempt | None) -> Patch | None:

@@ -1,0 +1,221 @@
+"""Decision on the patches of a healing: kept, shown, declined, or left to a person."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.crossing import values
+from healkit.errors import HealkitError, RevisionConflict
+from healkit.parts.heal.advisor import Case
+from healkit.parts.heal.checks import Validator, execute_check, result_of, why_not
+from healkit.parts.heal.consent import decide, denied
+from healkit.parts.heal.options import HealOptions
+from healkit.parts.heal.record import HealRecord
+from healkit.parts.heal.records import VERDICTS, Attempt, Outcome, PatchRequest
+from healkit.parts.heal.verdicts import refuted
+from healkit.parts.heal.workbench import Bench
+
+if TYPE_CHECKING:
+    from healkit.parts.heal.requests import Requests
+    from healkit.services import Services
+
+
+@dataclasses.dataclass(frozen=True)
+class Ending:
+    """End of a healing, as the report has it.
+
+    refuted: the chosen attempt, where it failed once it was active.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+    revision: int | None = None
+    request_id: int | None = None
+    refuted: Attempt | None = None
+
+
+def best_of(case: Case) -> Attempt | None:
+    """Return the likeliest patch that passes every check; None where none does."""
+    first = next(iter(case.attempts), None)
+    return first if first is not None and first.plausible else None
+
+
+class Decision:
+    """Decides on the likeliest patch of a healing that has searched: the policy first, then the person.
+
+    case: its attempts are in their last order. log_id: the failure that is healed. watched: the tool declares effects,
+    so nothing is kept without a person. may_act: nothing of it may be run. shown: takes secrets out of what a person
+    is told.
+    """
+
+    def __init__(
+        self,
+        hk: Services,
+        options: HealOptions,
+        case: Case,
+        record: HealRecord,
+        validator: Validator,
+        bench: Bench,
+        *,
+        log_id: int | None,
+        watched: bool,
+        may_act: bool,
+        shown: Callable[[Any], Any],
+    ) -> None:
+        self._hk, self._options, self._case, self._record = hk, options, case, record
+        self._validator, self._bench, self._log_id = validator, bench, log_id
+        self._watched, self._may_act, self._shown = watched, may_act, shown
+
+    def ending(self, nothing_cures: Callable[[], str]) -> Ending:
+        """Decide, and carry it out; nothing_cures: says why there is no fix, where none passes."""
+        best, options = best_of(self._case), self._options
+        if best is None:
+            return self._left_to_a_person() or Ending("not_cured", nothing_cures())
+        if options.dry_run:
+            return Ending("shown", "It is shown only, as was asked for; nothing was kept.")
+        tool, step = self._case.entry.tool_name, best.step_id or ""
+        word = decide(
+            tool,
+            best.verdict,
+            best.patch.author,
+            self._hk.config,
+            persona=self._case.entry.persona,
+            client=options.client,
+            auto=options.auto,
+            watched=self._watched or bool(best.reach),
+        )
+        if word == "deny":
+            self._record.decided(step, "denied")
+            return Ending("denied", f"The policy forbids patches of {tool!r} (heal_deny); it is shown only.")
+        if word == "allow":
+            return self._apply(best)
+        # On record before anyone is asked: no end of this process loses it.
+        request = self._request(best)
+        said = None
+        if options.confirm is not None:
+            with self._bench.off_the_clock():
+                said = options.confirm(self._shown(best))
+        if said is None:
+            self._record.decided(step, request.state, request_id=request.id)
+            if request.state == "pending":
+                reason = f"It is waiting for approval as request {request.id}."
+                return Ending("pending", reason, request_id=request.id)
+            reason = f"The same patch was {request.state} before, as request {request.id}."
+            return Ending("declined", reason, request_id=request.id)
+        if not said:
+            if request.state == "pending":
+                self._hk.requests.decline(request.id, "declined when it was proposed", in_run=True)
+            self._record.decided(step, "declined")
+            return Ending("declined", "The patch was declined; nothing was changed.")
+        return self._apply(best, request)
+
+    def _left_to_a_person(self) -> Ending | None:
+        """Leave an agent's patch that nothing speaks against as a request: it cannot name what its checks need."""
+        undecided = (
+            one for one in self._case.attempts if one.verdict == "undecided" and one.patch.author == "agent"
+        )
+        if (attempt := next(undecided, None)) is None or self._options.dry_run:
+            return None
+        tool, options = self._case.entry.tool_name, self._options
+        if denied(tool, self._hk.config, self._case.entry.persona, options.client):
+            return None
+        request = self._request(attempt)
+        self._record.decided(attempt.step_id or "", request.state, request_id=request.id)
+        if request.state != "pending":
+            reason = f"The same patch was {request.state} before, as request {request.id}."
+            return Ending("declined", reason, request_id=request.id)
+        return Ending(
+            "pending", f"Request {request.id} waits: a person has to decide it.", request_id=request.id
+        )
+
+    def _apply(self, best: Attempt, request: PatchRequest | None = None) -> Ending:
+        """Make the patch a revision, with the answers as examples; take it back if it fails on the execution path."""
+        entry, step, vault = self._case.entry, best.step_id or "", self._hk.vault
+        try:
+            kept = self._revision_of(best, request)
+        except RevisionConflict as conflict:
+            request = self._request(best)
+            self._record.decided(step, request.state, request_id=request.id)
+            self._record.error_raised(step, conflict)
+            reason = f"The tool was changed meanwhile; the patch is kept as request {request.id}."
+            return Ending("pending", reason, request_id=request.id)
+        self._record.decided(step, "kept", revision=kept.revision)
+        for check in self._case.checks:
+            if check.origin == "answered":  # in its kept form
+                right = {"raises": check.raises} if check.raises else {"result": check.expected}
+                example = {"arguments": check.arguments, **right}
+                vault.add_example(entry.tool_name, example, persona=entry.persona)
+        problem = self._problem_of(kept)
+        if not problem:
+            said = VERDICTS[best.verdict].words
+            return Ending("kept", f"{kept.label} is active: {said}.", kept.revision)
+        failed = refuted(best, problem)
+        if not self._record.recovering(step, problem):
+            halt = self._record.run.halted
+            why = "" if halt is None else f" {halt.reason}"
+            reason = f"{kept.label} fails when it runs ({problem.rstrip('.')}), and stays active.{why}"
+            return Ending("halted", reason, kept.revision, refuted=failed)
+        back = vault.revert(
+            entry.tool_name, entry.revision, persona=entry.persona, reason=f"rolled back: {problem}"
+        )
+        self._record.recovered(step, back.revision)
+        return Ending("rolled_back", f"It was taken back: {problem}", back.revision, refuted=failed)
+
+    def _revision_of(self, best: Attempt, request: PatchRequest | None) -> VaultEntry:
+        """Keep the patch; a pending request for it is accepted in the same transaction."""
+        hk, entry = self._hk, self._case.entry
+        if request is not None and request.state == "pending":
+            accepted = hk.requests.accept(request.id, in_run=True)
+            return hk.vault.get(entry.tool_name, entry.persona, revision=accepted.revision)
+        return hk.vault.patch(
+            entry.tool_name,
+            best.patch.code,
+            persona=entry.persona,
+            reason=f"{best.patch.reason} [{VERDICTS[best.verdict].words}]",
+            author=best.patch.author,
+            parent=entry.revision,
+            motivating_log_id=self._log_id,
+        )
+
+    def _request(self, best: Attempt) -> PatchRequest:
+        """Add a request for the patch; one that was decided before keeps its state."""
+        requests: Requests = self._hk.requests
+        return requests.add(
+            self._case.entry.tool_name,
+            best.patch.code,
+            persona=self._case.entry.persona,
+            parent=self._case.entry.revision,
+            advisor=best.patch.advisor,
+            author=best.patch.author,
+            reason=best.patch.reason,
+            verdict=best.verdict,
+            motivating_log_id=self._log_id,
+            run_id=self._record.run.run_id,
+        )
+
+    def _problem_of(self, kept: VaultEntry) -> str:
+        """Run the new revision once as any execution, on the failing input; return its problem, or an empty text."""
+        checks = self._case.checks
+        chosen = next((c for c in checks if c.origin == "failing"), None) or next(
+            (c for c in checks if not c.call and not c.raises), None
+        )
+        if chosen is None or self._may_act:
+            return ""
+        replay = self._validator.replay(chosen)
+        try:
+            execution = execute_check(self._hk, kept, chosen, replay)
+        except HealkitError as error:
+            return error.message
+        finally:
+            self._validator.count(replay)
+        if self._case.discreet:
+            return why_not([chosen], [result_of(chosen, execution, 0.0)], discreet_about=kept.code)
+        if execution.failure is not None:
+            return execution.failure.summary
+        if chosen.known and not values.meets(chosen.expected, execution.value):
+            returned = values.text_of(values.kept(execution.value))
+            return f"it returned {returned} where {values.text_of(chosen.expected)} is right."
+        return ""

@@ -1,0 +1,225 @@
+"""Reproduction of a failure: what the checks of a case give with the code as it is, and which of them count."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from healkit.core.contracts.patches import Check, CheckResult
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.rendering import plain
+from healkit.parts.heal.advisor import Case
+from healkit.parts.heal.case import own_code, settled
+from healkit.parts.heal.chance import (
+    FRESH_RUNS,
+    PASSING_RUNS,
+    RUNS,
+    SET_ORDER,
+    Chance,
+    chance_in,
+    chance_of,
+    on_record,
+)
+from healkit.parts.heal.checks import Validator
+from healkit.parts.heal.deciding import Ending
+from healkit.parts.heal.verdicts import is_provable
+from healkit.parts.heal.workbench import Bench
+
+if TYPE_CHECKING:
+    from healkit.core.store.models import ExecutionLog
+    from healkit.services import Services
+
+#: Time that a run in an interpreter of its own takes about.
+_FRESH_S = 0.7
+
+
+class Reproduction:
+    """Runs the code of one healing as it is.
+
+    notes: gets sentences for the report; say: tells of progress. is_cell: the code is a notebook's cell. blamed: it is
+    known that the tool made its callers fail. lacks_grants: the tool has grants that code which nobody has accepted
+    has not. may_act: nothing of the tool may be run.
+    """
+
+    def __init__(
+        self,
+        hk: Services,
+        entry: VaultEntry,
+        bench: Bench,
+        validator: Validator,
+        notes: list[str],
+        say: Callable[[str], None],
+        *,
+        is_cell: bool,
+        blamed: bool,
+        lacks_grants: bool,
+        may_act: bool,
+    ) -> None:
+        self._hk, self._entry, self._bench, self._validator = hk, entry, bench, validator
+        self._notes, self._say = notes, say
+        self._is_cell, self._blamed = is_cell, blamed
+        self._lacks_grants, self._may_act = lacks_grants, may_act
+
+    def settled(self, case: Case) -> Case:
+        """Run the tool as it is on every check, and leave out the checks that do not count."""
+        if self._may_act:
+            self._notes.append(
+                "The tool has side effects and runs without isolation, so nothing of it was run."
+            )
+            return dataclasses.replace(case, checks=(), untried=True)
+        checks = [check for check in case.checks if self._validator.fits(check)]
+        if case.base:
+            self._bench.know(case.checks, case.base)
+        base = list(case.base) or self._validator.run(self._entry.code, checks)
+        if self._fails_in_worker_only(checks, base):
+            self._notes.append("A trial does not fail as the run did, so each check is run in a worker.")
+            self._validator.use_workers()
+            checks = [check for check in checks if self._validator.fits(check)]
+            base = self._validator.run(self._entry.code, checks)
+        base = [self._told_as_memory(check, was) for check, was in zip(checks, base, strict=True)]
+        if self._lacks_grants:
+            self._validator.find_lacking(checks, base)
+        again = [self._rerun(check, was) for check, was in zip(checks, base, strict=True)]
+        kept = settled(checks, base, again)
+        if (
+            not self._blamed and not self._is_cell
+        ):  # else it is known that the called tool made its callers fail
+            passed = [check for check, was in zip(checks, base, strict=True) if was.outcome == "passed"]
+            kept = tuple(check for check in kept if not check.shown or check in passed)
+        self._note_missing(checks, base)
+        results = tuple(result for check, result in zip(checks, base, strict=True) if check in kept)
+        self._say(_standing(sum(result.outcome != "passed" for result in results), len(kept)))
+        left_out = any(check.sampled and check not in kept for check in checks)
+        if left_out:
+            self._notes.append(
+                "The failing frame is too long to be tried; a sample of its rows does not fail."
+            )
+        failing = [check for check in checks if check.origin == "failing"]
+        untried = case.untried or bool(failing and not any(check in kept for check in failing))
+        return dataclasses.replace(case, checks=kept, base=results, untried=untried)
+
+    def _note_missing(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> None:
+        """Say which calls of recorded runs are not on record, so that these runs say nothing."""
+        missing = [
+            was.failure.partition(": ")[2].removesuffix(", so it was not made")
+            for check, was in zip(checks, base, strict=True)
+            if was.outcome == "not_on_record" and check.origin in ("failing", "passing")
+        ]
+        self._notes += [f"{one[:1].upper()}{one[1:]}." for one in dict.fromkeys(missing)]
+
+    def _rerun(self, check: Check, was: CheckResult) -> CheckResult | None:
+        """Run a recorded run's check with the code it had; return None for any other check, and one that passed."""
+        if check.origin != "passing" or was.outcome == "passed":
+            return None
+        code = own_code(self._hk.vault, self._hk.log, self._entry, check)
+        return was if code is None else self._validator.run(code, [check])[0]
+
+    def _fails_in_worker_only(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> bool:
+        """Return True where a recorded run of the same code failed, and so it does in a worker, but not in a trial."""
+        code = self._entry.code
+        if not self._validator.light or chance_in(code) not in ("", SET_ORDER):
+            return False
+        passed = (check for check, was in zip(checks, base, strict=True) if was.outcome == "passed")
+        suspects = [check for check in passed if not check.call and self._own_failure(check) is not None]
+        again = (self._validator.in_worker(code, check) for check in suspects)
+        return any(result.outcome not in ("passed", "not_on_record") for result in again)
+
+    def without_chance(self, case: Case, *, outside: bool) -> tuple[Case, Ending | None]:
+        """Repeat the checks that chance may decide, and leave those out; with the ending where no other fails.
+
+        outside: the failure's cause may be outside of the code.
+        """
+        kept, found = list[tuple[Check, CheckResult]](), list[Chance]()
+        source = chance_in(self._entry.code) if self._entry.type == "python" else ""
+        for check, was in zip(case.checks, case.base, strict=True):
+            chance = self._chance_of(check, was, source, outside=outside)
+            if chance is not None and case.discreet:
+                chance = dataclasses.replace(chance, failure="")
+            if chance is None:
+                kept.append((check, was))
+            elif check.origin != "passing":
+                found.append(chance)
+                self._notes.append(chance.sentence)
+        if len(kept) < len(case.checks):
+            untried = case.untried or any(one.check.origin == "failing" for one in found)
+            checks, base = tuple(check for check, _ in kept), tuple(was for _, was in kept)
+            case = dataclasses.replace(case, checks=checks, base=base, untried=untried)
+        if not found or any(was.outcome != "passed" for _, was in kept):
+            return case, None
+        self._notes.remove(found[0].sentence)
+        reason = f"{found[0].sentence} No patch can be checked against that. {found[0].advice}"
+        return case, Ending("by_chance", reason)
+
+    def _chance_of(self, check: Check, was: CheckResult, source: str, *, outside: bool) -> Chance | None:
+        """Repeat a check that chance may decide; return how often it failed, None where it does not vary."""
+        clear, own = "" if source == SET_ORDER else source, check.origin != "passing"
+        recorded = on_record(self._hk.log, self._entry, check) if own else None
+        row = self._own_failure(check) if own else None
+        fresh = (source == SET_ORDER or recorded is not None) and not clear and not was.answered
+        if not own:
+            runs = PASSING_RUNS if clear and self._validator.light else 1
+        elif not (clear or recorded or (row is not None and was.outcome == "passed")):
+            runs = 1
+        else:
+            runs = FRESH_RUNS if fresh else RUNS
+        room = int(self._bench.left_s / 4 / (_FRESH_S if fresh else max(was.duration_s, 0.01))) + 1
+        if min(runs, room) < 2 or was.outcome == "not_on_record":
+            return None
+        results = [was, *self._validator.repeat(self._entry.code, check, min(runs, room) - 1, fresh=fresh)]
+        chance = chance_of(check, results, source)
+        if chance is not None or not own or (outside and not clear):
+            return chance
+        if recorded is not None and was.answered:
+            self._notes.append(f"{recorded.counts} What its calls gave decides.")
+            return None
+        if recorded is None and clear and row is not None and was.outcome == "passed":
+            return Chance(check, 1, len(results) + 1, source, f"{row.ename}: {row.evalue}")
+        return None if recorded is None else dataclasses.replace(recorded, source=source)
+
+    def _told_as_memory(self, check: Check, was: CheckResult) -> CheckResult:
+        """Return the result of a check that was stopped before the memory ran out, as it did on record, as that."""
+        row = self._own_failure(check) if was.outcome == "timeout" else None
+        code = "" if row is None else row.error_code
+        return msgspec.structs.replace(was, error_code=code) if code == "TOOL_OUT_OF_MEMORY" else was
+
+    def _own_failure(self, check: Check) -> ExecutionLog | None:
+        """Return the row of a check's recorded failure, if it ran the code as it is."""
+        row = None if check.log_id is None else self._hk.log.get(check.log_id)
+        same = row is not None and row.code_hash == self._entry.code_hash and row.status == "FAILURE"
+        return row if same else None
+
+    def healthy(self, case: Case) -> str:
+        """Say that nothing fails, and what is known of a failure of the same code."""
+        row = next(filter(None, map(self._own_failure, case.checks)), None)
+        if row is None:
+            return "Every check passes as it is; nothing fails any more."
+        told = f"{row.ename}: {row.evalue}" if row.evalue else row.ename
+        return (
+            f"Every check passes as it is, though log row {row.id} failed with the same code ({told}): something "
+            "outside of the code decides, such as a file, the time, or chance."
+        )
+
+    def cause_outside(self, case: Case, outside: str) -> str:
+        """Say what has to change outside of the code, where nothing else fails; empty where the code may be wrong.
+
+        outside: what the diagnosis says of it. A granted file is there for the checks too, so an example says which
+        one is meant.
+        """
+        if not outside or case.failure is None or (self._entry.grants.read and is_provable(case)):
+            return ""
+        told = f"{case.failure.ename}: "
+        failed = [was.failure for was in case.base if was.outcome not in ("passed", "not_on_record")]
+        return outside if all(failure.startswith(told) for failure in failed) else ""
+
+
+def _standing(failed: int, checks: int) -> str:
+    """Say how many checks fail before any patch."""
+    if checks == 1:
+        return f"Before any patch, the check {'fails' if failed else 'passes'}."
+    if failed == checks and checks:
+        return f"Before any patch, all {checks} checks fail."
+    fail = "fails" if failed == 1 else "fail"
+    return f"Before any patch, {failed or 'none'} of {plain.count(checks, 'check')} {fail}."
