@@ -23,15 +23,10 @@ from pathlib import Path
 
 import msgspec
 
-from healkit.core.contracts.execution import (
-    CallRecord,
-    Finished,
-    Started,
-    host_identity,
-    new_trace_id,
-    utc_now,
-)
-from healkit.core.contracts.failure import Failure, Frame, fingerprint, format_frames
+from healkit.core.contracts.execution import CallRecord, Finished, Started, new_trace_id, utc_now
+from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.host import host_identity
+from healkit.core.pysource.tracebacks import fingerprint, format_frames
 from healkit.core.store.database import Database
 from healkit.core.store.log_writer import LogWriter
 from healkit.core.store.statements import finished_values, started_values

@@ -20,14 +20,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from healkit import Config, Healkit
-from healkit.core.contracts.execution import (
-    CallRecord,
-    Finished,
-    Started,
-    host_identity,
-    new_trace_id,
-    utc_now,
-)
+from healkit.core.contracts.execution import CallRecord, Finished, Started, new_trace_id, utc_now
+from healkit.core.host import host_identity
 from healkit.core.sanitizer.sanitizer import Sanitizer
 from healkit.core.store.database import Database
 from healkit.core.store.log_writer import LogWriter

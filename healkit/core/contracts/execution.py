@@ -14,15 +14,11 @@ import functools
 import inspect
 import json
 import math
-import os
 import secrets
-import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -267,70 +263,6 @@ def escaped(value: object) -> Any:
     if isinstance(value, dict):
         return {key: escaped(item) for key, item in value.items()}
     return [escaped(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def host_identity() -> HostIdentity:
-    """Return this process's identity; cheap after the first call, and correct after a fork."""
-    return _identity_of(os.getpid())
-
-
-@cache
-def _identity_of(pid: int) -> HostIdentity:
-    ticks = process_start_ticks(pid) or 0
-    return HostIdentity(socket.gethostname(), boot_id(), pid, ticks, pid_namespace())
-
-
-@cache
-def pid_namespace() -> str:
-    """Return the kernel's name of the namespace that this process's id counts in; empty where it cannot be read."""
-    try:
-        return os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return ""
-
-
-@cache
-def boot_id() -> str:
-    """Return the kernel's id of this boot, or an empty text where it cannot be read."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-
-
-def process_start_ticks(pid: int) -> int | None:
-    """Return when that process started, in clock ticks since boot (field 22 of proc(5) stat), or None if it is gone."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    # The name in field 2 may hold spaces and parentheses; the text after the last one is safe to split.
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] == "Z" else int(fields[19])
-
-
-def is_alive(host: HostIdentity) -> bool | None:
-    """Return whether that process still runs; None when it ran on another machine, or in another container."""
-    if host.hostname != socket.gethostname():
-        return None
-    if host.boot_id != boot_id():
-        return False
-    if host.pid_namespace not in {"", pid_namespace()}:
-        return None  # a process of that id here would be another one
-    if not Path("/proc/self/stat").exists():
-        return _answers_signals(host.pid)
-    return process_start_ticks(host.pid) == host.started_ticks
-
-
-def _answers_signals(pid: int) -> bool:
-    """Return True when a process of that id exists, which is all that can be known without /proc."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 # Execution as data, for its caller and from the log.

@@ -27,12 +27,13 @@ from healkit.core.contracts.execution import (
     Raw,
     Started,
     Step,
-    is_alive,
     utc_now,
 )
-from healkit.core.contracts.failure import Failure, fingerprint
+from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.tools import revision_label
 from healkit.core.crossing import values
+from healkit.core.host import is_alive
+from healkit.core.pysource.tracebacks import fingerprint
 from healkit.core.rendering import cleaning, execution_card
 from healkit.core.runtime import contents
 from healkit.core.runtime.events import CallEvent, events_of

@@ -27,7 +27,6 @@ from healkit.core.contracts.execution import (
     Finished,
     Grants,
     Started,
-    host_identity,
     new_trace_id,
     summarize_json,
     utc_now,
@@ -37,6 +36,7 @@ from healkit.core.contracts.rpc import CELL_VALUE, ExecutionComplete, Init
 from healkit.core.contracts.tools import ToolDefinition, Withheld
 from healkit.core.contracts.vault import UNTRUSTED_GRANTS, VaultEntry
 from healkit.core.crossing import regions, values
+from healkit.core.host import host_identity
 from healkit.core.pysource.shapes import parse
 from healkit.core.runtime.calls import (
     CALLS_MAX,

@@ -18,8 +18,8 @@ from healkit.core.contracts.execution import (
     Ran,
     takes_filters,
 )
-from healkit.core.contracts.failure import fingerprint
 from healkit.core.crossing import values
+from healkit.core.pysource.tracebacks import fingerprint
 from healkit.core.rendering import cleaning
 from healkit.core.rendering.plots import Plot, plot_days, plot_runs
 from healkit.core.runtime import contents

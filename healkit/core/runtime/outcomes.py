@@ -25,15 +25,17 @@ from healkit.core.contracts.failure import (
     SECRETS_MAX,
     Failure,
     Frame,
+)
+from healkit.core.contracts.patches import Check, CheckOutcome, CheckResult, same_value
+from healkit.core.contracts.rpc import OUTLINE_MAX_CHARS, ExecutionComplete, Init
+from healkit.core.crossing import values
+from healkit.core.pysource.tracebacks import (
     fingerprint,
     format_frames,
     frames_from_faulthandler,
     read_traceback,
     text_of,
 )
-from healkit.core.contracts.patches import Check, CheckOutcome, CheckResult, same_value
-from healkit.core.contracts.rpc import OUTLINE_MAX_CHARS, ExecutionComplete, Init
-from healkit.core.crossing import values
 from healkit.core.workers.bridge import OWN_FAULT
 from healkit.core.workers.process import off_loop
 from healkit.core.workers.worker import Outcome

@@ -37,11 +37,12 @@ from healkit.core.contracts.execution import (
     Record,
     Started,
     Step,
-    host_identity,
     storable,
 )
-from healkit.core.contracts.failure import Failure, fingerprint, format_frames
+from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.vault import DEFAULT_PERSONA
+from healkit.core.host import host_identity
+from healkit.core.pysource.tracebacks import fingerprint, format_frames
 from healkit.core.runtime.collecting import LogCleaner, StepCollector
 from healkit.core.runtime.events import UNRECORDED, Ended, Event, Prepared, Running, Sink
 from healkit.core.runtime.execution import calls_cut_short, orphans, why_dead

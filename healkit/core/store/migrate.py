@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from healkit.core.contracts.execution import new_trace_id
-from healkit.core.contracts.failure import Failure, fingerprint
+from healkit.core.contracts.failure import Failure
+from healkit.core.pysource.tracebacks import fingerprint
 from healkit.errors import DatabaseError, DatabaseNewer
 
 if TYPE_CHECKING:

@@ -34,7 +34,8 @@ import msgspec
 
 from healkit import hooks
 from healkit.config import MIB
-from healkit.core.contracts.execution import Grants, host_identity, process_start_ticks
+from healkit.core.contracts.execution import Grants
+from healkit.core.host import host_identity, process_start_ticks
 from healkit.core.plain_files import new_temporary_folder, temporary_folder
 from healkit.core.workers.inside.capture import OBSERVERS_VARIABLE
 from healkit.core.workers.inside.cleanup import remove_tree

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from healkit.core.contracts.execution import host_identity
+from healkit.core.host import host_identity
 from healkit.core.runtime.execution import started_of
 from healkit.errors import RunNotFound
 

@@ -30,16 +30,8 @@ import msgspec
 
 from healkit.config import Config
 from healkit.core.contracts.execution import new_trace_id, utc_now
-from healkit.core.contracts.failure import (
-    SECRETS_MAX,
-    Failure,
-    Frame,
-    Link,
-    linked_to,
-    message_of,
-    read_traceback,
-    text_of,
-)
+from healkit.core.contracts.failure import SECRETS_MAX, Failure, Frame, Link
+from healkit.core.pysource.tracebacks import fingerprint, linked_to, message_of, read_traceback, text_of
 from healkit.core.sanitizer.secret_names import named_secrets
 from healkit.parts.cells.notebook_file import CellRun
 
@@ -104,8 +96,7 @@ class FailedCells:
         self, error: BaseException, code: str, number: int | None, cell_id: str | None = None
     ) -> FailedCell:
         """Take note of a cell that raised; called once the cell is over."""
-        from healkit.core.contracts.failure import fingerprint  # most cells do not fail
-        from healkit.core.runtime.execution import Execution
+        from healkit.core.runtime.execution import Execution  # most cells do not fail
 
         label = f"In [{number if number is not None else '*'}]"
         own = self._own(error)

@@ -14,9 +14,10 @@ from typing import Any, Literal, Protocol
 
 from healkit import hooks
 from healkit.config import Config
-from healkit.core.contracts.failure import Failure, fingerprint
+from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.patches import Check, CheckResult, Edit, Observed
 from healkit.core.contracts.vault import VaultEntry
+from healkit.core.pysource.tracebacks import fingerprint
 from healkit.errors import ConfigError, HealkitError, did_you_mean
 from healkit.parts.heal.records import Attempt, Patch
 from healkit.parts.learn.memory import Recollection

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from healkit.core.contracts.execution import utc_now
-from healkit.core.contracts.failure import fingerprint
 from healkit.core.contracts.patches import Check, CheckResult
 from healkit.core.crossing import values
+from healkit.core.pysource.tracebacks import fingerprint
 from healkit.core.store.entries import code_hash
 from healkit.errors import HealkitError
 from healkit.parts.heal.advisor import Case

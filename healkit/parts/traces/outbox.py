@@ -36,7 +36,8 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.orm import Session, aliased
 
 from healkit.core.contracts.doctor import OutboxState
-from healkit.core.contracts.execution import HostIdentity, host_identity, is_alive, utc_now
+from healkit.core.contracts.execution import HostIdentity, utc_now
+from healkit.core.host import host_identity, is_alive
 from healkit.core.store import vault_rows
 from healkit.core.store.database import Database
 from healkit.core.store.models import (

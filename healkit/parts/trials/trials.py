@@ -25,19 +25,13 @@ from healkit.core.contracts import claims
 from healkit.core.contracts.cassette import Cassette
 from healkit.core.contracts.claims import BadClaim
 from healkit.core.contracts.encoding import to_jsonable
-from healkit.core.contracts.execution import (
-    Finished,
-    Started,
-    host_identity,
-    new_trace_id,
-    summarize,
-    utc_now,
-)
+from healkit.core.contracts.execution import Finished, Started, new_trace_id, summarize, utc_now
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.patches import Check, CheckResult, Observed
 from healkit.core.contracts.rpc import NO_CASSETTE, OUTLINE_MAX_CHARS, REPORT_EXTRA_BYTES, Init, raw
 from healkit.core.contracts.tools import EntryRef, Withheld
 from healkit.core.crossing import values
+from healkit.core.host import host_identity
 from healkit.core.rendering import cleaning
 from healkit.core.runtime import background
 from healkit.core.runtime.calls import CALLS_MAX

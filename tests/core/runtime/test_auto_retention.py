@@ -12,7 +12,8 @@ from trusted import trusted_copy
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.core.contracts.execution import Finished, Started, host_identity, new_trace_id, utc_now
+from healkit.core.contracts.execution import Finished, Started, new_trace_id, utc_now
+from healkit.core.host import host_identity
 from healkit.core.store.database import Database
 from healkit.core.store.log_writer import LogWriter
 

@@ -10,14 +10,14 @@ import pytest
 from waiting import WITHIN_S
 
 from healkit import Healkit
-from healkit.core.contracts.execution import host_identity, is_alive
+from healkit.core.host import host_identity, is_alive
 from healkit.core.workers.sandbox import RunFolders, bubblewrap_path
 
 ELSEWHERE = """
 import sys
 from pathlib import Path
 from healkit import Healkit
-from healkit.core.contracts.execution import host_identity
+from healkit.core.host import host_identity
 from healkit.core.runtime.recording import Recorder
 from healkit.core.workers.sandbox import RunFolders
 sys.path[:0] = [sys.argv[3], sys.argv[4]]

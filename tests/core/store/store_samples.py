@@ -24,11 +24,12 @@ from healkit.core.contracts.execution import (
     Finished,
     HostIdentity,
     Started,
-    host_identity,
     new_trace_id,
     utc_now,
 )
-from healkit.core.contracts.failure import Failure, Frame, fingerprint
+from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.host import host_identity
+from healkit.core.pysource.tracebacks import fingerprint
 from healkit.core.store.database import Database
 from healkit.core.store.log_writer import LogWriter
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.core.contracts.failure import Failure, Frame, fingerprint, normalise
+from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.pysource.tracebacks import fingerprint, normalise
 
 LOG_11 = pytest.mark.requirement("LOG-11")
 

@@ -14,7 +14,8 @@ from sqlalchemy import select, text
 from store_samples import dead_host, failed, moment, recorded, started, succeeded
 
 from healkit.core.contracts.execution import Finished, Started, utc_now
-from healkit.core.contracts.failure import Failure, fingerprint
+from healkit.core.contracts.failure import Failure
+from healkit.core.pysource.tracebacks import fingerprint
 from healkit.core.runtime.recording import Recorder
 from healkit.core.store.database import Database
 from healkit.core.store.log_reader import Log

@@ -12,8 +12,10 @@ import pytest
 from cli_samples import Done
 
 from healkit import Healkit
-from healkit.core.contracts.execution import Finished, Started, host_identity, new_trace_id, utc_now
-from healkit.core.contracts.failure import Failure, Frame, fingerprint
+from healkit.core.contracts.execution import Finished, Started, new_trace_id, utc_now
+from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.host import host_identity
+from healkit.core.pysource.tracebacks import fingerprint
 from healkit.core.store.database import Database
 from healkit.core.store.log_writer import LogWriter
 

@@ -14,7 +14,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from healkit.core.contracts.failure import Failure, Frame, read_traceback
+from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.pysource.tracebacks import read_traceback
 from healkit.parts.explain.facts.observers import observe, suggestions
 
 FILE = "<example@1>"

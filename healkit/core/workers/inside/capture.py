@@ -30,13 +30,9 @@ import msgspec
 
 from healkit.core.contracts.cassette import NOT_ON_RECORD_HINT
 from healkit.core.contracts.encoding import encodable, int_text
-from healkit.core.contracts.failure import (
-    FACT_MAX_CHARS,
-    FRAMES_MAX,
-    SECRETS_MAX,
-    Failure,
-    Frame,
-    Link,
+from healkit.core.contracts.failure import FACT_MAX_CHARS, FRAMES_MAX, SECRETS_MAX, Failure, Frame, Link
+from healkit.core.contracts.tools import EntryRef
+from healkit.core.pysource.tracebacks import (
     format_frames,
     linked_to,
     message_of,
@@ -44,7 +40,6 @@ from healkit.core.contracts.failure import (
     text_of,
     traceback_of,
 )
-from healkit.core.contracts.tools import EntryRef
 from healkit.package import FOLDER
 
 #: Files whose frames are ours or the kernel's: they tell a tool's author nothing.

@@ -18,7 +18,6 @@ from types import CodeType, FrameType
 from typing import Any
 
 from healkit.core.contracts.encoding import DECIMAL_BITS, int_text
-from healkit.core.contracts.failure import traceback_of
 from healkit.core.contracts.post_mortem import (
     ANSWER_MAX_BYTES,
     FRAMES_MAX,
@@ -45,6 +44,7 @@ from healkit.core.contracts.post_mortem import (
     module_of,
     preview,
 )
+from healkit.core.pysource.tracebacks import traceback_of
 from healkit.core.workers.inside import capture
 from healkit.core.workers.inside.capture import TimeIsUp, deadline
 

@@ -1,0 +1,234 @@
+"""Tracebacks read from exceptions and from faulthandler, written, and compared by their fingerprints."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from traceback import TracebackException
+from types import TracebackType
+
+from healkit.core.contracts.encoding import int_text
+from healkit.core.contracts.failure import FRAMES_MAX, LINKED_MAX, Failure, Frame, Link
+
+#: Written by Python for an exception whose text cannot be had.
+_NO_TEXT = "<exception str() failed>"
+#: An exception's own attributes, past a class that would run its own code for them.
+_BASE = BaseException.__dict__
+_CAUSE, _CONTEXT, _SUPPRESSED = (
+    _BASE[name].__get__ for name in ("__cause__", "__context__", "__suppress_context__")
+)
+traceback_of = _BASE["__traceback__"].__get__
+
+
+def read_traceback(error: BaseException) -> TracebackException:
+    """Read an exception for its text and frames; of a stack that is too deep both ends.
+
+    Since Python 3.12 this guesses the name that was meant, for which it runs the `__dir__` of an object that lacks an
+    attribute. Where that tries to end the process, the exception is read without the guess.
+    """
+    with _shortened(error):
+        try:
+            return TracebackException.from_exception(error, compact=True)
+        except SystemExit:
+            if not isinstance(error, AttributeError):
+                raise
+            name, error.name = error.name, None
+            try:
+                return TracebackException.from_exception(error, compact=True)
+            finally:
+                error.name = name
+
+
+def message_of(error: BaseException) -> str:
+    """Return an exception's message; where its own code fails to give it, what it was made with, or why not."""
+    try:
+        return str(error)
+    except Exception as trouble:  # noqa: BLE001 - a foreign __str__ raises what it likes
+        given = _BASE["args"].__get__(error)
+        if type(error).__str__ in {BaseException.__str__, Exception.__str__} and len(given) == 1:
+            value = given[0]
+            if type(value) is int:
+                return int_text(value)
+        return f"<no message: {type(trouble).__name__} while it was read>"
+
+
+def text_of(told: TracebackException, message: str) -> str:
+    """Return a traceback as Python prints it, with the message that was read otherwise where Python could not."""
+    return "".join(told.format()).replace(_NO_TEXT, message)
+
+
+def linked_to(error: BaseException) -> list[tuple[Link, BaseException]]:
+    """Return the exceptions that an exception was raised from, the nearest first, and the members of a group."""
+    found: list[tuple[Link, BaseException]] = []
+    seen = {id(error)}
+
+    def follow(one: BaseException) -> None:
+        if isinstance(one, BaseExceptionGroup):
+            for member in BaseExceptionGroup.exceptions.__get__(one):
+                add("member", member)
+        if (cause := _CAUSE(one)) is not None:
+            add("cause", cause)
+        elif (context := _CONTEXT(one)) is not None and not _SUPPRESSED(one):
+            add("context", context)
+
+    def add(link: Link, one: BaseException) -> None:
+        if id(one) in seen or len(found) == LINKED_MAX:
+            return
+        seen.add(id(one))
+        if not isinstance(one, BaseExceptionGroup):
+            found.append((link, one))
+        follow(one)
+
+    follow(error)
+    return found
+
+
+@contextmanager
+def _shortened(error: BaseException) -> Iterator[None]:
+    """Leave out the middle of a stack that is too deep to read, here and in all exceptions that are linked to it."""
+    whole: list[tuple[BaseException, TracebackType | None]] = []
+    for one in (error, *(linked for _, linked in linked_to(error))):
+        told = traceback_of(one)
+        ends = _ends_of(told)
+        if ends is not told:
+            whole.append((one, told))
+            _BASE["__traceback__"].__set__(one, ends)
+    try:
+        yield
+    finally:
+        for one, told in whole:
+            _BASE["__traceback__"].__set__(one, told)
+
+
+def _ends_of(told: TracebackType | None) -> TracebackType | None:
+    """Return a traceback with both ends of a stack that is longer than `FRAMES_MAX`; another one as it is."""
+    entries, one = 0, told
+    while one is not None:
+        entries, one = entries + 1, one.tb_next
+    if entries <= FRAMES_MAX:
+        return told
+    kept, one = list[TracebackType](), told
+    for number in range(entries):
+        assert one is not None
+        if number < FRAMES_MAX // 2 or number >= entries - FRAMES_MAX // 2:
+            kept.append(one)
+        one = one.tb_next
+    made: TracebackType | None = None
+    for one in reversed(kept):
+        made = TracebackType(made, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return made
+
+
+_FAULTHANDLER_FRAME = re.compile(
+    r'^  File "(?P<file>[^"]*)", line (?P<line>\d{1,9}) in (?P<name>.+)$', re.MULTILINE
+)
+
+
+def frames_from_faulthandler(text: str, filename: str, source: str) -> list[Frame]:
+    """Read the tool's frames from a dump of CPython's `faulthandler`, outermost first.
+
+    There is only that dump after a crash, or when a hang in C code kept Python from running. It lists the most recent
+    call first and holds no source lines, so those are taken from `source`.
+    """
+    lines = source.splitlines()
+    found = [
+        Frame(filename, int(m["line"]), m["name"], _line(lines, int(m["line"])), in_tool=True)
+        for m in _FAULTHANDLER_FRAME.finditer(text)
+        if m["file"] == filename
+    ]
+    return found[::-1]
+
+
+def format_frames(frames: list[Frame], last_line: str) -> str:
+    """Format frames in the layout of a Python traceback, ending in `last_line`."""
+    parts = ["Traceback (most recent call last):"] if frames else []
+    for frame in frames:
+        parts.append(f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}')
+        if frame.line:
+            parts.append(f"    {frame.line.strip()}")
+    return "\n".join([*parts, last_line])
+
+
+def _line(lines: list[str], lineno: int) -> str:
+    return lines[lineno - 1] if 0 < lineno <= len(lines) else ""
+
+
+# Fingerprints: one name for all instances of one failure.
+#
+# Made of the exception's type, the tool's own frames (function and code line each) and the message without everything
+# that changes from run to run. Line numbers, revisions, libraries' frames and values are left out: a comment added
+# above, another input, or another machine's paths do not make another failure. A helper that raises two messages from
+# one line does make two.
+#
+# The number in front is the algorithm's: fingerprints of two versions are never equal, so a change never mixes groups.
+# Sentry's grouping is built of the same parts (stack trace in the app, type, parameterised message).
+
+FINGERPRINT_VERSION = "v1"
+#: Endings of executions stopped from outside, whose stack is random.
+_STOPPED = {"TOOL_TIMEOUT", "TOOL_CPU_LIMIT", "TOOL_KILLED", "TOOL_OUT_OF_MEMORY", "WORKER_LOST"}
+_MESSAGE_MAX_CHARS = 2000
+#: Varying part of a message → its replacement, tried in this order; each row has an example.
+_VARIABLE: tuple[tuple[str, str, str], ...] = (
+    ("url", r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>]+", "https://host.example/a?b=1"),
+    ("email", r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b", "ada@example.org"),
+    # A quote inside a word is an apostrophe: can't.
+    ("value", r"""(?<!\w)(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`)(?!\w)""", "'x'"),
+    (
+        "path",
+        r"(?<![\w<])(?:[A-Za-z]:\\|~?/|\.{1,2}/)[^\s'\":,;()\[\]<>]*[^\s'\":,;()\[\]<>.]",
+        "/data/a.csv",
+    ),
+    (
+        "uuid",
+        r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b",
+        "0190163d-8694-739b-aea5-966c26f8ad90",
+    ),
+    ("address", r"\b0[xX][0-9a-fA-F]+\b", "0x7f3a5c1b2d90"),
+    (
+        "time",
+        r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\b",
+        "2026-01-02T03:04:05Z",
+    ),
+    ("ip", r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b", "127.0.0.1:8080"),
+    # Only with digits and letters: "deadbeef" and "facade" may be words.
+    ("hash", r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b", "9f86d081884c7d65"),
+    ("number", r"(?<![\w.])[-+]?\d[\d_]*(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?j?(?!\w)", "1,234.5"),
+    # Numbered names: worker_12, column3.
+    ("number", r"(?<=[A-Za-z_])\d+\b", "row17"),
+)
+
+
+_ANY = re.compile("|".join(f"(?P<{name}{i}>{pattern})" for i, (name, pattern, _) in enumerate(_VARIABLE)))
+
+
+_SEVERAL = re.compile(r"(<\w+>)(?:,?\s+<\w+>)+|(<\w+>)(?:\s*[,:]\s*<\w+>)+")
+
+
+def fingerprint(failure: Failure) -> str:
+    """Return `v1:` and 16 hexadecimal digits; equal for failures that should be grouped."""
+    parts = [failure.code, failure.ename, *_own_frames(failure), normalise(failure.evalue)]
+    digest = hashlib.sha256("\n".join(parts).encode(errors="backslashreplace")).hexdigest()
+    return f"{FINGERPRINT_VERSION}:{digest[:16]}"
+
+
+def normalise(message: str) -> str:
+    """Replace paths, quoted values, numbers, times and ids of a message by `<path>`, `<value>`, `<number>` and so on.
+
+    Several in a row become one: a list of three values and one of four give the same message.
+    """
+    short = message[:_MESSAGE_MAX_CHARS]
+    marked = _ANY.sub(lambda match: f"<{str(match.lastgroup).rstrip('0123456789')}>", short)
+    return _SEVERAL.sub("<values>", " ".join(marked.split()))
+
+
+def _own_frames(failure: Failure) -> list[str]:
+    """Return the tool's own frames, outermost first, each function and line once however deep it recurses."""
+    own = [f"{frame.name}|{' '.join(frame.line.split())}" for frame in failure.frames if frame.in_tool]
+    if failure.code in _STOPPED:
+        return own[:1]
+    # How deep two functions called each other is no part of what went wrong, where it ended is; unless the depth
+    # itself was the failure.
+    ended = [] if failure.ename == "RecursionError" else own[-1:]
+    return [*dict.fromkeys(own), *ended]
